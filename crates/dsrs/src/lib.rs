@@ -1,1 +1,19 @@
-//! engine
+//! The engine of dsrs-server: types, prompts, strategies and graphs of them.
+//!
+//! It knows no HTTP routes and no SQL. The rooms below stand in the order in which they may use
+//! each other: a room may use only those listed before it.
+
+pub mod problem;
+pub mod value;
+
+pub mod read;
+
+pub mod types;
+
+pub mod lm;
+
+pub mod signature;
+
+pub mod predict;
+
+pub mod strategy;

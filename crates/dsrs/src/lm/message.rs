@@ -1,0 +1,143 @@
+//! What is said to an LM and what it answers, free of any provider's wire format.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The rules of the conversation.
+    System,
+    /// The one who asks.
+    User,
+    /// The one who answers.
+    Assistant,
+}
+
+/// One turn of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: Arc<str>,
+}
+
+impl Message {
+    /// A system turn.
+    #[must_use]
+    pub fn system(content: impl Into<Arc<str>>) -> Self {
+        Self { role: Role::System, content: content.into() }
+    }
+
+    /// A user turn.
+    #[must_use]
+    pub fn user(content: impl Into<Arc<str>>) -> Self {
+        Self { role: Role::User, content: content.into() }
+    }
+
+    /// An assistant turn.
+    #[must_use]
+    pub fn assistant(content: impl Into<Arc<str>>) -> Self {
+        Self { role: Role::Assistant, content: content.into() }
+    }
+}
+
+/// A conversation: a prefix rendered once per predictor state and shared (system and demos), then
+/// the turns of this call.
+#[derive(Clone, Debug)]
+pub struct Chat {
+    /// System and demo turns.
+    pub prefix: Arc<[Message]>,
+    /// The turns of this call.
+    pub turns: Vec<Message>,
+}
+
+impl Chat {
+    /// All turns in order.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.prefix.iter().chain(&self.turns)
+    }
+}
+
+/// Sampling and size settings. `None` leaves the choice to whoever stands behind: state over node
+/// over model alias over provider.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LmParams {
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// The most tokens to answer with.
+    pub max_tokens: Option<u32>,
+    /// Nucleus sampling.
+    pub top_p: Option<f64>,
+    /// Sampling seed.
+    pub seed: Option<i64>,
+    /// Texts at which the answer ends.
+    pub stop: Option<Vec<Arc<str>>>,
+}
+
+impl LmParams {
+    /// These settings, with the gaps filled from `behind`.
+    #[must_use]
+    pub fn over(&self, behind: &Self) -> Self {
+        Self {
+            temperature: self.temperature.or(behind.temperature),
+            max_tokens: self.max_tokens.or(behind.max_tokens),
+            top_p: self.top_p.or(behind.top_p),
+            seed: self.seed.or(behind.seed),
+            stop: self.stop.clone().or_else(|| behind.stop.clone()),
+        }
+    }
+}
+
+/// One request to an LM.
+#[derive(Clone, Debug)]
+pub struct LmRequest {
+    /// The conversation.
+    pub chat: Chat,
+    /// Settings, complete.
+    pub params: LmParams,
+}
+
+/// What an LM answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LmReply {
+    /// The text.
+    pub text: Arc<str>,
+    /// The model that answered, in the provider's words.
+    pub model: Arc<str>,
+    /// Why it stopped, in the provider's words (`stop`, `length`, …).
+    pub finish_reason: Option<Arc<str>>,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// Tokens, calls and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Requests that were answered.
+    pub lm_calls: u64,
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Of the tokens read, those from the provider's cache.
+    pub cached_tokens: u64,
+    /// Money, in the currency of the configured prices; `None` without prices.
+    pub cost: Option<f64>,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.lm_calls += other.lm_calls;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.cost = match (self.cost, other.cost) {
+            (None, cost) | (cost, None) => cost,
+            (Some(one), Some(two)) => Some(one + two),
+        };
+    }
+}

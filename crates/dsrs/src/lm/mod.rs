@@ -1,0 +1,19 @@
+//! Language models: what is said to one, what it answers, how it fails, and one file a provider.
+//! Knows messages and nothing of signatures, fields or graphs.
+
+mod error;
+mod message;
+mod models;
+
+use futures_util::future::BoxFuture;
+
+pub use error::{LmError, LmErrorKind};
+pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Role, Usage};
+pub use models::{Model, Models, Prices};
+
+/// One endpoint of a language model. Implementations send one request and report what came back;
+/// they never retry (the call path does, see the retry room) and never read the environment.
+pub trait Lm: Send + Sync {
+    /// Sends one request. Dropping the future stops it.
+    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>>;
+}

@@ -1,0 +1,80 @@
+//! Why a prediction failed, with what a client needs to see: the predictor, the field, the raw text.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lm::LmError;
+
+/// A prediction that failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct PredictError {
+    /// What kind of failure.
+    pub kind: PredictErrorKind,
+    /// Names the thing and the way out.
+    pub message: String,
+    /// The predictor's path within its node; `None` when no predictor was involved.
+    pub predictor: Option<Arc<str>>,
+    /// What lies beneath.
+    #[source]
+    pub source: Option<LmError>,
+}
+
+/// Kinds of failure of a prediction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PredictErrorKind {
+    /// The provider failed, after retries.
+    Lm,
+    /// The provider is out of quota, after retries.
+    RateLimited {
+        /// How long it asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The node's or the run's time is over.
+    Timeout,
+    /// The run was cancelled.
+    Cancelled,
+    /// The LM's answer does not fit the schema, after retries.
+    Parse {
+        /// The output field that does not fit, if it is one.
+        field: Option<Arc<str>>,
+        /// The answer as it came.
+        raw: Arc<str>,
+    },
+    /// An `assert` failed, after retries.
+    Constraint {
+        /// The output field.
+        field: Arc<str>,
+        /// The label or the expression of the constraint.
+        constraint: Arc<str>,
+        /// The answer as it came.
+        raw: Arc<str>,
+    },
+    /// An input does not fit its type (a whole number beyond ±2^53 where a float is wanted).
+    InvalidValue {
+        /// The input field.
+        field: Arc<str>,
+    },
+    /// The model alias is not configured.
+    UnknownModel {
+        /// The alias.
+        alias: Arc<str>,
+    },
+    /// No model is configured at all.
+    NoModel,
+}
+
+impl PredictError {
+    /// An error of a kind, not yet tied to a predictor.
+    #[must_use]
+    pub fn new(kind: PredictErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), predictor: None, source: None }
+    }
+
+    /// The same error, tied to a predictor.
+    #[must_use]
+    pub fn at(mut self, predictor: &Arc<str>) -> Self {
+        self.predictor.get_or_insert_with(|| predictor.clone());
+        self
+    }
+}

@@ -1,0 +1,43 @@
+//! `DynPredictor`: the handle through which servers, strategies and optimizers reach a predictor
+//! without knowing its Rust types.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::{Ctx, PredictError, PredictState};
+use crate::lm::Message;
+use crate::problem::{At, Problems};
+use crate::signature::SignatureSchema;
+use crate::value::Fields;
+
+/// One tunable prompt: a schema, and the state that optimizers change.
+pub trait DynPredictor: Send + Sync {
+    /// Its fields and own instructions, those that its strategy added included.
+    fn schema(&self) -> &Arc<SignatureSchema>;
+
+    /// Its state.
+    fn state(&self) -> &PredictState;
+
+    /// The instruction in force: the override, else the schema's own.
+    fn instruction(&self) -> &str {
+        self.state().instruction.as_deref().unwrap_or(&self.schema().instructions)
+    }
+
+    /// Replaces the whole state, or nothing: every demo value is checked against the schema first.
+    ///
+    /// # Errors
+    /// Every field that does not fit, with pointers below `at` as in `{"instruction", "demos":
+    /// [{"input", "output"}], "lm"}`.
+    fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems>;
+
+    /// The exact messages that a call with these inputs would send first.
+    fn render(&self, input: &Fields) -> Vec<Message>;
+
+    /// Predicts. Inputs are complete and of the schema's types; so are the outputs.
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>>;
+}

@@ -1,0 +1,173 @@
+//! The trace of a run: spans for nodes, predictors and LM calls, with times relative to the run's
+//! start. Whoever owns a wall clock turns them into dates. Knows nothing of how it is shown.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::lm::{Message, Usage};
+use crate::value::{Fields, Payload};
+
+/// Names a span within its run, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpanId(pub u32);
+
+/// What a span stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanKind {
+    /// A node of a graph.
+    Node,
+    /// A call of a predictor: one or more LM calls.
+    Predictor,
+    /// One LM request that was answered, or failed.
+    Lm,
+    /// A tool.
+    Tool,
+}
+
+/// How a span stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanStatus {
+    /// Still going on.
+    Running,
+    /// Done.
+    Succeeded,
+    /// Failed; `error` says why.
+    Failed,
+    /// Stopped before its end.
+    Cancelled,
+}
+
+/// The outcome of a constraint of kind check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckOutcome {
+    /// The output field.
+    pub field: Arc<str>,
+    /// The label, or the expression.
+    pub label: Arc<str>,
+    /// Whether it held.
+    pub passed: bool,
+}
+
+/// One thing that happened. Absent members do not apply.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// What it stands for.
+    pub kind: SpanKind,
+    /// The span it belongs to.
+    pub parent: Option<SpanId>,
+    /// The node it belongs to.
+    pub node: Arc<str>,
+    /// The predictor's path within the node.
+    pub predictor: Option<Arc<str>>,
+    /// How it stands.
+    pub status: SpanStatus,
+    /// When it started, counted from the run's start.
+    pub started: Duration,
+    /// How long it took; `None` while it runs.
+    pub duration: Option<Duration>,
+    /// What went in.
+    pub inputs: Option<Fields>,
+    /// What came out.
+    pub outputs: Option<Fields>,
+    /// What was said to the LM: the shared prefix, then this call's turns.
+    pub messages: Option<(Arc<[Message]>, Vec<Message>)>,
+    /// What the LM answered, to the letter.
+    pub raw: Option<Arc<str>>,
+    /// The model that answered.
+    pub model: Option<Arc<str>>,
+    /// Which try this is, counted from 1 over retries and asking again.
+    pub attempt: Option<u32>,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// The leniencies of the parser, as JSON data.
+    pub parse_report: Option<Payload>,
+    /// The outcomes of checks.
+    pub checks: Vec<CheckOutcome>,
+    /// Why it failed.
+    pub error: Option<Arc<str>>,
+}
+
+/// The spans of one run, in the order in which they started.
+pub struct Trace {
+    origin: Instant,
+    spans: Mutex<Vec<Span>>,
+}
+
+impl Trace {
+    /// An empty trace that starts now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { origin: Instant::now(), spans: Mutex::new(Vec::new()) }
+    }
+
+    /// The time since the run's start.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// Opens a span and lets `fill` complete it.
+    pub fn open(
+        &self,
+        kind: SpanKind,
+        node: &Arc<str>,
+        parent: Option<SpanId>,
+        fill: impl FnOnce(&mut Span),
+    ) -> SpanId {
+        let mut span = Span {
+            kind,
+            parent,
+            node: node.clone(),
+            predictor: None,
+            status: SpanStatus::Running,
+            started: self.elapsed(),
+            duration: None,
+            inputs: None,
+            outputs: None,
+            messages: None,
+            raw: None,
+            model: None,
+            attempt: None,
+            usage: None,
+            parse_report: None,
+            checks: Vec::new(),
+            error: None,
+        };
+        fill(&mut span);
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        spans.push(span);
+        SpanId(u32::try_from(spans.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Closes a span with its status and lets `fill` complete it.
+    pub fn close(&self, id: SpanId, status: SpanStatus, fill: impl FnOnce(&mut Span)) {
+        let now = self.elapsed();
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(span) = spans.get_mut(id.0 as usize - 1) {
+            span.status = status;
+            span.duration = Some(now.saturating_sub(span.started));
+            fill(span);
+        }
+    }
+
+    /// Takes the spans out; those still open are marked cancelled.
+    #[must_use]
+    pub fn take(&self) -> Vec<Span> {
+        let now = self.elapsed();
+        let mut spans =
+            std::mem::take(&mut *self.spans.lock().unwrap_or_else(PoisonError::into_inner));
+        for span in spans.iter_mut().filter(|span| span.status == SpanStatus::Running) {
+            span.status = SpanStatus::Cancelled;
+            span.duration = Some(now.saturating_sub(span.started));
+        }
+        spans
+    }
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self::new()
+    }
+}

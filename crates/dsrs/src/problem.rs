@@ -1,0 +1,264 @@
+//! What is wrong with a document, where, and under which stable code: the one currency in which
+//! every reader and checker reports. Knows nothing of HTTP; a `Problem` is what later stands in
+//! the `errors` array of an answer.
+
+use std::fmt;
+
+/// Stable, machine-readable codes of single problems. Grown by addition only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// A member that the document's shape does not have, or a path that names no field.
+    UnknownField,
+    /// A member that must be there and is not.
+    MissingField,
+    /// A member of the wrong JSON kind.
+    WrongType,
+    /// A member of the right kind whose value is not allowed.
+    InvalidValue,
+    /// Two things of one name where names are unique; also a duplicate JSON key.
+    DuplicateName,
+    /// The strategy is not in the registry.
+    UnknownStrategy,
+    /// The config does not fit the strategy's config schema.
+    InvalidConfig,
+    /// The signature cannot be read.
+    InvalidSignature,
+    /// The type expression or JSON Schema cannot be read.
+    InvalidType,
+    /// The name does not match the grammar of names.
+    InvalidName,
+    /// The name is kept for the system.
+    ReservedName,
+    /// An edge, output or edit names a node that does not exist.
+    UnknownNode,
+    /// The types at both ends of an edge do not fit.
+    TypeMismatch,
+    /// Edges form a cycle.
+    Cycle,
+    /// The same edge twice.
+    DuplicateEdge,
+    /// Another source for an input that is already fed.
+    InputAlreadyConnected,
+    /// An input that nothing feeds and that has no default.
+    UnconnectedInput,
+    /// A type that cannot be inferred from what is connected.
+    UndeterminedType,
+    /// The model alias is not configured.
+    UnknownModel,
+    /// Over a limit of size, count or depth.
+    TooLarge,
+    /// The `name` in the body is not the name in the path.
+    NameMismatch,
+}
+
+impl Code {
+    /// The code as clients see it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownField => "unknown_field",
+            Self::MissingField => "missing_field",
+            Self::WrongType => "wrong_type",
+            Self::InvalidValue => "invalid_value",
+            Self::DuplicateName => "duplicate_name",
+            Self::UnknownStrategy => "unknown_strategy",
+            Self::InvalidConfig => "invalid_config",
+            Self::InvalidSignature => "invalid_signature",
+            Self::InvalidType => "invalid_type",
+            Self::InvalidName => "invalid_name",
+            Self::ReservedName => "reserved_name",
+            Self::UnknownNode => "unknown_node",
+            Self::TypeMismatch => "type_mismatch",
+            Self::Cycle => "cycle",
+            Self::DuplicateEdge => "duplicate_edge",
+            Self::InputAlreadyConnected => "input_already_connected",
+            Self::UnconnectedInput => "unconnected_input",
+            Self::UndeterminedType => "undetermined_type",
+            Self::UnknownModel => "unknown_model",
+            Self::TooLarge => "too_large",
+            Self::NameMismatch => "name_mismatch",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A place in a JSON document, as a chain of borrowed steps: extending it costs nothing, and only
+/// a problem pays for the text.
+///
+/// ```
+/// use dsrs::problem::At;
+/// let root = At::Root;
+/// let nodes = root.key("nodes");
+/// assert_eq!(nodes.key("a/b").index(2).pointer(), "/nodes/a~1b/2");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum At<'a> {
+    /// The whole document.
+    Root,
+    /// A member of the object at the first place.
+    Key(&'a At<'a>, &'a str),
+    /// An element of the array at the first place.
+    Index(&'a At<'a>, usize),
+}
+
+impl<'a> At<'a> {
+    /// The member `name` of the object here.
+    #[must_use]
+    pub const fn key(&'a self, name: &'a str) -> At<'a> {
+        At::Key(self, name)
+    }
+
+    /// The element `index` of the array here.
+    #[must_use]
+    pub const fn index(&'a self, index: usize) -> At<'a> {
+        At::Index(self, index)
+    }
+
+    /// This place as a JSON Pointer (RFC 6901).
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) {
+        match self {
+            At::Root => {}
+            At::Key(parent, name) => {
+                parent.write(text);
+                text.push('/');
+                text.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            }
+            At::Index(parent, index) => {
+                parent.write(text);
+                text.push('/');
+                text.push_str(&index.to_string());
+            }
+        }
+    }
+}
+
+/// One thing that is wrong, at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// JSON Pointer into the document that was read.
+    pub pointer: String,
+    /// Stable code.
+    pub code: Code,
+    /// Names the thing and the way out, for a person.
+    pub detail: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.pointer.is_empty() { "/" } else { &self.pointer };
+        write!(f, "{place}: {} ({})", self.detail, self.code)
+    }
+}
+
+/// All that is wrong, in the order in which it was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// No problems yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a problem at a place.
+    pub fn add(&mut self, at: &At<'_>, code: Code, detail: impl Into<String>) {
+        self.0.push(Problem { pointer: at.pointer(), code, detail: detail.into() });
+    }
+
+    /// Adds a problem that was made elsewhere.
+    pub fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// Whether nothing was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many were found.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The problems, in the order in which they were found.
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+        self.0.iter()
+    }
+
+    /// `Ok(value)` if nothing was found, else the problems.
+    ///
+    /// # Errors
+    /// All problems found so far.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl Extend<Problem> for Problems {
+    fn extend<I: IntoIterator<Item = Problem>>(&mut self, problems: I) {
+        self.0.extend(problems);
+    }
+}
+
+impl IntoIterator for Problems {
+    type Item = Problem;
+    type IntoIter = std::vec::IntoIter<Problem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, problem) in self.0.iter().enumerate() {
+            if position > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_escape_tilde_and_slash() {
+        let root = At::Root;
+        assert_eq!(root.key("a~b/c").pointer(), "/a~0b~1c");
+        assert_eq!(root.pointer(), "");
+    }
+
+    #[test]
+    fn problems_print_place_detail_and_code() {
+        let mut problems = Problems::new();
+        problems.add(&At::Root.key("nodes"), Code::MissingField, "`nodes` is missing");
+        assert_eq!(problems.to_string(), "/nodes: `nodes` is missing (missing_field)");
+    }
+}

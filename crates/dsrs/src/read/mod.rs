@@ -1,0 +1,245 @@
+//! The collecting reader: documents that people post are read with it, and it reports every
+//! problem with its place instead of stopping at the first. Knows JSON objects and nothing of what
+//! they mean.
+
+use std::sync::Arc;
+
+use crate::problem::{At, Code, Problems};
+use crate::value::{Map, Payload};
+
+/// Reads one member: `None` when it does not fit, with the reasons in the problems.
+pub trait Read<'v, T>: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T> {}
+impl<'v, T, F: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T>> Read<'v, T> for F {}
+
+/// An object being read: hands out its members by name and, when closed, reports those that
+/// nobody asked for.
+///
+/// ```
+/// use dsrs::{problem::{At, Problems}, read::{Object, text}, value::Payload};
+/// let body = Payload::from_json(r#"{"name": "a", "nmae": 1}"#).unwrap();
+/// let mut problems = Problems::new();
+/// let mut object = Object::open(&body, &At::Root, &mut problems).unwrap();
+/// let name = object.required("name", text);
+/// object.close();
+/// assert_eq!(name, Some("a"));
+/// assert_eq!(problems.to_string(), "/nmae: unknown member `nmae`; did you mean `name`? (unknown_field)");
+/// ```
+pub struct Object<'v, 'a, 'p> {
+    map: &'v Map,
+    at: &'a At<'a>,
+    problems: &'p mut Problems,
+    asked: Vec<&'static str>,
+}
+
+impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
+    /// Starts reading `payload`; reports `wrong_type` when it is no object.
+    pub fn open(payload: &'v Payload, at: &'a At<'a>, problems: &'p mut Problems) -> Option<Self> {
+        if let Payload::Map(map) = payload {
+            return Some(Self { map, at, problems, asked: Vec::new() });
+        }
+        wrong_type(at, problems, "an object", payload);
+        None
+    }
+
+    /// A member that must be there.
+    pub fn required<T>(&mut self, name: &'static str, read: impl Read<'v, T>) -> Option<T> {
+        self.asked.push(name);
+        match self.map.get(name) {
+            Some(member) => read(member, &self.at.key(name), self.problems),
+            None => {
+                let detail = format!("`{name}` is missing");
+                self.problems.add(&self.at.key(name), Code::MissingField, detail);
+                None
+            }
+        }
+    }
+
+    /// A member that may be absent; `null` counts as absent.
+    pub fn optional<T>(&mut self, name: &'static str, read: impl Read<'v, T>) -> Option<T> {
+        self.asked.push(name);
+        match self.map.get(name) {
+            None | Some(Payload::Null) => None,
+            Some(member) => read(member, &self.at.key(name), self.problems),
+        }
+    }
+
+    /// A member that may be absent, where `null` has a meaning of its own.
+    pub fn raw(&mut self, name: &'static str) -> Option<&'v Payload> {
+        self.asked.push(name);
+        self.map.get(name)
+    }
+
+    /// Whether the member stands there, null or not. Does not count as asking for it.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
+    /// Names members that are accepted and ignored (the read-only ones of a resource).
+    pub fn ignore(&mut self, names: &[&'static str]) {
+        self.asked.extend_from_slice(names);
+    }
+
+    /// The place of this object.
+    #[must_use]
+    pub const fn at(&self) -> &'a At<'a> {
+        self.at
+    }
+
+    /// The problems, to add to.
+    pub fn problems(&mut self) -> &mut Problems {
+        self.problems
+    }
+
+    /// Reports every member that was not asked for.
+    pub fn close(self) {
+        for name in self.map.keys().filter(|name| !self.asked.contains(&name.as_ref())) {
+            let hint = nearest(name, self.asked.iter().copied())
+                .map_or_else(String::new, |known| format!("; did you mean `{known}`?"));
+            let detail = format!("unknown member `{name}`{hint}");
+            self.problems.add(&self.at.key(name), Code::UnknownField, detail);
+        }
+    }
+}
+
+/// The known name that the unknown one most likely meant, if any is near.
+pub fn nearest<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(unknown, name), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Reports that `found` is not what is wanted here (`an object`, `a string`, …).
+pub fn wrong_type(at: &At<'_>, problems: &mut Problems, wanted: &str, found: &Payload) {
+    problems.add(at, Code::WrongType, format!("expected {wanted}, found {}", found.kind()));
+}
+
+/// Reads a string.
+pub fn text<'v>(payload: &'v Payload, at: &At<'_>, problems: &mut Problems) -> Option<&'v str> {
+    let found = payload.as_str();
+    if found.is_none() {
+        wrong_type(at, problems, "a string", payload);
+    }
+    found
+}
+
+/// Reads a string and shares it.
+pub fn shared_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Arc<str>> {
+    if let Payload::Str(found) = payload {
+        return Some(found.clone());
+    }
+    wrong_type(at, problems, "a string", payload);
+    None
+}
+
+/// Reads a boolean.
+pub fn boolean(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<bool> {
+    if let Payload::Bool(found) = payload {
+        return Some(*found);
+    }
+    wrong_type(at, problems, "a boolean", payload);
+    None
+}
+
+/// Reads an integer of zero or more.
+pub fn count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u64> {
+    match payload {
+        Payload::Int(found) => u64::try_from(*found).ok().or_else(|| {
+            problems.add(at, Code::InvalidValue, format!("expected zero or more, found {found}"));
+            None
+        }),
+        other => {
+            wrong_type(at, problems, "an integer", other);
+            None
+        }
+    }
+}
+
+/// Reads a number as a float.
+pub fn number(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
+    match payload {
+        Payload::Int(found) => Some(*found as f64),
+        Payload::Float(found) => Some(*found),
+        other => {
+            wrong_type(at, problems, "a number", other);
+            None
+        }
+    }
+}
+
+/// Reads an array and hands out its elements with their places; unreadable ones are left out and
+/// reported.
+pub fn list<'v, T>(
+    payload: &'v Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+    mut read: impl FnMut(&'v Payload, &At<'_>, &mut Problems) -> Option<T>,
+) -> Option<Vec<T>> {
+    let Payload::List(elements) = payload else {
+        wrong_type(at, problems, "an array", payload);
+        return None;
+    };
+    let read_one = |(index, element)| read(element, &at.index(index), problems);
+    Some(elements.iter().enumerate().filter_map(read_one).collect())
+}
+
+/// Reads an object as a dictionary and hands out its members with their places, in written order.
+pub fn members<'v, T>(
+    payload: &'v Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+    mut read: impl FnMut(&'v Arc<str>, &'v Payload, &At<'_>, &mut Problems) -> Option<T>,
+) -> Option<Vec<(Arc<str>, T)>> {
+    let Payload::Map(map) = payload else {
+        wrong_type(at, problems, "an object", payload);
+        return None;
+    };
+    let read_one = |(name, member): (&'v Arc<str>, &'v Payload)| {
+        read(name, member, &at.key(name), problems).map(|found| (name.clone(), found))
+    };
+    Some(map.iter().filter_map(read_one).collect())
+}
+
+/// Whether `name` may name a node, a field, a type or a class member: `[A-Za-z_][A-Za-z0-9_]{0,62}`.
+#[must_use]
+pub fn is_identifier(name: &str) -> bool {
+    let head = |c: char| c.is_ascii_alphabetic() || c == '_';
+    name.len() <= 63
+        && name.starts_with(head)
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_problems_of_an_object_are_reported_at_once() {
+        let body = Payload::from_json(r#"{"name": 3, "flg": true}"#).unwrap();
+        let mut problems = Problems::new();
+        let mut object = Object::open(&body, &At::Root, &mut problems).unwrap();
+        object.required("name", text);
+        object.required("size", count);
+        object.optional("flag", boolean);
+        object.close();
+        let found: Vec<_> = problems.iter().map(|p| (p.pointer.as_str(), p.code)).collect();
+        assert_eq!(
+            found,
+            [
+                ("/name", Code::WrongType),
+                ("/size", Code::MissingField),
+                ("/flg", Code::UnknownField)
+            ]
+        );
+    }
+
+    #[test]
+    fn identifiers_are_ascii_words_of_at_most_63() {
+        assert!(is_identifier("_a9") && is_identifier(&"a".repeat(63)));
+        assert!(!is_identifier("9a") && !is_identifier("") && !is_identifier(&"a".repeat(64)));
+        assert!(!is_identifier("é") && !is_identifier("a-b"));
+    }
+}

@@ -1,0 +1,48 @@
+//! `StrategyFactory`: how a strategy is described and built, and what a build may ask of its
+//! surroundings.
+
+use std::sync::Arc;
+
+use super::DynModule;
+use crate::problem::{At, Problems};
+use crate::signature::SignatureSchema;
+use crate::value::Payload;
+
+/// What building a module may ask of the server it is built in. Declared here, implemented above.
+pub trait BuildEnv: Send + Sync {
+    /// Whether a model alias is configured.
+    fn knows_model(&self, alias: &str) -> bool;
+}
+
+/// A strategy of the registry.
+pub trait StrategyFactory: Send + Sync {
+    /// The name under which graphs use it.
+    fn name(&self) -> &'static str;
+
+    /// What it does and when to use it, in a sentence or two.
+    fn description(&self) -> &'static str;
+
+    /// The JSON Schema of its config. Unknown members are refused by it.
+    fn config_schema(&self) -> Payload;
+
+    /// Whether running it calls an LM.
+    fn calls_lm(&self) -> bool {
+        true
+    }
+
+    /// The paths of the predictors that it makes with a default config.
+    fn predictors(&self) -> &'static [&'static str];
+
+    /// Makes a module for a base signature. `config` has been checked against the config schema
+    /// and is an object.
+    ///
+    /// # Errors
+    /// Everything in `config` that does not fit, with pointers below `at` (the config's place).
+    fn create(
+        &self,
+        env: &dyn BuildEnv,
+        base: &Arc<SignatureSchema>,
+        config: &Payload,
+        at: &At<'_>,
+    ) -> Result<Box<dyn DynModule>, Problems>;
+}

@@ -1,0 +1,8 @@
+//! Strategies: ways of prompting, by name. A factory makes a module from a base signature and a
+//! config; the registry finds factories at link time. Knows predictors and nothing of graphs.
+
+mod factory;
+mod module;
+
+pub use factory::{BuildEnv, StrategyFactory};
+pub use module::DynModule;

@@ -1,0 +1,29 @@
+//! `DynModule`: a strategy at work on one signature, untyped.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::signature::SignatureSchema;
+use crate::value::Fields;
+
+/// A node's behaviour: what it takes, what it gives, and the predictors inside.
+pub trait DynModule: Send + Sync {
+    /// What callers see: the base signature as the strategy transforms it.
+    fn schema(&self) -> &Arc<SignatureSchema>;
+
+    /// The predictors inside by their path within the module, in a fixed order. A module that is
+    /// its own predictor uses the empty path.
+    fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)>;
+
+    /// The same predictors, to change.
+    fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)>;
+
+    /// Runs once. Inputs are complete and of the schema's types; so are the outputs.
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>>;
+}

@@ -1,0 +1,190 @@
+//! JSON text to payload, keeping order, telling 1 from 1.0, and finding every duplicate key. It is
+//! the only JSON parser of documents that people post; knows nothing of what they mean.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+
+use super::payload::{Map, Payload};
+use crate::problem::{At, Code, Problems};
+
+/// How deep a document may nest before it is refused.
+pub const DEPTH_LIMIT: usize = 120;
+
+/// The text is not JSON: where and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid JSON at line {line}, column {column}: {reason}")]
+pub struct JsonError {
+    /// 1-based line.
+    pub line: usize,
+    /// 1-based column.
+    pub column: usize,
+    /// What the parser stumbled over.
+    pub reason: String,
+}
+
+/// A document and the duplicate keys found in it (the last one of a name wins).
+#[derive(Clone, Debug)]
+pub struct ParsedJson {
+    /// The document.
+    pub payload: Payload,
+    /// One `duplicate_name` problem for each repeated key.
+    pub duplicates: Problems,
+}
+
+/// Parses one JSON document.
+///
+/// # Errors
+/// When the text is not JSON, nests deeper than [`DEPTH_LIMIT`], or holds a number that no finite
+/// float can carry.
+pub fn parse_json(text: &[u8]) -> Result<ParsedJson, JsonError> {
+    let mut duplicates = Problems::new();
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let seed = Seed { at: &At::Root, depth: 0, duplicates: &mut duplicates };
+    let payload = seed.deserialize(&mut deserializer).map_err(|error| explain(&error))?;
+    deserializer.end().map_err(|error| explain(&error))?;
+    Ok(ParsedJson { payload, duplicates })
+}
+
+impl Payload {
+    /// Parses JSON text, refusing duplicate keys.
+    ///
+    /// # Errors
+    /// As [`parse_json`], and for a duplicate key.
+    pub fn from_json(text: &str) -> Result<Self, JsonError> {
+        let parsed = parse_json(text.as_bytes())?;
+        match parsed.duplicates.iter().next() {
+            None => Ok(parsed.payload),
+            Some(first) => Err(JsonError { line: 1, column: 1, reason: first.to_string() }),
+        }
+    }
+}
+
+fn explain(error: &serde_json::Error) -> JsonError {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or(&text).to_owned();
+    JsonError { line: error.line().max(1), column: error.column().max(1), reason }
+}
+
+struct Seed<'a, 'p> {
+    at: &'a At<'a>,
+    depth: usize,
+    duplicates: &'p mut Problems,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
+    type Value = Payload;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Payload, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_, '_> {
+    type Value = Payload;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Payload, E> {
+        Ok(Payload::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Payload, E> {
+        Ok(Payload::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Payload, E> {
+        Ok(Payload::Int(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Payload, E> {
+        // Beyond i64 a whole number is kept as the nearest float, as JSON readers do; a field of
+        // type `int` then refuses it by name.
+        Ok(i64::try_from(number).map_or(Payload::Float(number as f64), Payload::Int))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Payload, E> {
+        if number.is_finite() {
+            Ok(Payload::Float(number))
+        } else {
+            Err(E::custom("number out of range"))
+        }
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Payload, E> {
+        Ok(Payload::Str(Arc::from(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Payload, A::Error> {
+        let depth = deeper::<A::Error>(self.depth)?;
+        let mut elements = Vec::with_capacity(access.size_hint().unwrap_or(0).min(1024));
+        loop {
+            let at = self.at.index(elements.len());
+            let seed = Seed { at: &at, depth, duplicates: &mut *self.duplicates };
+            match access.next_element_seed(seed)? {
+                Some(element) => elements.push(element),
+                None => return Ok(Payload::list(elements)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Payload, A::Error> {
+        let depth = deeper::<A::Error>(self.depth)?;
+        let mut members = Map::new();
+        while let Some(name) = access.next_key::<String>()? {
+            let at = self.at.key(&name);
+            let seed = Seed { at: &at, depth, duplicates: &mut *self.duplicates };
+            let member = access.next_value_seed(seed)?;
+            if members.insert(Arc::from(name.as_str()), member).is_some() {
+                let detail = format!("the key `{name}` stands here twice");
+                self.duplicates.add(&at, Code::DuplicateName, detail);
+            }
+        }
+        Ok(Payload::map(members))
+    }
+}
+
+fn deeper<E: serde::de::Error>(depth: usize) -> Result<usize, E> {
+    if depth >= DEPTH_LIMIT {
+        return Err(E::custom(format!("nested deeper than {DEPTH_LIMIT} levels")));
+    }
+    Ok(depth + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_and_the_spelling_of_numbers_survive() {
+        let text = r#"{"z":1,"a":1.0,"m":{"y":"\u0000","b":-2}}"#;
+        assert_eq!(Payload::from_json(text).unwrap().to_json(), text);
+    }
+
+    #[test]
+    fn every_duplicate_key_is_found_with_its_pointer() {
+        let parsed = parse_json(br#"{"a":1,"b":[{"c":1,"c":2}],"a":3}"#).unwrap();
+        let pointers: Vec<_> = parsed.duplicates.iter().map(|p| p.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/b/0/c", "/a"]);
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_and_not_a_crash() {
+        let text = "[".repeat(100_000);
+        assert!(parse_json(text.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn errors_name_line_and_column() {
+        let error = parse_json(b"{\n  \"a\": ,\n}").unwrap_err();
+        assert_eq!((error.line, error.column), (2, 8));
+    }
+
+    #[test]
+    fn trailing_text_is_refused() {
+        assert!(parse_json(b"{} x").is_err());
+    }
+}
