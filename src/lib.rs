@@ -1,1 +1,4 @@
-//! service
+//! The server around the `dsrs` engine: settings, database, HTTP. Rooms use only rooms before
+//! them: config, pg, store, app, http.
+
+pub mod config;

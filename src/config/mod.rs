@@ -1,0 +1,93 @@
+//! Settings: found in file, environment and flags, checked all at once, and handed on as one typed
+//! [`Config`]. The lowest room of the server: it knows no database, no engine and no HTTP.
+
+mod docs;
+mod environment;
+mod file;
+mod keys;
+mod layers;
+mod load;
+mod models;
+mod nearest;
+mod parse;
+mod reader;
+mod table;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+pub use docs::settings_markdown;
+pub use environment::{Environment, HostPaths};
+pub use keys::ApiKeys;
+pub use load::{ConfigError, Flags};
+pub use models::{Capability, DEFAULT_ALIAS, ModelConfig, Models, Provider};
+pub use table::{Kind, SETTINGS, Setting, setting};
+
+/// Everything the server was told, checked.
+#[derive(Clone)]
+pub struct Config {
+    /// The address to listen on.
+    pub bind: SocketAddr,
+    /// The directory of the private Postgres.
+    pub data_dir: PathBuf,
+    /// How the database is found.
+    pub database: DatabaseConfig,
+    /// The keys that callers present.
+    pub api_keys: ApiKeys,
+    /// Whether an address that others can reach is fine without keys.
+    pub insecure: bool,
+    /// The language models by alias.
+    pub models: Models,
+    /// When runs are recorded.
+    pub record: Record,
+    /// Bounds on requests and runs.
+    pub limits: Limits,
+    /// How long an `Idempotency-Key` is remembered.
+    pub idempotency_window: Duration,
+    /// Time that running work gets when the server stops.
+    pub shutdown_timeout: Duration,
+    /// What is logged, in the words of `RUST_LOG`.
+    pub log: String,
+    /// Directories that the environment names.
+    pub host: HostPaths,
+    /// What is odd but no reason to refuse, for the log.
+    pub warnings: Vec<String>,
+}
+
+/// How the database is found.
+#[derive(Debug, Clone)]
+pub struct DatabaseConfig {
+    /// A Postgres to use; without it the server keeps a private one.
+    pub url: Option<SecretString>,
+    /// Size of the connection pool.
+    pub max_connections: u32,
+    /// Where the private Postgres's programs are, instead of searching.
+    pub pg_bin: Option<PathBuf>,
+}
+
+/// When a run is written to the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// Before the answer is sent.
+    Ack,
+    /// Soon after the answer.
+    Async,
+    /// Never.
+    Off,
+}
+
+/// Bounds on requests and runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest request body in bytes.
+    pub body_bytes: usize,
+    /// Time limit of a run.
+    pub run_timeout: Duration,
+    /// Time limit of a node that sets none.
+    pub node_timeout: Duration,
+    /// Runs at the same time.
+    pub max_concurrent_runs: u32,
+}

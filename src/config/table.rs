@@ -1,0 +1,196 @@
+//! Every setting of the server, once: path, kind, default, meaning. Environment names, flags,
+//! `--help` and the table in the README are all made from this list. It knows nothing of how a
+//! value is found or checked.
+
+/// What a setting's text is, for `--help` and the table of settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Free text.
+    Text,
+    /// Text that is never printed.
+    Secret,
+    /// `IP:PORT`.
+    Address,
+    /// A path of a file or directory.
+    Path,
+    /// A URL.
+    Url,
+    /// `true` or `false`; the flag stands alone.
+    Switch,
+    /// A whole number.
+    Count,
+    /// A decimal number.
+    Number,
+    /// Bytes, with an optional unit such as `4MiB`.
+    Bytes,
+    /// A duration such as `30s`; a bare number is seconds.
+    Duration,
+    /// A whole number of milliseconds.
+    Millis,
+    /// Several values, separated by commas.
+    List,
+    /// One of a few words.
+    OneOf(&'static [&'static str]),
+}
+
+impl Kind {
+    /// The placeholder that `--help` shows for a value of this kind.
+    pub fn placeholder(self) -> &'static str {
+        match self {
+            Self::Text => "TEXT",
+            Self::Secret => "SECRET",
+            Self::Address => "IP:PORT",
+            Self::Path => "PATH",
+            Self::Url => "URL",
+            Self::Switch => "BOOL",
+            Self::Count | Self::Number => "N",
+            Self::Bytes => "BYTES",
+            Self::Duration => "DURATION",
+            Self::Millis => "MS",
+            Self::List => "A,B",
+            Self::OneOf(_) => "WORD",
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Dotted path in the settings file; a `*` stands for a model's alias.
+    pub path: &'static str,
+    /// What its text is.
+    pub kind: Kind,
+    /// The text taken when nothing is given.
+    pub default: Option<&'static str>,
+    /// Environment variables without our prefix that mean the same.
+    pub also: &'static [&'static str],
+    /// Whether there is a flag for it.
+    pub flag: bool,
+    /// One line for people.
+    pub doc: &'static str,
+}
+
+impl Setting {
+    /// The setting's own environment variable; the alias stands as `NAME`.
+    pub fn env_name(&self) -> String {
+        let shown = self.path.replace(".*.", "__NAME__").replace('.', "_");
+        format!("DSRS_{}", shown.to_uppercase())
+    }
+
+    /// The flag without its dashes, if there is one.
+    pub fn flag_name(&self) -> Option<String> {
+        self.flag.then(|| self.path.replace(['.', '_'], "-"))
+    }
+
+    /// Whether this row describes a member of every `[models.NAME]`.
+    pub fn is_model_member(&self) -> bool {
+        self.path.starts_with(MODELS)
+    }
+
+    /// The row's path with a model's alias put in.
+    pub fn path_for(&self, alias: &str) -> String {
+        self.path.replacen('*', alias, 1)
+    }
+}
+
+/// How the path of every model setting begins.
+const MODELS: &str = "models.*.";
+
+/// The row of a plain path such as `limits.body_bytes` or `models.fast.model`.
+pub fn setting(path: &str) -> Option<&'static Setting> {
+    let pattern = match path.strip_prefix("models.").and_then(|rest| rest.rsplit_once('.')) {
+        Some((_, member)) => format!("{MODELS}{member}"),
+        None => path.to_owned(),
+    };
+    SETTINGS.iter().find(|row| row.path == pattern)
+}
+
+const fn row(path: &'static str, kind: Kind, doc: &'static str) -> Setting {
+    Setting { path, kind, default: None, also: &[], flag: false, doc }
+}
+
+impl Setting {
+    const fn default(self, text: &'static str) -> Self {
+        Self { default: Some(text), ..self }
+    }
+
+    const fn flag(self) -> Self {
+        Self { flag: true, ..self }
+    }
+
+    const fn also(self, names: &'static [&'static str]) -> Self {
+        Self { also: names, ..self }
+    }
+}
+
+/// The table.
+pub static SETTINGS: &[Setting] = &[
+    row("bind", Kind::Address, "address to listen on; port 0 takes a free one")
+        .default("127.0.0.1:8080")
+        .flag(),
+    row("data_dir", Kind::Path, "directory of the private Postgres").default("./data").flag(),
+    row("database.url", Kind::Url, "a Postgres to use instead of the private one")
+        .also(&["DATABASE_URL"])
+        .flag(),
+    row("database.max_connections", Kind::Count, "size of the connection pool")
+        .default("16")
+        .flag(),
+    row(
+        "database.pg_bin",
+        Kind::Path,
+        "directory with `initdb` and `postgres`, instead of searching",
+    )
+    .also(&["PG_BIN"])
+    .flag(),
+    row("api_keys", Kind::Secret, "keys that callers present, separated by commas"),
+    row("api_keys_file", Kind::Path, "file with one such key a line").flag(),
+    row("insecure", Kind::Switch, "allow an address others can reach without any key")
+        .default("false")
+        .flag(),
+    row("default_model", Kind::Text, "alias that `default` stands for").flag(),
+    row("model", Kind::Text, "model of the alias `default` when none is configured")
+        .default("gpt-4o-mini")
+        .flag(),
+    row("openai.base_url", Kind::Url, "endpoint of models that name none")
+        .also(&["OPENAI_BASE_URL"])
+        .flag(),
+    row("openai.api_key", Kind::Secret, "key for that endpoint").also(&["OPENAI_API_KEY"]),
+    row("models.*.provider", Kind::OneOf(&["openai"]), "protocol the endpoint speaks")
+        .default("openai"),
+    row("models.*.base_url", Kind::Url, "endpoint, up to and with `/v1`"),
+    row("models.*.model", Kind::Text, "the provider's name of the model"),
+    row("models.*.api_key_env", Kind::Text, "environment variable that holds the key"),
+    row("models.*.api_key", Kind::Secret, "the key itself"),
+    row("models.*.temperature", Kind::Number, "sampling temperature, 0 to 2"),
+    row("models.*.max_tokens", Kind::Count, "longest answer in tokens"),
+    row("models.*.top_p", Kind::Number, "nucleus sampling, above 0 up to 1"),
+    row("models.*.seed", Kind::Count, "seed for repeatable sampling"),
+    row("models.*.timeout_ms", Kind::Millis, "time limit of one request").default("60000"),
+    row("models.*.max_connections", Kind::Count, "open connections to the endpoint").default("256"),
+    row("models.*.capabilities", Kind::List, "what the endpoint can do beyond plain chat"),
+    row("models.*.input_price", Kind::Number, "price of a million input tokens"),
+    row("models.*.output_price", Kind::Number, "price of a million output tokens"),
+    row(
+        "runs.record",
+        Kind::OneOf(&["ack", "async", "off"]),
+        "record runs before the answer, behind it, or not at all",
+    )
+    .default("ack")
+    .flag(),
+    row("limits.body_bytes", Kind::Bytes, "largest request body").default("4MiB").flag(),
+    row("limits.run_timeout_ms", Kind::Millis, "time limit of a run").default("300000").flag(),
+    row("limits.node_timeout_ms", Kind::Millis, "time limit of a node that sets none")
+        .default("60000")
+        .flag(),
+    row("limits.max_concurrent_runs", Kind::Count, "runs at the same time").default("1024").flag(),
+    row("idempotency_window", Kind::Duration, "how long an `Idempotency-Key` is remembered")
+        .default("24h")
+        .flag(),
+    row("shutdown_timeout", Kind::Duration, "time that running work gets when the server stops")
+        .default("30s")
+        .flag(),
+    row("log", Kind::Text, "what is logged, as in `info,sqlx=warn`")
+        .default("info")
+        .also(&["RUST_LOG"])
+        .flag(),
+];

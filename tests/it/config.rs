@@ -1,0 +1,336 @@
+//! Settings: which layer wins, and what each mistake is answered with.
+
+use std::path::PathBuf;
+
+use dsrs_server::config::{Config, Environment, Flags, Record, SETTINGS, settings_markdown};
+use secrecy::ExposeSecret;
+
+/// Environment and flags with no settings file in sight.
+fn load(env: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Config, Vec<String>> {
+    let settings = flags.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
+    let flags = Flags { config: None, settings };
+    Config::load(&flags, &env.iter().copied().collect()).map_err(|error| error.problems)
+}
+
+/// A settings file that lives as long as the test.
+struct SettingsFile {
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl SettingsFile {
+    fn new(text: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("dsrs.toml");
+        std::fs::write(&path, text).unwrap();
+        Self { _directory: directory, path }
+    }
+
+    fn load(&self, env: &[(&str, &str)]) -> Result<Config, Vec<String>> {
+        let flags = Flags { config: Some(self.path.clone()), ..Flags::default() };
+        let env: Environment = env.iter().copied().collect();
+        let name = format!("{}:", self.path.display());
+        Config::load(&flags, &env).map_err(|error| {
+            error.problems.iter().map(|line| line.replace(&name, "FILE:")).collect()
+        })
+    }
+}
+
+fn problems(result: Result<Config, Vec<String>>) -> Vec<String> {
+    result.err().unwrap_or_default()
+}
+
+#[test]
+fn the_defaults_alone_make_a_server_for_this_machine() {
+    let config = load(&[], &[]).unwrap();
+    assert_eq!(config.bind.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.data_dir, PathBuf::from("./data"));
+    assert_eq!(config.record, Record::Ack);
+    assert_eq!(config.limits.body_bytes, 4 << 20);
+    assert_eq!(config.shutdown_timeout.as_secs(), 30);
+    assert!(config.database.url.is_none() && config.api_keys.is_empty() && !config.insecure);
+}
+
+#[test]
+fn flags_win_over_environment_over_file_over_defaults() {
+    let file = SettingsFile::new("bind = '127.0.0.1:1'\nlog = 'warn'\nshutdown_timeout = 5");
+    let config = file.load(&[("DSRS_BIND", "127.0.0.1:2")]).unwrap();
+    assert_eq!(config.bind.port(), 2);
+    assert_eq!(config.log, "warn");
+    assert_eq!(config.shutdown_timeout.as_secs(), 5);
+
+    let flags = Flags {
+        config: Some(file.path.clone()),
+        settings: [("bind".to_owned(), "127.0.0.1:3".to_owned())].into(),
+    };
+    let env = [("DSRS_BIND", "127.0.0.1:2")].into_iter().collect();
+    assert_eq!(Config::load(&flags, &env).unwrap().bind.port(), 3);
+}
+
+#[test]
+fn dsrs_config_names_the_file_and_the_flag_names_another() {
+    let (one, other) = (SettingsFile::new("log = 'one'"), SettingsFile::new("log = 'other'"));
+    let env: Environment = [("DSRS_CONFIG", one.path.to_str().unwrap())].into_iter().collect();
+    assert_eq!(Config::load(&Flags::default(), &env).unwrap().log, "one");
+    let flags = Flags { config: Some(other.path.clone()), ..Flags::default() };
+    assert_eq!(Config::load(&flags, &env).unwrap().log, "other");
+}
+
+#[test]
+fn the_few_names_without_a_prefix_count_and_ours_win_over_them() {
+    let url = |env: &[(&str, &str)]| {
+        load(env, &[]).unwrap().database.url.unwrap().expose_secret().to_owned()
+    };
+    let plain = ("DATABASE_URL", "postgres://a/plain");
+    assert_eq!(url(&[plain]), "postgres://a/plain");
+    assert_eq!(url(&[plain, ("DSRS_DATABASE_URL", "postgres://a/ours")]), "postgres://a/ours");
+    assert_eq!(load(&[("RUST_LOG", "debug")], &[]).unwrap().log, "debug");
+}
+
+#[test]
+fn an_empty_variable_is_one_that_is_not_set() {
+    assert!(load(&[("DSRS_API_KEYS", ""), ("DSRS_BIND", "")], &[]).unwrap().api_keys.is_empty());
+}
+
+#[test]
+fn a_variable_of_ours_that_is_no_setting_is_a_warning_not_an_error() {
+    let config = load(&[("DSRS_BNID", "x"), ("DSRS_PORT_8080_TCP", "tcp://10.0.0.1:8080")], &[]);
+    assert_eq!(
+        config.unwrap().warnings,
+        [
+            "environment variable DSRS_BNID is not a setting and is ignored; did you mean \"DSRS_BIND\"?",
+            "environment variable DSRS_PORT_8080_TCP is not a setting and is ignored",
+        ]
+    );
+}
+
+#[test]
+fn every_mistake_is_told_at_once_in_one_line_each() {
+    let env = [
+        ("DSRS_BIND", "localhost"),
+        ("DSRS_LIMITS_BODY_BYTES", "lots"),
+        ("DSRS_LIMITS_RUN_TIMEOUT_MS", "0"),
+        ("DSRS_RUNS_RECORD", "sometimes"),
+        ("DSRS_INSECURE", "perhaps"),
+        ("DATABASE_URL", "mysql://root:hunter2@db/x"),
+        ("DSRS_DATABASE_MAX_CONNECTIONS", "-1"),
+    ];
+    assert_eq!(
+        problems(load(&env, &[("shutdown_timeout", "soon")])),
+        [
+            "bind = \"localhost\" (environment variable DSRS_BIND): expected an IP address and a port, such as 127.0.0.1:8080",
+            "database.url (environment variable DATABASE_URL): expected a URL such as postgres://user:password@host:5432/name",
+            "database.max_connections = \"-1\" (environment variable DSRS_DATABASE_MAX_CONNECTIONS): expected a whole number from 1 to 4294967295",
+            "insecure = \"perhaps\" (environment variable DSRS_INSECURE): expected true or false",
+            "runs.record = \"sometimes\" (environment variable DSRS_RUNS_RECORD): expected ack, async or off",
+            "limits.body_bytes = \"lots\" (environment variable DSRS_LIMITS_BODY_BYTES): expected a size in bytes, such as 4194304 or 4MiB",
+            "limits.run_timeout_ms = \"0\" (environment variable DSRS_LIMITS_RUN_TIMEOUT_MS): expected a whole number of milliseconds, 1 or more",
+            "shutdown_timeout = \"soon\" (flag --shutdown-timeout): expected a duration up to 365d, such as 500ms, 30s, 5m or 24h",
+        ]
+    );
+}
+
+#[test]
+fn a_mistake_in_the_file_is_told_with_its_line_beside_those_elsewhere() {
+    let file = SettingsFile::new("log = 'info'\nbnid = 1\n[models.fast]\ntemperature = 3\n");
+    assert_eq!(
+        problems(file.load(&[("DSRS_BIND", "x")])),
+        [
+            "FILE:2: unknown key \"bnid\"; did you mean \"bind\"?",
+            "bind = \"x\" (environment variable DSRS_BIND): expected an IP address and a port, such as 127.0.0.1:8080",
+            "models.fast.model is missing",
+            "models.fast.temperature = \"3\" (FILE:4): expected a number from 0 to 2",
+        ]
+    );
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there() {
+    let flags = Flags { config: Some("/nowhere/dsrs.toml".into()), ..Flags::default() };
+    let error = Config::load(&flags, &Environment::default()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "cannot read the settings file /nowhere/dsrs.toml: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn an_address_that_others_reach_wants_keys_or_a_word_that_it_is_meant() {
+    let open = ("DSRS_BIND", "0.0.0.0:8080");
+    assert_eq!(
+        problems(load(&[open], &[])),
+        [
+            "bind 0.0.0.0:8080 can be reached by others and no key is set; set DSRS_API_KEYS, or pass --insecure to allow it"
+        ]
+    );
+    assert!(load(&[open, ("DSRS_API_KEYS", "k")], &[]).is_ok());
+    assert!(load(&[open, ("DSRS_INSECURE", "1")], &[]).is_ok());
+    assert!(load(&[("DSRS_BIND", "[::1]:8080")], &[]).is_ok());
+    assert!(load(&[("DSRS_BIND", "[::ffff:127.0.0.1]:8080")], &[]).is_ok());
+    assert!(load(&[("DSRS_BIND", "[::]:8080")], &[]).is_err());
+}
+
+#[test]
+fn keys_come_from_a_list_and_from_a_file_together() {
+    let keys = SettingsFile::new("# ours\nthird\n\n  fourth \n");
+    let path = keys.path.to_str().unwrap();
+    let config = load(&[("DSRS_API_KEYS", "one, two"), ("DSRS_API_KEYS_FILE", path)], &[]).unwrap();
+    for key in ["one", "two", "third", "fourth"] {
+        assert!(config.api_keys.identify(key).is_some(), "{key}");
+    }
+    assert_eq!(config.api_keys.identify("# ours"), None);
+    let file = SettingsFile::new("api_keys = ['five', 'six']");
+    assert_eq!(file.load(&[]).unwrap().api_keys.len(), 2);
+}
+
+#[test]
+fn a_key_that_fits_no_header_and_a_file_without_keys_are_refused() {
+    let keys = SettingsFile::new("# nothing yet\n");
+    let path = keys.path.to_str().unwrap();
+    assert_eq!(
+        problems(load(&[("DSRS_API_KEYS", "fine,not fine"), ("DSRS_API_KEYS_FILE", path)], &[])),
+        [
+            "api_keys: key 2 holds a character that no Authorization header can carry".to_owned(),
+            format!("api_keys_file: {path} holds no key"),
+        ]
+    );
+}
+
+#[test]
+fn no_message_shows_a_secret() {
+    let env = [
+        ("DATABASE_URL", "hunter2"),
+        ("OPENAI_BASE_URL", "ftp://u:hunter2@x"),
+        ("DSRS_API_KEYS", "hunter2 hunter2"),
+        ("DSRS_MODELS__A__API_KEY", "hunter2"),
+    ];
+    let lines = problems(load(&env, &[]));
+    assert_eq!(lines.len(), 4, "{lines:#?}");
+    assert!(!lines.join("\n").contains("hunter2"), "{lines:#?}");
+}
+
+#[test]
+fn without_key_and_endpoint_the_alias_default_is_known_but_has_no_model() {
+    let models = load(&[], &[]).unwrap().models;
+    assert!(models.knows("default") && models.get("default").is_none() && models.is_empty());
+    assert!(!models.knows("fast"));
+}
+
+#[test]
+fn a_key_or_an_endpoint_alone_makes_the_default_model() {
+    let models = load(&[("OPENAI_API_KEY", "sk")], &[]).unwrap().models;
+    let model = models.get("default").unwrap();
+    assert_eq!(
+        (model.model.as_str(), model.base_url.as_str()),
+        ("gpt-4o-mini", "https://api.openai.com/v1")
+    );
+    assert_eq!(model.api_key.as_ref().unwrap().expose_secret(), "sk");
+
+    let env = [("OPENAI_BASE_URL", "http://127.0.0.1:9000/v1/"), ("DSRS_MODEL", "tiny")];
+    let models = load(&env, &[]).unwrap().models;
+    let model = models.get("default").unwrap();
+    assert_eq!(
+        (model.model.as_str(), model.base_url.as_str()),
+        ("tiny", "http://127.0.0.1:9000/v1")
+    );
+    assert!(model.api_key.is_none());
+}
+
+#[test]
+fn default_is_the_named_one_else_the_one_called_so_else_the_only_one() {
+    let default = |text: &str| {
+        SettingsFile::new(text).load(&[]).unwrap().models.default_alias().map(str::to_owned)
+    };
+    let (a, b) = ("[models.a]\nmodel='x'\n", "[models.b]\nmodel='y'\n");
+    let own = "[models.default]\nmodel='z'\n";
+    assert_eq!(default(&format!("default_model='b'\n{a}{b}{own}")).as_deref(), Some("b"));
+    assert_eq!(default(&format!("{a}{b}{own}")).as_deref(), Some("default"));
+    assert_eq!(default(a).as_deref(), Some("a"));
+    assert_eq!(default(&format!("{a}{b}")), None);
+}
+
+#[test]
+fn a_default_model_that_is_none_of_them_is_refused() {
+    let file = SettingsFile::new("default_model = 'fsat'\n[models.fast]\nmodel = 'x'\n");
+    assert_eq!(
+        problems(file.load(&[])),
+        ["default_model = \"fsat\" (FILE:1): no model has this alias; did you mean \"fast\"?"]
+    );
+}
+
+#[test]
+fn a_model_is_read_whole_and_the_environment_reaches_into_it() {
+    let file = SettingsFile::new(
+        "[models.fast-1]\nmodel = 'x'\nbase_url = 'http://h/v1'\napi_key_env = 'FAST_KEY'\ntemperature = 0.5\n\
+         max_tokens = 99\ntop_p = 1\nseed = -3\ntimeout_ms = 1500\ncapabilities = ['grammar', 'json_schema']\n\
+         input_price = 0.15\n",
+    );
+    let env = [("FAST_KEY", "secret"), ("DSRS_MODELS__FAST_1__MODEL", "y")];
+    let models = file.load(&env).unwrap().models;
+    let model = models.get("fast-1").unwrap();
+    assert_eq!(model.model, "y");
+    assert_eq!(model.api_key.as_ref().unwrap().expose_secret(), "secret");
+    assert_eq!(
+        (model.temperature, model.max_tokens, model.top_p),
+        (Some(0.5), Some(99), Some(1.0))
+    );
+    assert_eq!((model.seed, model.timeout.as_millis()), (Some(-3), 1500));
+    let words: Vec<&str> = model.capabilities.iter().map(|found| found.as_str()).collect();
+    assert_eq!(words, ["grammar", "json_schema"]);
+    assert_eq!((model.input_price, model.output_price), (Some(0.15), None));
+}
+
+#[test]
+fn the_environment_alone_can_make_a_model() {
+    let models = load(&[("DSRS_MODELS__FAST__MODEL", "x")], &[]).unwrap().models;
+    assert_eq!(models.get("fast").unwrap().model, "x");
+    assert_eq!(models.default_alias(), Some("fast"));
+}
+
+#[test]
+fn the_common_key_never_goes_to_an_endpoint_that_a_model_names_itself() {
+    let env = [
+        ("OPENAI_API_KEY", "sk"),
+        ("DSRS_MODELS__OWN__MODEL", "x"),
+        ("DSRS_MODELS__OWN__BASE_URL", "http://elsewhere/v1"),
+        ("DSRS_MODELS__COMMON__MODEL", "y"),
+    ];
+    let models = load(&env, &[]).unwrap().models;
+    assert!(models.get("own").unwrap().api_key.is_none());
+    assert!(models.get("common").unwrap().api_key.is_some());
+}
+
+#[test]
+fn mistakes_in_a_model_are_told_by_its_alias() {
+    let file = SettingsFile::new(
+        "[models.a]\nmodel = 'x'\nprovider = 'abacus'\napi_key_env = 'NOT_SET'\ncapabilities = ['gramar']\n\
+         [models.b]\nmodel = 'y'\napi_key = 'k'\napi_key_env = 'HOME'\n[models.\"b c\"]\nmodel = 'z'\n",
+    );
+    assert_eq!(
+        problems(file.load(&[("HOME", "/home/x")])),
+        [
+            "models.a.api_key_env: environment variable NOT_SET is not set",
+            "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", which is every OpenAI-compatible endpoint",
+            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar; did you mean \"grammar\"?",
+            "models.b.api_key and models.b.api_key_env are both given; keep one",
+            "models.b c: an alias is up to 63 letters, digits, \"_\", \"-\" and \".\", a letter or digit first",
+        ]
+    );
+}
+
+#[test]
+fn the_table_of_settings_has_a_row_for_each_and_the_names_that_api_md_fixes() {
+    let table = settings_markdown();
+    assert_eq!(table.lines().count(), SETTINGS.len() + 2);
+    for name in [
+        "`DSRS_BIND`",
+        "`DSRS_DATA_DIR`",
+        "`DSRS_API_KEYS_FILE`",
+        "`DATABASE_URL`",
+        "`--insecure`",
+        "`DSRS_MODELS__NAME__BASE_URL`",
+        "`DSRS_RUNS_RECORD`",
+    ] {
+        assert!(table.contains(name), "{name} is not in\n{table}");
+    }
+}

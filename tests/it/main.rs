@@ -1,0 +1,3 @@
+//! Drives the server from outside: one binary, one file a subject.
+
+mod config;
