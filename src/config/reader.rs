@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
 
     /// Notes that what was given does not fit.
     pub(super) fn refuse(&mut self, path: &str, given: &Given, expected: &str) {
-        let shown = match setting(path).is_none_or(|row| is_private(row)) {
+        let shown = match setting(path).is_none_or(is_private) {
             true => String::new(),
             false => format!(" = \"{}\"", given.items.join(",").escape_debug()),
         };

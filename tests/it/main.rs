@@ -1,3 +1,5 @@
 //! Drives the server from outside: one binary, one file a subject.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod config;
