@@ -32,12 +32,14 @@ pub enum LmErrorKind {
     Refused,
     /// An answer that is not of the provider's own format.
     Malformed,
+    /// Given up because nobody wants the answer any more.
+    Cancelled,
 }
 
 impl LmError {
     /// Whether the same request may succeed if it is sent again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        !matches!(self.kind, LmErrorKind::Refused)
+        !matches!(self.kind, LmErrorKind::Refused | LmErrorKind::Cancelled)
     }
 }

@@ -4,12 +4,15 @@
 mod error;
 mod message;
 mod models;
+pub mod retry;
+mod scripted;
 
 use futures_util::future::BoxFuture;
 
 pub use error::{LmError, LmErrorKind};
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Role, Usage};
 pub use models::{Model, Models, Prices};
+pub use scripted::{Answer, Scripted};
 
 /// One endpoint of a language model. Implementations send one request and report what came back;
 /// they never retry (the call path does, see the retry room) and never read the environment.

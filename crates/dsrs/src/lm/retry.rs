@@ -1,0 +1,224 @@
+//! Sends a request to an LM until it is answered, the tries are used up, time is over or nobody
+//! wants the answer any more. Knows LMs by trait; what an attempt means to a trace is the caller's.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{Lm, LmError, LmErrorKind, LmReply, LmRequest};
+
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+
+/// How often, how long, and whether at all.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryPolicy<'a> {
+    /// Tries after the first one.
+    pub retries: u32,
+    /// When the answer must be there.
+    pub deadline: Instant,
+    /// Cancelled when the answer is no longer wanted.
+    pub cancelled: &'a CancellationToken,
+}
+
+/// One try that ended, whichever way.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt<'a> {
+    /// Which try this was, counted from 1.
+    pub number: u32,
+    /// When it started.
+    pub started: Instant,
+    /// How it ended.
+    pub result: &'a Result<LmReply, LmError>,
+}
+
+/// Sends the request, and again after failures that may pass. Waits as long as the provider asks,
+/// else for a random time below a limit that doubles with each try. A wait that would not end
+/// before the deadline is not begun: the provider's failure is returned at once.
+///
+/// `on_attempt` is told of each try once it has ended, also when time or cancellation ended it.
+///
+/// # Errors
+/// The failure of the last try; `Timeout` when the deadline passes during a try; `Cancelled`.
+pub async fn complete(
+    lm: &dyn Lm,
+    request: &LmRequest,
+    policy: &RetryPolicy<'_>,
+    mut on_attempt: impl FnMut(Attempt<'_>),
+) -> Result<LmReply, LmError> {
+    let mut number = 1;
+    loop {
+        let started = Instant::now();
+        let result = attempt(lm, request, policy, number).await;
+        on_attempt(Attempt { number, started, result: &result });
+        let error = match result {
+            Err(error) if error.is_transient() && number <= policy.retries => error,
+            last => return last,
+        };
+        let wait = error.retry_after.unwrap_or_else(|| backoff(number, fastrand::f64()));
+        if wait >= policy.deadline.saturating_duration_since(Instant::now()) {
+            return Err(error);
+        }
+        tokio::select! {
+            biased;
+            () = policy.cancelled.cancelled() => return Err(cancelled()),
+            () = sleep(wait) => {}
+        }
+        number += 1;
+    }
+}
+
+async fn attempt(
+    lm: &dyn Lm,
+    request: &LmRequest,
+    policy: &RetryPolicy<'_>,
+    number: u32,
+) -> Result<LmReply, LmError> {
+    if policy.deadline <= Instant::now() {
+        return Err(too_late(number));
+    }
+    tokio::select! {
+        biased;
+        () = policy.cancelled.cancelled() => Err(cancelled()),
+        result = lm.complete(request) => result,
+        () = sleep_until(policy.deadline) => Err(too_late(number)),
+    }
+}
+
+/// Full jitter: anything between nothing and a limit that doubles. Ours, because the backon crate
+/// only adds jitter on top of the full wait, which keeps callers that failed together together.
+fn backoff(number: u32, roll: f64) -> Duration {
+    let doubled = FIRST_WAIT.saturating_mul(1_u32.checked_shl(number - 1).unwrap_or(u32::MAX));
+    doubled.min(LONGEST_WAIT).mul_f64(roll)
+}
+
+fn too_late(number: u32) -> LmError {
+    let message = format!("the time limit passed before the model answered (attempt {number})");
+    LmError { kind: LmErrorKind::Timeout, message, status: None, retry_after: None }
+}
+
+fn cancelled() -> LmError {
+    let message = "cancelled before the model answered".into();
+    LmError { kind: LmErrorKind::Cancelled, message, status: None, retry_after: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lm::{Answer, Chat, LmParams, Scripted};
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn request() -> LmRequest {
+        LmRequest { chat: Chat { prefix: [].into(), turns: vec![] }, params: LmParams::default() }
+    }
+
+    /// Runs a script; tells the outcome (text or kind), the time it took and the tries told of.
+    async fn run(lm: &Scripted, retries: u32, within: Duration) -> (String, Duration, Vec<u32>) {
+        let token = CancellationToken::new();
+        let start = Instant::now();
+        let policy = RetryPolicy { retries, deadline: start + within, cancelled: &token };
+        let mut told = Vec::new();
+        let result = complete(lm, &request(), &policy, |tried| told.push(tried.number)).await;
+        let outcome = match result {
+            Ok(reply) => reply.text.to_string(),
+            Err(error) => format!("{:?}", error.kind),
+        };
+        (outcome, start.elapsed(), told)
+    }
+
+    fn failing(kind: LmErrorKind) -> Answer {
+        Answer::fail(kind, "so it is")
+    }
+
+    fn busy(seconds: u64) -> Answer {
+        failing(LmErrorKind::RateLimited).status(429).retry_after(Duration::from_secs(seconds))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_that_may_pass_are_tried_again_until_the_answer_comes() {
+        use LmErrorKind::{Connection, Malformed, Provider, RateLimited, Timeout};
+        for kind in [Connection, Malformed, Provider, RateLimited, Timeout] {
+            let lm = Scripted::answering([failing(kind), failing(kind), "done".into()]);
+            let (outcome, took, told) = run(&lm, 2, MINUTE).await;
+            assert_eq!((outcome.as_str(), told), ("done", vec![1, 2, 3]));
+            assert!(took <= Duration::from_millis(252 + 502), "{took:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_request_is_not_sent_again() {
+        let lm = Scripted::answering([failing(LmErrorKind::Refused), "never".into()]);
+        assert_eq!(run(&lm, 5, MINUTE).await, ("Refused".into(), Duration::ZERO, vec![1]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_the_tries_are_used_up_the_last_failure_is_told() {
+        let lm = Scripted::answering([
+            failing(LmErrorKind::Provider),
+            failing(LmErrorKind::Connection),
+            "never".into(),
+        ]);
+        let (outcome, _, told) = run(&lm, 1, MINUTE).await;
+        assert_eq!((outcome.as_str(), told), ("Connection", vec![1, 2]));
+        let lm = Scripted::always(failing(LmErrorKind::Provider));
+        assert_eq!(run(&lm, 0, MINUTE).await.2, [1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_the_provider_asks_for_is_waited_exactly() {
+        let lm = Scripted::answering([busy(30), busy(0), "done".into()]);
+        let (outcome, took, _) = run(&lm, 2, MINUTE).await;
+        assert_eq!((outcome.as_str(), took.as_secs()), ("done", 30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_longer_than_the_time_left_fails_at_once_and_keeps_the_providers_wish() {
+        let lm = Scripted::always(busy(61));
+        let token = CancellationToken::new();
+        let start = Instant::now();
+        let policy = RetryPolicy { retries: 3, deadline: start + MINUTE, cancelled: &token };
+        let error = complete(&lm, &request(), &policy, |_| {}).await.unwrap_err();
+        assert_eq!((error.kind, error.status), (LmErrorKind::RateLimited, Some(429)));
+        assert_eq!(error.retry_after, Some(Duration::from_secs(61)));
+        assert_eq!((start.elapsed(), lm.requests().len()), (Duration::ZERO, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_model_that_never_answers_ends_in_a_timeout_at_the_deadline() {
+        let lm = Scripted::answering([failing(LmErrorKind::Provider), Answer::hang()]);
+        let (outcome, took, told) = run(&lm, 9, MINUTE).await;
+        assert_eq!((outcome.as_str(), took.as_secs(), told), ("Timeout", 60, vec![1, 2]));
+        let lm = Scripted::always("unasked");
+        assert_eq!(run(&lm, 9, Duration::ZERO).await.0, "Timeout");
+        assert!(lm.requests().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn cancelling_stops_a_request_in_flight_and_a_wait_between_two() {
+        for answer in [Answer::hang(), busy(50)] {
+            let (lm, token) = (Scripted::always(answer), CancellationToken::new());
+            let start = Instant::now();
+            let policy = RetryPolicy { retries: 9, deadline: start + MINUTE, cancelled: &token };
+            let request = request();
+            let asking = complete(&lm, &request, &policy, |_| {});
+            let stopping = async {
+                sleep(Duration::from_secs(5)).await;
+                token.cancel();
+            };
+            let (result, ()) = tokio::join!(asking, stopping);
+            assert_eq!(result.unwrap_err().kind, LmErrorKind::Cancelled);
+            assert_eq!((start.elapsed().as_secs(), lm.requests().len()), (5, 1));
+        }
+    }
+
+    #[test]
+    fn the_limit_of_a_wait_doubles_up_to_eight_seconds_and_the_wait_is_anywhere_below() {
+        let longest: Vec<u128> =
+            [1, 2, 3, 6, 7, 40, u32::MAX].map(|number| backoff(number, 1.0).as_millis()).into();
+        assert_eq!(longest, [250, 500, 1000, 8000, 8000, 8000, 8000]);
+        assert_eq!(backoff(3, 0.5), Duration::from_millis(500));
+        assert_eq!(backoff(3, 0.0), Duration::ZERO);
+    }
+}

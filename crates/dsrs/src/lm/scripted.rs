@@ -1,0 +1,364 @@
+//! A scripted LM for tests, examples and CI: it answers from a script instead of a provider, keeps
+//! the requests that it saw, and can fail, wait and hang like a real one. Delays are tokio time, so
+//! a paused clock skips them. Knows nothing of signatures: sections are found by their headers.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+
+use super::{Lm, LmError, LmErrorKind, LmReply, LmRequest, Message, Role, Usage};
+
+const OPEN: &str = "[[ ## ";
+const CLOSE: &str = " ## ]]";
+const COMPLETED: &str = "completed";
+
+type Script = Box<dyn Fn(&LmRequest) -> Answer + Send + Sync>;
+
+/// One answer of a script: a text, a whole reply, a failure or silence, now or after a while.
+///
+/// ```
+/// use std::time::Duration;
+/// use dsrs::lm::{Answer, LmErrorKind};
+///
+/// let slow = Answer::from("hello").after(Duration::from_millis(200));
+/// let busy = Answer::fail(LmErrorKind::RateLimited, "too many requests").status(429);
+/// # let _ = (slow, busy, Answer::hang());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Answer {
+    outcome: Outcome,
+    delay: Duration,
+}
+
+#[derive(Clone, Debug)]
+enum Outcome {
+    Text(Arc<str>),
+    Reply(LmReply),
+    Failure(LmError),
+    Silence,
+}
+
+impl Answer {
+    /// A failure of a kind.
+    #[must_use]
+    pub fn fail(kind: LmErrorKind, message: impl Into<String>) -> Self {
+        LmError { kind, message: message.into(), status: None, retry_after: None }.into()
+    }
+
+    /// No answer, ever.
+    #[must_use]
+    pub const fn hang() -> Self {
+        Self { outcome: Outcome::Silence, delay: Duration::ZERO }
+    }
+
+    /// The same answer, `delay` later.
+    #[must_use]
+    pub const fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// The same failure with an HTTP status; other answers have none.
+    #[must_use]
+    pub const fn status(mut self, status: u16) -> Self {
+        if let Outcome::Failure(error) = &mut self.outcome {
+            error.status = Some(status);
+        }
+        self
+    }
+
+    /// The same failure with a time to wait; other answers have none.
+    #[must_use]
+    pub const fn retry_after(mut self, wait: Duration) -> Self {
+        if let Outcome::Failure(error) = &mut self.outcome {
+            error.retry_after = Some(wait);
+        }
+        self
+    }
+
+    const fn now(outcome: Outcome) -> Self {
+        Self { outcome, delay: Duration::ZERO }
+    }
+}
+
+impl From<&str> for Answer {
+    fn from(text: &str) -> Self {
+        Self::now(Outcome::Text(text.into()))
+    }
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self::now(Outcome::Text(text.into()))
+    }
+}
+
+impl From<LmReply> for Answer {
+    fn from(reply: LmReply) -> Self {
+        Self::now(Outcome::Reply(reply))
+    }
+}
+
+impl From<LmError> for Answer {
+    fn from(error: LmError) -> Self {
+        Self::now(Outcome::Failure(error))
+    }
+}
+
+/// An LM that answers from a script. Tokens of a text are counted as its words.
+///
+/// ```
+/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Scripted};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let lm = Scripted::answering(["first", "second one"]);
+/// let chat = Chat { prefix: [].into(), turns: vec![Message::user("who are you?")] };
+/// let request = LmRequest { chat, params: LmParams::default() };
+///
+/// assert_eq!(&*lm.complete(&request).await.unwrap().text, "first");
+/// assert_eq!(lm.complete(&request).await.unwrap().usage.output_tokens, 2);
+/// assert!(lm.complete(&request).await.unwrap_err().message.contains("no answer left"));
+/// assert_eq!(lm.requests().len(), 3);
+/// # });
+/// ```
+pub struct Scripted {
+    script: Script,
+    model: Arc<str>,
+    seen: Mutex<Vec<LmRequest>>,
+}
+
+impl Scripted {
+    /// Gives these answers in turn; a request beyond them is refused.
+    #[must_use]
+    pub fn answering(answers: impl IntoIterator<Item = impl Into<Answer>>) -> Self {
+        let left: VecDeque<Answer> = answers.into_iter().map(Into::into).collect();
+        let (count, left) = (left.len(), Mutex::new(left));
+        Self::by(move |_| {
+            let next = lock(&left).pop_front();
+            next.unwrap_or_else(|| unscripted(&format!("no answer left: it had {count}")))
+        })
+    }
+
+    /// Gives the same answer to every request.
+    #[must_use]
+    pub fn always(answer: impl Into<Answer>) -> Self {
+        let answer = answer.into();
+        Self::by(move |_| answer.clone())
+    }
+
+    /// Answers by a function of the request.
+    ///
+    /// ```
+    /// use dsrs::lm::{Answer, LmErrorKind, Scripted};
+    ///
+    /// let lm = Scripted::by(|request| match request.params.max_tokens {
+    ///     Some(0) => Answer::fail(LmErrorKind::Refused, "max_tokens is zero"),
+    ///     _ => format!("{} messages", request.chat.messages().count()).into(),
+    /// });
+    /// # let _ = lm;
+    /// ```
+    #[must_use]
+    pub fn by<A: Into<Answer>>(script: impl Fn(&LmRequest) -> A + Send + Sync + 'static) -> Self {
+        let script = Box::new(move |request: &LmRequest| script(request).into());
+        Self { script, model: "scripted".into(), seen: Mutex::default() }
+    }
+
+    /// Gives the answer of the first pair whose text stands anywhere in the conversation; a
+    /// request that holds none of them is refused.
+    #[must_use]
+    pub fn matching(
+        pairs: impl IntoIterator<Item = (impl Into<String>, impl Into<Answer>)>,
+    ) -> Self {
+        let pairs: Vec<(String, Answer)> =
+            pairs.into_iter().map(|(text, answer)| (text.into(), answer.into())).collect();
+        Self::by(move |request| {
+            let holds =
+                |text: &str| request.chat.messages().any(|said| said.content.contains(text));
+            let found = pairs.iter().find(|(text, _)| holds(text));
+            found.map_or_else(|| unscripted("no text that matches"), |(_, answer)| answer.clone())
+        })
+    }
+
+    /// Answers in `[[ ## field ## ]]` sections: each given field that the request names and does
+    /// not fill in itself, in the given order, then the closing marker. So one LM serves a whole
+    /// graph, where the output of one node is the input of the next.
+    ///
+    /// ```
+    /// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Scripted};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// let lm = Scripted::sections([("draft", "hi"), ("reply", "dear all, hi")]);
+    /// let asks = "[[ ## draft ## ]]\nhi\n\nanswer with [[ ## reply ## ]], [[ ## completed ## ]]";
+    /// let chat = Chat { prefix: [].into(), turns: vec![Message::user(asks)] };
+    ///
+    /// let reply = lm.complete(&LmRequest { chat, params: LmParams::default() }).await.unwrap();
+    /// assert_eq!(&*reply.text, "[[ ## reply ## ]]\ndear all, hi\n\n[[ ## completed ## ]]");
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn sections(
+        fields: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+    ) -> Self {
+        let fields: Vec<(String, String)> =
+            fields.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+        Self::by(move |request| {
+            let wanted = wanted_sections(request);
+            let mut text = String::new();
+            for (name, value) in fields.iter().filter(|(name, _)| wanted.contains(&name.as_str())) {
+                text.push_str(&format!("{OPEN}{name}{CLOSE}\n{value}\n\n"));
+            }
+            text + OPEN + COMPLETED + CLOSE
+        })
+    }
+
+    /// The same script under another model name.
+    #[must_use]
+    pub fn named(mut self, model: impl Into<Arc<str>>) -> Self {
+        self.model = model.into();
+        self
+    }
+
+    /// The requests seen so far, in the order in which they came.
+    #[must_use]
+    pub fn requests(&self) -> Vec<LmRequest> {
+        lock(&self.seen).clone()
+    }
+
+    fn reply(&self, request: &LmRequest, text: Arc<str>) -> LmReply {
+        let read = request.chat.messages().map(|message| words(&message.content)).sum();
+        let usage = Usage {
+            lm_calls: 1,
+            input_tokens: read,
+            output_tokens: words(&text),
+            ..Usage::default()
+        };
+        LmReply { text, model: self.model.clone(), finish_reason: Some("stop".into()), usage }
+    }
+}
+
+impl Lm for Scripted {
+    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        async move {
+            lock(&self.seen).push(request.clone());
+            let answer = (self.script)(request);
+            if !answer.delay.is_zero() {
+                tokio::time::sleep(answer.delay).await;
+            }
+            match answer.outcome {
+                Outcome::Text(text) => Ok(self.reply(request, text)),
+                Outcome::Reply(reply) => Ok(reply),
+                Outcome::Failure(error) => Err(error),
+                Outcome::Silence => std::future::pending().await,
+            }
+        }
+        .boxed()
+    }
+}
+
+fn unscripted(what: &str) -> Answer {
+    Answer::fail(LmErrorKind::Refused, format!("the scripted model has {what}"))
+}
+
+fn words(text: &str) -> u64 {
+    text.split_whitespace().count() as u64
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The sections that the system message and this call's user turns name, less those that a user
+/// turn fills in. Demos name sections too, but they are not this call's.
+fn wanted_sections(request: &LmRequest) -> Vec<&str> {
+    let of = |role| move |message: &&Message| message.role == role;
+    let asked = || request.chat.turns.iter().filter(of(Role::User));
+    let filled: Vec<&str> = asked().flat_map(|said| filled_sections(&said.content)).collect();
+    let rules = request.chat.messages().filter(of(Role::System));
+    let named = rules.chain(asked()).flat_map(|said| named_sections(&said.content));
+    named.filter(|name| !filled.contains(name)).collect()
+}
+
+fn named_sections(text: &str) -> impl Iterator<Item = &str> {
+    text.split(OPEN).skip(1).filter_map(|rest| Some(rest.split_once(CLOSE)?.0))
+}
+
+/// A section is filled in where its header has a line to itself and text right under it.
+fn filled_sections(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .zip(text.lines().skip(1))
+        .filter(|(_, below)| !below.trim().is_empty() && !below.trim_start().starts_with(OPEN))
+        .filter_map(|(line, _)| line.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::lm::{Chat, LmParams};
+
+    fn asking(prefix: Vec<Message>, turns: Vec<Message>) -> LmRequest {
+        LmRequest { chat: Chat { prefix: prefix.into(), turns }, params: LmParams::default() }
+    }
+
+    async fn text(lm: &Scripted, request: &LmRequest) -> String {
+        lm.complete(request).await.unwrap().text.to_string()
+    }
+
+    #[tokio::test]
+    async fn a_script_mixes_texts_and_failures_and_remembers_what_it_was_asked() {
+        let failure = Answer::fail(LmErrorKind::RateLimited, "slow down")
+            .status(429)
+            .retry_after(Duration::from_secs(3));
+        let lm = Scripted::answering([failure, Answer::from("yes it is")]).named("oracle");
+        let request = asking(vec![Message::system("be brief")], vec![Message::user("is it so?")]);
+
+        let error = lm.complete(&request).await.unwrap_err();
+        assert_eq!((error.status, error.retry_after), (Some(429), Some(Duration::from_secs(3))));
+        let reply = lm.complete(&request).await.unwrap();
+        assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (5, 3));
+        assert_eq!(&*reply.model, "oracle");
+        assert_eq!(&*lm.requests()[1].chat.turns[0].content, "is it so?");
+    }
+
+    #[tokio::test]
+    async fn the_first_matching_text_decides_and_an_unknown_request_is_refused() {
+        let lm = Scripted::matching([("rain", "umbrella"), ("sun", "hat")]);
+        let about = |said: &str| asking(vec![], vec![Message::user(said)]);
+        assert_eq!(text(&lm, &about("sun, then rain")).await, "umbrella");
+        assert_eq!(text(&lm, &about("sunny")).await, "hat");
+        assert_eq!(lm.complete(&about("snow")).await.unwrap_err().kind, LmErrorKind::Refused);
+    }
+
+    #[tokio::test]
+    async fn sections_are_those_that_the_request_names_and_leaves_open() {
+        let lm = Scripted::sections([("reply", "fine"), ("draft", "so so"), ("unasked", "no")]);
+        let system = Message::system("in: [[ ## draft ## ]]. out: [[ ## reply ## ]]");
+        let demo = [
+            Message::user("[[ ## reply ## ]]\nfilled in a demo only"),
+            Message::assistant("[[ ## unasked ## ]]\nnamed in a demo only"),
+        ];
+        let prefix = [vec![system.clone()], demo.to_vec()].concat();
+        let asked = asking(prefix, vec![Message::user("[[ ## draft ## ]]\nhm")]);
+        assert_eq!(text(&lm, &asked).await, "[[ ## reply ## ]]\nfine\n\n[[ ## completed ## ]]");
+
+        let open =
+            asking(vec![system], vec![Message::user("[[ ## draft ## ]]\n[[ ## reply ## ]]")]);
+        assert!(text(&lm, &open).await.contains("[[ ## draft ## ]]\nso so"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_can_come_late_or_never() {
+        let late = Answer::from("at last").after(Duration::from_secs(60));
+        let lm = Scripted::answering([late, Answer::hang()]);
+        let request = asking(vec![], vec![]);
+
+        let start = Instant::now();
+        assert_eq!(text(&lm, &request).await, "at last");
+        assert_eq!(start.elapsed(), Duration::from_secs(60));
+        let never = tokio::time::timeout(Duration::from_secs(3600), lm.complete(&request));
+        assert!(never.await.is_err());
+    }
+}
