@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs every test of the workspace on a real Postgres; arguments go to `cargo test`.
+#   ./test.sh                     all of them
+#   ./test.sh --test it graphs    those of the server's HTTP tests whose name holds "graphs"
+set -euo pipefail
+cd "$(dirname "$0")"
+
+PG_BIN=$(scripts/ensure-postgres.sh)
+export PG_BIN
+# The queries are checked against the committed .sqlx/, so that no database is needed to build.
+export SQLX_OFFLINE=true
+exec cargo test --workspace --locked "$@"
