@@ -2,3 +2,4 @@
 //! them: config, pg, store, app, http.
 
 pub mod config;
+pub mod pg;

@@ -1,5 +1,7 @@
 //! Drives the server from outside: one binary, one file a subject.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod config;
+mod pg;
+mod support;

@@ -1,0 +1,100 @@
+//! What can go wrong with the private Postgres, each in one line with its way out.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the private Postgres could not be started or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum PgError {
+    /// No usable programs anywhere.
+    #[error(
+        "no Postgres programs (initdb, postgres) found; run ./demo.sh or scripts/ensure-postgres.sh to get them, install postgresql, or set DATABASE_URL"
+    )]
+    NoBinaries,
+    /// `database.pg_bin` is wrong.
+    #[error("database.pg_bin: {} has no initdb and postgres that {user} can run", directory.display())]
+    BadBinaries {
+        /// The configured directory.
+        directory: PathBuf,
+        /// Who would run them.
+        user: String,
+    },
+    /// The cluster was made by another major version.
+    #[error(
+        "{} was made by Postgres {wanted}, but only Postgres {found} is here; install Postgres {wanted}, or use another --data-dir",
+        directory.display()
+    )]
+    WrongVersion {
+        /// The cluster.
+        directory: PathBuf,
+        /// Its major version.
+        wanted: String,
+        /// The major versions that were found.
+        found: String,
+    },
+    /// Another server owns the directory.
+    #[error(
+        "data directory {} is in use by another dsrs-server{}; stop that one, or give this one its own --data-dir",
+        directory.display(), process(holder)
+    )]
+    InUse {
+        /// The data directory.
+        directory: PathBuf,
+        /// The process that holds it, if it wrote its id.
+        holder: Option<u32>,
+    },
+    /// Postgres will not run as root and there is nobody to run it as.
+    #[error(
+        "Postgres refuses to run as root, and neither the user postgres nor nobody exists; run as another user, or set DATABASE_URL"
+    )]
+    NoUser,
+    /// A file or directory refused something.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody else made the directory for the socket.
+    #[error("{} belongs to another user; remove it, or use a shorter --data-dir", directory.display())]
+    ForeignDirectory {
+        /// The directory in question.
+        directory: PathBuf,
+    },
+    /// A program failed.
+    #[error("{program} failed: {said}")]
+    Program {
+        /// Which one.
+        program: &'static str,
+        /// Its own words, in one line.
+        said: String,
+    },
+    /// A Postgres neither answers nor goes away.
+    #[error("Postgres (process {pid}) in {} does not {what}; see its postgres.log, or end it", directory.display())]
+    Stuck {
+        /// Its process id.
+        pid: u32,
+        /// Where its files are.
+        directory: PathBuf,
+        /// What it should have done.
+        what: &'static str,
+    },
+}
+
+impl PgError {
+    /// For `map_err` on file operations.
+    pub(super) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+}
+
+fn process(holder: &Option<u32>) -> String {
+    holder.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! A private Postgres: a real one, run as a child on a Unix socket inside the data directory, for
+//! those who bring no database of their own. It knows the programs and files of Postgres and no
+//! SQL; it blocks, so an async caller starts and stops it on a blocking thread.
+//!
+//! One server owns a data directory through a file lock. Postgres outlives a server that is
+//! killed; the next one finds it behind the free lock and takes it over.
+
+mod binaries;
+mod cluster;
+mod error;
+mod layout;
+mod lock;
+mod owner;
+mod pidfile;
+mod process;
+
+use std::path::{Path, PathBuf};
+
+pub use error::PgError;
+
+use crate::config::HostPaths;
+use binaries::Binaries;
+use layout::Layout;
+use lock::DirectoryLock;
+use owner::Owner;
+use process::Postmaster;
+
+/// The database inside the cluster, and the role that owns it.
+pub(crate) const DATABASE: &str = "dsrs";
+
+/// What a private Postgres needs to know.
+#[derive(Debug, Clone, Default)]
+pub struct PgOptions {
+    /// The server's data directory; made if it is missing.
+    pub data_dir: PathBuf,
+    /// Where `initdb` and `postgres` are, instead of searching.
+    pub pg_bin: Option<PathBuf>,
+    /// Directories that the environment names.
+    pub host: HostPaths,
+    /// Connections that the server's pool may open.
+    pub connections: u32,
+    /// Gives up safety on power loss for speed. For tests only.
+    pub throwaway: bool,
+}
+
+/// A running private Postgres. Dropping it asks Postgres to stop and does not wait;
+/// [`PrivatePostgres::stop`] waits.
+#[derive(Debug)]
+pub struct PrivatePostgres {
+    postmaster: Postmaster,
+    layout: Layout,
+    version: String,
+    adopted: bool,
+    // Released last, once Postgres has been told to stop.
+    _lock: DirectoryLock,
+}
+
+impl PrivatePostgres {
+    /// Takes the data directory, makes the cluster if there is none, and starts Postgres or takes
+    /// over the one that a killed server left running.
+    pub fn start(options: &PgOptions) -> Result<Self, PgError> {
+        let data_dir = lock::make_directory(&options.data_dir)?;
+        let lock = DirectoryLock::take(&data_dir)?;
+        let owner = Owner::choose()?;
+        let layout = Layout::settle(&data_dir, &options.host, &owner)?;
+        let found = pidfile::settle_previous(&layout)?;
+        let (postmaster, version) = match found {
+            Some(pid) => (Postmaster::adopted(pid), layout.cluster_version()?),
+            None => start_new(&layout, options, &owner)?,
+        };
+        Ok(Self { postmaster, layout, version, adopted: found.is_some(), _lock: lock })
+    }
+
+    /// The URL to connect with.
+    pub fn url(&self) -> String {
+        self.layout.url(DATABASE)
+    }
+
+    /// Where its files are. Not inside the data directory when the user that Postgres runs as
+    /// cannot get there.
+    pub fn directory(&self) -> &Path {
+        &self.layout.root
+    }
+
+    /// Whether its files had to go elsewhere than the data directory.
+    pub fn is_elsewhere(&self) -> bool {
+        self.layout.elsewhere
+    }
+
+    /// The directory of its socket.
+    pub fn socket_dir(&self) -> &Path {
+        &self.layout.socket_dir
+    }
+
+    /// Postgres's major version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether it was already running, left by a server that was killed.
+    pub fn is_adopted(&self) -> bool {
+        self.adopted
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.postmaster.pid()
+    }
+
+    /// Ends its sessions, has it write everything down, and waits until it is gone.
+    pub fn stop(mut self) -> Result<(), PgError> {
+        self.postmaster.stop()
+    }
+}
+
+fn start_new(
+    layout: &Layout,
+    options: &PgOptions,
+    owner: &Owner,
+) -> Result<(Postmaster, String), PgError> {
+    let wanted = layout.existing_version();
+    let binaries = Binaries::find(options, owner, wanted.as_deref())?;
+    if wanted.is_none() {
+        cluster::initialise(&binaries, layout, owner, options.throwaway)?;
+    }
+    let postmaster = process::start(&binaries, layout, owner, options)?;
+    Ok((postmaster, binaries.version))
+}

@@ -1,0 +1,105 @@
+//! `postmaster.pid`: what Postgres writes about itself, and what to make of one found behind a
+//! free lock.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, test_kill_process};
+
+use super::error::PgError;
+use super::layout::Layout;
+
+/// How long a Postgres left by a killed server may take to answer or to go away.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it is looked at.
+pub(super) const GLANCE: Duration = Duration::from_millis(20);
+
+/// The lines of the file that matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PidFile {
+    pub(super) pid: u32,
+    /// Whether Postgres says that it takes connections.
+    pub(super) ready: bool,
+}
+
+impl PidFile {
+    /// What stands in the cluster's file, if there is one.
+    pub(super) fn read(pgdata: &Path) -> Option<Self> {
+        std::fs::read(pgdata.join("postmaster.pid"))
+            .ok()
+            .map(|text| Self::parse(&String::from_utf8_lossy(&text)))
+    }
+
+    /// Line 1 is the process id, negative for a single-user Postgres; line 8 the status. What a
+    /// full disk or a power cut made of the file names process 0, which is none.
+    fn parse(text: &str) -> Self {
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let pid = lines.first().and_then(|line| line.parse::<i32>().ok()).unwrap_or(0);
+        Self { pid: pid.unsigned_abs(), ready: lines.get(7) == Some(&"ready") }
+    }
+}
+
+/// Finds what an earlier server left: a Postgres that runs is answered, one that is going away is
+/// waited for, and a file whose process is gone or is something else is removed.
+pub(super) fn settle_previous(layout: &Layout) -> Result<Option<u32>, PgError> {
+    let deadline = Instant::now() + PATIENCE;
+    while let Some(found) = PidFile::read(&layout.pgdata) {
+        if !is_postgres(found.pid, &layout.pgdata) {
+            let path = layout.pgdata.join("postmaster.pid");
+            std::fs::remove_file(&path).map_err(PgError::file("remove", path))?;
+            return Ok(None);
+        }
+        if found.ready && answers(&layout.socket_dir) {
+            return Ok(Some(found.pid));
+        }
+        if Instant::now() > deadline {
+            let directory = layout.root.clone();
+            return Err(PgError::Stuck { pid: found.pid, directory, what: "answer" });
+        }
+        std::thread::sleep(GLANCE);
+    }
+    Ok(None)
+}
+
+/// Whether a process of this id exists that we may signal. One that we may not is somebody
+/// else's, and Postgres is always ours.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid).is_ok())
+}
+
+/// Whether that process is the Postgres of this cluster: ids are given again, after a restart of
+/// the machine sooner than one thinks. Where the system does not tell, it is believed.
+fn is_postgres(pid: u32, pgdata: &Path) -> bool {
+    is_alive(pid)
+        && std::fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == pgdata)
+}
+
+/// Whether anything listens on the socket.
+pub(super) fn answers(socket_dir: &Path) -> bool {
+    UnixStream::connect(socket_dir.join(".s.PGSQL.5432")).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_tells_process_and_status_and_half_a_file_tells_less() {
+        let whole = "4711\n/data\n1700000000\n5432\n/data/socket\n\n  12 34\nready   \n";
+        assert_eq!(PidFile::parse(whole), PidFile { pid: 4711, ready: true });
+        assert!(!PidFile::parse(&whole.replace("ready", "starting")).ready);
+        assert_eq!(PidFile::parse("4711\n/data\n"), PidFile { pid: 4711, ready: false });
+        assert_eq!(PidFile::parse("-4711\n").pid, 4711);
+        assert_eq!(PidFile::parse("").pid, 0);
+        assert_eq!(PidFile::parse("nonsense\n").pid, 0);
+    }
+
+    #[test]
+    fn we_are_alive_and_process_zero_is_not_one() {
+        assert!(is_alive(std::process::id()));
+        assert!(!is_alive(0) && !is_alive(u32::MAX));
+    }
+}

@@ -1,0 +1,187 @@
+//! The postmaster as a process: start it, wait until it takes connections, stop it.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::PgOptions;
+use super::binaries::Binaries;
+use super::cluster::last_complaint;
+use super::error::PgError;
+use super::layout::Layout;
+use super::owner::Owner;
+use super::pidfile::{GLANCE, PidFile, answers, is_alive};
+
+/// How long Postgres may take to become ready; after a crash it replays its log first.
+const START: Duration = Duration::from_secs(120);
+
+/// How long a fast shutdown may take before it is made an immediate one.
+const STOP: Duration = Duration::from_secs(30);
+
+/// Connections beyond the pool's: an operator's `psql`, the migrator, a listener.
+const SPARE_CONNECTIONS: u32 = 16;
+
+/// The log is begun anew at this size, one old one kept.
+const LARGEST_LOG: u64 = 16 << 20;
+
+/// A running Postgres.
+#[derive(Debug)]
+pub(super) struct Postmaster {
+    pid: u32,
+    /// Absent when another process started it.
+    child: Option<Child>,
+    stopped: bool,
+}
+
+impl Postmaster {
+    /// One that a killed server left behind.
+    pub(super) fn adopted(pid: u32) -> Self {
+        Self { pid, child: None, stopped: false }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Fast shutdown, and when that takes too long an immediate one, which recovers at the next
+    /// start.
+    pub(super) fn stop(&mut self) -> Result<(), PgError> {
+        for signal in [Signal::INT, Signal::QUIT] {
+            self.signal(signal);
+            let deadline = Instant::now() + STOP;
+            while Instant::now() < deadline {
+                if self.is_gone() {
+                    self.stopped = true;
+                    return Ok(());
+                }
+                std::thread::sleep(GLANCE);
+            }
+        }
+        Err(PgError::Program {
+            program: "postgres",
+            said: format!("process {} does not stop", self.pid),
+        })
+    }
+
+    fn is_gone(&mut self) -> bool {
+        match &mut self.child {
+            // A child that has ended stays a process until it is waited for.
+            Some(child) => !matches!(child.try_wait(), Ok(None)),
+            None => !is_alive(self.pid),
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
+            // Gone already is what is wanted.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Postmaster {
+    fn drop(&mut self) {
+        if !self.stopped && !self.is_gone() {
+            self.signal(Signal::INT);
+        }
+    }
+}
+
+/// Starts Postgres and waits until it takes connections.
+pub(super) fn start(
+    binaries: &Binaries,
+    layout: &Layout,
+    owner: &Owner,
+    options: &PgOptions,
+) -> Result<Postmaster, PgError> {
+    let (log, said_before) = open_log(layout, owner)?;
+    let failed =
+        |error: std::io::Error| PgError::Program { program: "postgres", said: error.to_string() };
+    let mut command = owner.command(&binaries.program("postgres"));
+    command.arg("-D").arg(&layout.pgdata);
+    settings(&mut command, layout, options);
+    // Its own process group: a Ctrl-C at the terminal is for us, and Postgres stops after our
+    // work has.
+    command.process_group(0).stdout(log.try_clone().map_err(failed)?).stderr(log);
+    let child = command.spawn().map_err(failed)?;
+    let mut postmaster = Postmaster { pid: child.id(), child: Some(child), stopped: false };
+    wait_until_ready(&mut postmaster, layout, said_before)?;
+    Ok(postmaster)
+}
+
+/// Settings of a small private server; given on the command line so that the file in the cluster
+/// stays the owner's to edit, for everything that does not stand here.
+fn settings(command: &mut Command, layout: &Layout, options: &PgOptions) {
+    let socket = layout.socket_dir.to_string_lossy().replace('"', "\"\"");
+    let connections = options.connections.saturating_add(SPARE_CONNECTIONS);
+    for setting in [
+        "listen_addresses=".to_owned(),
+        format!("unix_socket_directories=\"{socket}\""),
+        "unix_socket_permissions=0700".to_owned(),
+        "port=5432".to_owned(),
+        format!("max_connections={connections}"),
+        "shared_buffers=32MB".to_owned(),
+        "wal_level=minimal".to_owned(),
+        "max_wal_senders=0".to_owned(),
+        "max_wal_size=512MB".to_owned(),
+        "jit=off".to_owned(),
+        "max_parallel_workers_per_gather=0".to_owned(),
+        "timezone=UTC".to_owned(),
+        "log_timezone=UTC".to_owned(),
+        "log_min_messages=warning".to_owned(),
+        "log_checkpoints=off".to_owned(),
+    ] {
+        command.arg("-c").arg(setting);
+    }
+    if options.throwaway {
+        for setting in ["fsync=off", "synchronous_commit=off", "full_page_writes=off"] {
+            command.arg("-c").arg(setting);
+        }
+    }
+}
+
+/// Opens the log for appending; answers how much stands in it already.
+fn open_log(layout: &Layout, owner: &Owner) -> Result<(File, u64), PgError> {
+    let size = std::fs::metadata(&layout.log).map_or(0, |found| found.len());
+    if size > LARGEST_LOG {
+        let old = layout.log.with_extension("log.old");
+        std::fs::rename(&layout.log, old).map_err(PgError::file("move", &layout.log))?;
+    }
+    let log = OpenOptions::new().create(true).append(true).open(&layout.log);
+    let log = log.map_err(PgError::file("open", &layout.log))?;
+    owner.own(&layout.log).map_err(PgError::file("own", &layout.log))?;
+    let size = log.metadata().map_or(0, |found| found.len());
+    Ok((log, size))
+}
+
+fn wait_until_ready(
+    postmaster: &mut Postmaster,
+    layout: &Layout,
+    said_before: u64,
+) -> Result<(), PgError> {
+    let deadline = Instant::now() + START;
+    while Instant::now() < deadline {
+        let ours = PidFile::read(&layout.pgdata).filter(|found| found.pid == postmaster.pid);
+        if ours.is_some_and(|found| found.ready) && answers(&layout.socket_dir) {
+            return Ok(());
+        }
+        if postmaster.is_gone() {
+            let said = complaint_since(&layout.log, said_before);
+            return Err(PgError::Program { program: "postgres", said });
+        }
+        std::thread::sleep(GLANCE);
+    }
+    let (pid, directory) = (postmaster.pid, layout.root.clone());
+    Err(PgError::Stuck { pid, directory, what: "become ready" })
+}
+
+fn complaint_since(log: &Path, offset: u64) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let from = usize::try_from(offset).unwrap_or(0).min(text.len());
+    let said = String::from_utf8_lossy(text.get(from..).unwrap_or_default()).into_owned();
+    last_complaint(&said).unwrap_or_else(|| format!("it ended without a word in {}", log.display()))
+}

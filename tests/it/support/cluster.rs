@@ -1,0 +1,63 @@
+//! One throwaway Postgres for a whole run of this binary, started by the first test that asks.
+//!
+//! It is the product's own private Postgres. Since a static is never dropped, a shell stands guard
+//! over it: it reads from a pipe that only this process holds, so however this process ends, the
+//! pipe ends too, and the shell ends Postgres and removes its files.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+
+use dsrs_server::config::Environment;
+use dsrs_server::pg::{PgOptions, PrivatePostgres};
+
+/// The running cluster and the pipe that keeps it alive.
+pub struct TestCluster {
+    pub postgres: PrivatePostgres,
+    _lifeline: ChildStdin,
+}
+
+/// The cluster of this run.
+pub fn cluster() -> &'static TestCluster {
+    static CLUSTER: OnceLock<TestCluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        let data_dir = scratch_dir().join(format!("cluster-{}", std::process::id()));
+        let postgres = PrivatePostgres::start(&PgOptions {
+            data_dir: data_dir.clone(),
+            pg_bin: None,
+            host: Environment::of_process().host(),
+            connections: 300,
+            throwaway: true,
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+        let lifeline = guard(&postgres, &data_dir);
+        TestCluster { postgres, _lifeline: lifeline }
+    })
+}
+
+/// A directory under the build's own for files of tests.
+pub fn scratch_dir() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// Ends Postgres when its input does, then removes the directories.
+const GUARD: &str = r#"
+read -r _
+kill -QUIT "$1"
+n=0
+while kill -0 "$1" 2>/dev/null && [ "$n" -lt 100 ]; do n=$((n + 1)); sleep 0.1; done
+shift
+rm -rf "$@"
+"#;
+
+fn guard(postgres: &PrivatePostgres, data_dir: &Path) -> ChildStdin {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", GUARD, "guard"]).arg(postgres.pid().to_string());
+    command.args([data_dir, postgres.directory(), postgres.socket_dir()]);
+    // Its own group, so that a Ctrl-C leaves it to do its work; no output, so that nobody who
+    // reads ours waits for it.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap()
+}

@@ -1,0 +1,45 @@
+//! A database per test, copied from one that has been migrated.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sqlx::migrate::Migrator;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::sync::OnceCell;
+
+use super::cluster::cluster;
+
+const TEMPLATE: &str = "dsrs_template";
+
+/// The URL of a migrated database that no other test uses.
+pub async fn test_database() -> String {
+    static TEMPLATE_MADE: OnceCell<()> = OnceCell::const_new();
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    TEMPLATE_MADE.get_or_init(make_template).await;
+    let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    administer(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await;
+    url_of(&name)
+}
+
+async fn make_template() {
+    administer(&format!("CREATE DATABASE {TEMPLATE}")).await;
+    let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    if migrations.is_dir() {
+        let migrator = Migrator::new(migrations).await.unwrap();
+        let mut connection = PgConnection::connect(&url_of(TEMPLATE)).await.unwrap();
+        migrator.run(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+}
+
+async fn administer(statement: &str) {
+    let url = tokio::task::spawn_blocking(|| cluster().postgres.url()).await.unwrap();
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+fn url_of(database: &str) -> String {
+    let url = cluster().postgres.url();
+    url.replacen("@localhost/dsrs?", &format!("@localhost/{database}?"), 1)
+}
