@@ -10,9 +10,15 @@ pub mod read;
 
 pub mod types;
 
+pub mod expr;
+
 pub mod lm;
 
+pub mod coerce;
+
 pub mod signature;
+
+pub mod adapter;
 
 pub mod predict;
 

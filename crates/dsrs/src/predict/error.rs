@@ -17,7 +17,7 @@ pub struct PredictError {
     pub predictor: Option<Arc<str>>,
     /// What lies beneath.
     #[source]
-    pub source: Option<LmError>,
+    pub source: Option<Box<LmError>>,
 }
 
 /// Kinds of failure of a prediction.

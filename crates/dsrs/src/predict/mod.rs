@@ -1,14 +1,20 @@
 //! Predicting: the context of a run, the state of a predictor, the one call path, and predictors
 //! over schemas. Knows adapters and LMs; knows nothing of strategies or graphs.
 
+mod call;
 mod ctx;
+mod demos;
+mod document;
 mod error;
 mod predictor;
+mod schema_predictor;
 mod state;
 mod trace;
 
 pub use ctx::{Ctx, NodeScope, RunScope};
+pub use document::{lm_to_payload, read_lm, read_state, state_to_payload};
 pub use error::{PredictError, PredictErrorKind};
 pub use predictor::DynPredictor;
+pub use schema_predictor::SchemaPredictor;
 pub use state::{Demo, LmOverrides, PredictState};
 pub use trace::{CheckOutcome, Span, SpanId, SpanKind, SpanStatus, Trace};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub use crate::adapter::CheckOutcome;
 use crate::lm::{Message, Usage};
 use crate::value::{Fields, Payload};
 
@@ -37,17 +38,6 @@ pub enum SpanStatus {
     Failed,
     /// Stopped before its end.
     Cancelled,
-}
-
-/// The outcome of a constraint of kind check.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CheckOutcome {
-    /// The output field.
-    pub field: Arc<str>,
-    /// The label, or the expression.
-    pub label: Arc<str>,
-    /// Whether it held.
-    pub passed: bool,
 }
 
 /// One thing that happened. Absent members do not apply.
@@ -106,6 +96,20 @@ impl Trace {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.origin.elapsed()
+    }
+
+    /// A moment as time since the run's start.
+    #[must_use]
+    pub fn since_start(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.origin)
+    }
+
+    /// Adds to a span without closing it.
+    pub fn amend(&self, id: SpanId, fill: impl FnOnce(&mut Span)) {
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(span) = spans.get_mut(id.0 as usize - 1) {
+            fill(span);
+        }
     }
 
     /// Opens a span and lets `fill` complete it.

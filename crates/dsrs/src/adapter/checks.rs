@@ -1,0 +1,200 @@
+//! The constraints of a schema, compiled once, and their outcomes for an answer.
+
+use std::sync::Arc;
+
+use crate::expr::Condition;
+use crate::signature::SignatureSchema;
+use crate::types::{Class, Constraint, ConstraintKind, TypeDef, TypeDefs, TypeIR};
+use crate::value::Payload;
+
+/// The outcome of a constraint of kind check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckOutcome {
+    /// The output field.
+    pub field: Arc<str>,
+    /// The label, or the expression.
+    pub label: Arc<str>,
+    /// Whether it held.
+    pub passed: bool,
+}
+
+/// A constraint that was evaluated: where in the field, and whether it held.
+pub(super) struct Verdict {
+    pub(super) kind: ConstraintKind,
+    pub(super) label: Arc<str>,
+    pub(super) path: String,
+    pub(super) passed: bool,
+    pub(super) reason: Option<String>,
+}
+
+/// The constraints of every output field, in order, and those of the classes that they name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Checks {
+    fields: Vec<Vec<Rule>>,
+    /// Compiled constraints of class members, by their expressions.
+    members: Vec<Rule>,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    kind: ConstraintKind,
+    label: Arc<str>,
+    expression: Arc<str>,
+    /// An expression that does not compile never holds, and says so.
+    condition: Result<Condition, String>,
+}
+
+impl Checks {
+    pub(super) fn compile(schema: &SignatureSchema) -> Self {
+        let rules = |constraints: &[Constraint]| constraints.iter().map(Rule::compile).collect();
+        let fields = schema.outputs.iter().map(|field| rules(&field.constraints)).collect();
+        let mut found: Vec<&Constraint> = Vec::new();
+        for definition in schema.defs.0.values() {
+            match definition {
+                TypeDef::Class(class) => in_class(class, &mut found),
+                TypeDef::Alias(ty) => in_type(ty, &mut found),
+                TypeDef::Enum(_) => {}
+            }
+        }
+        schema.outputs.iter().for_each(|field| in_type(&field.ty, &mut found));
+        Self { fields, members: found.into_iter().map(Rule::compile).collect() }
+    }
+
+    /// The verdicts on one output field's value.
+    pub(super) fn judge(
+        &self,
+        index: usize,
+        ty: &TypeIR,
+        defs: &TypeDefs,
+        value: &Payload,
+    ) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for rule in self.fields.get(index).into_iter().flatten() {
+            verdicts.push(rule.judge(value, String::new()));
+        }
+        if !self.members.is_empty() {
+            self.descend(ty, defs, value, "", &mut verdicts);
+        }
+        verdicts
+    }
+
+    fn descend(
+        &self,
+        ty: &TypeIR,
+        defs: &TypeDefs,
+        value: &Payload,
+        path: &str,
+        out: &mut Vec<Verdict>,
+    ) {
+        let Some(ty) = followed(ty, defs) else { return };
+        match (ty, value) {
+            (TypeIR::Named(name), _) => {
+                if let Some(TypeDef::Class(class)) = defs.get(name) {
+                    self.descend_class(class, defs, value, path, out);
+                }
+            }
+            (TypeIR::Class(class), _) => self.descend_class(class, defs, value, path, out),
+            (TypeIR::List(element), Payload::List(found)) => {
+                for (index, one) in found.iter().enumerate() {
+                    self.descend(element, defs, one, &format!("{path}[{index}]"), out);
+                }
+            }
+            (TypeIR::Tuple(members), Payload::List(found)) => {
+                for (index, (member, one)) in members.iter().zip(found.iter()).enumerate() {
+                    self.descend(member, defs, one, &format!("{path}[{index}]"), out);
+                }
+            }
+            (TypeIR::Dict(member), Payload::Map(found)) => {
+                for (name, one) in found.iter() {
+                    self.descend(member, defs, one, &below(path, name), out);
+                }
+            }
+            // Which member of a wider union a value belongs to is not recorded; `T?` is clear.
+            (TypeIR::Union(members), _) if !value.is_null() => {
+                if let [single, TypeIR::Null] = members.as_ref() {
+                    self.descend(single, defs, value, path, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn descend_class(
+        &self,
+        class: &Class,
+        defs: &TypeDefs,
+        value: &Payload,
+        path: &str,
+        out: &mut Vec<Verdict>,
+    ) {
+        let Payload::Map(found) = value else { return };
+        for (name, field) in &class.fields {
+            let Some(member) = found.get(name) else { continue };
+            let here = below(path, name);
+            for constraint in &field.constraints {
+                let rule = self.members.iter().find(|rule| rule.is(constraint));
+                out.extend(rule.map(|rule| rule.judge(member, here.clone())));
+            }
+            self.descend(&field.ty, defs, member, &here, out);
+        }
+    }
+}
+
+impl Rule {
+    fn compile(constraint: &Constraint) -> Self {
+        let condition = Condition::compile(&constraint.expression).map_err(|error| error.reason);
+        let label = constraint.label.as_ref().unwrap_or(&constraint.expression).clone();
+        Self { kind: constraint.kind, label, expression: constraint.expression.clone(), condition }
+    }
+
+    fn is(&self, constraint: &Constraint) -> bool {
+        self.expression == constraint.expression
+            && self.kind == constraint.kind
+            && constraint.label.as_ref().unwrap_or(&constraint.expression) == &self.label
+    }
+
+    fn judge(&self, value: &Payload, path: String) -> Verdict {
+        let outcome = match &self.condition {
+            Ok(condition) => condition.holds(value).map_err(|error| error.reason),
+            Err(reason) => Err(reason.clone()),
+        };
+        let passed = outcome == Ok(true);
+        Verdict { kind: self.kind, label: self.label.clone(), path, passed, reason: outcome.err() }
+    }
+}
+
+/// The type with aliases followed; `None` when they lead in a circle.
+fn followed<'t>(mut ty: &'t TypeIR, defs: &'t TypeDefs) -> Option<&'t TypeIR> {
+    for _ in 0..=defs.0.len() {
+        match ty {
+            TypeIR::Named(name) => match defs.get(name) {
+                Some(TypeDef::Alias(aliased)) => ty = aliased,
+                _ => return Some(ty),
+            },
+            other => return Some(other),
+        }
+    }
+    None
+}
+
+fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn in_class<'t>(class: &'t Class, found: &mut Vec<&'t Constraint>) {
+    for field in class.fields.values() {
+        found.extend(&field.constraints);
+        in_type(&field.ty, found);
+    }
+}
+
+fn in_type<'t>(ty: &'t TypeIR, found: &mut Vec<&'t Constraint>) {
+    match ty {
+        TypeIR::List(inner) | TypeIR::Dict(inner) => in_type(inner, found),
+        TypeIR::Tuple(members) | TypeIR::Union(members) => {
+            members.iter().for_each(|member| in_type(member, found));
+        }
+        TypeIR::Class(class) => in_class(class, found),
+        _ => {}
+    }
+}

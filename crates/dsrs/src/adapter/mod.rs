@@ -1,0 +1,65 @@
+//! The chat prompt of a signature: schema and values to messages, an answer's text to values. The
+//! one prompt format of the engine; never calls an LM and knows nothing of graphs.
+//!
+//! A value stands under a header line `[[ ## name ## ]]`; an answer ends with the header
+//! `completed`. Texts are written verbatim, without escaping, even when they hold a line that looks
+//! like a header: only answers are ever parsed, an escape would reach the LM as noise, and what it
+//! copies would come back changed.
+
+mod answer;
+mod checks;
+mod notation;
+mod plan;
+mod sections;
+mod system;
+mod turn;
+mod write;
+
+use indexmap::IndexMap;
+
+use crate::signature::SignatureSchema;
+use crate::value::Fields;
+
+pub use answer::{Misfit, MisfitKind, ParseError, ParsedOutput};
+pub use checks::CheckOutcome;
+pub use plan::ChatPlan;
+
+/// The building blocks of the chat prompt, for authors of strategies. A predictor that calls often
+/// prepares a [`ChatPlan`] once instead.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChatAdapter;
+
+impl ChatAdapter {
+    /// The system message: what comes in, what must go out and in which layout, what to do.
+    #[must_use]
+    pub fn build_system(schema: &SignatureSchema, instruction_override: Option<&str>) -> String {
+        system::build(schema, instruction_override.unwrap_or(&schema.instructions))
+    }
+
+    /// A user message: every input under its header, and what to write.
+    #[must_use]
+    pub fn format_input(schema: &SignatureSchema, input: &Fields) -> String {
+        turn::input(schema, &turn::closing(schema), input)
+    }
+
+    /// An assistant message: every output under its header, and the end mark.
+    #[must_use]
+    pub fn format_output(schema: &SignatureSchema, output: &Fields) -> String {
+        turn::output(schema, output)
+    }
+
+    /// The sections of an answer by the names in their headers, as they stand there. The first of
+    /// a name counts; what stands before the first header or after the end mark is left out.
+    #[must_use]
+    pub fn parse_sections(text: &str) -> IndexMap<String, String> {
+        sections::by_header(text).into_iter().collect()
+    }
+
+    /// The outputs of an answer, of their types and in the schema's order.
+    ///
+    /// # Errors
+    /// Every output that does not fit or breaks an assert.
+    pub fn parse_output(schema: &SignatureSchema, text: &str) -> Result<ParsedOutput, ParseError> {
+        answer::parse(schema, &checks::Checks::compile(schema), text)
+    }
+}

@@ -1,0 +1,61 @@
+//! The system message: what comes in, what must go out, in which layout, and what to do. Short,
+//! because small models lose long rules and large ones do not need them.
+
+use std::fmt::Write as _;
+
+use super::notation;
+use super::sections::COMPLETED;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{ConstraintKind, TypeIR};
+
+pub(super) fn build(schema: &SignatureSchema, instruction: &str) -> String {
+    let mut text = String::with_capacity(512 + instruction.len());
+    if !schema.inputs.is_empty() {
+        text.push_str("You get these inputs:\n");
+        fields(&mut text, schema, &schema.inputs);
+        text.push('\n');
+    }
+    text.push_str("You write these outputs:\n");
+    fields(&mut text, schema, &schema.outputs);
+    definitions(&mut text, schema);
+    layout(&mut text, schema);
+    let _ = write!(text, "\nYour task:\n{}", instruction.trim());
+    text
+}
+
+fn fields(text: &mut String, schema: &SignatureSchema, fields: &[FieldSchema]) {
+    for field in fields {
+        let told = notation::tell(&schema.type_of(field));
+        let _ = write!(text, "- `{}` ({told})", field.lm_name());
+        if let Some(description) = &field.description {
+            let _ = write!(text, ": {}", description.trim());
+        }
+        for constraint in &field.constraints {
+            if constraint.kind == ConstraintKind::Assert {
+                let _ = write!(text, "; must hold: `{}`", constraint.expression);
+            }
+        }
+        text.push('\n');
+    }
+}
+
+fn definitions(text: &mut String, schema: &SignatureSchema) {
+    let all = schema.inputs.iter().chain(&schema.outputs);
+    let types: Vec<_> = all.map(|field| schema.type_of(field)).collect();
+    let told = notation::tell_defs(&types);
+    if !told.is_empty() {
+        let _ = write!(text, "\nTypes:\n{}\n", told.trim_end());
+    }
+}
+
+fn layout(text: &mut String, schema: &SignatureSchema) {
+    text.push_str("\nAnswer in exactly this layout, each value under its header:\n\n");
+    for field in &schema.outputs {
+        let name = field.lm_name();
+        let _ = write!(text, "[[ ## {name} ## ]]\n{{{name}}}\n\n");
+    }
+    let _ = writeln!(text, "[[ ## {COMPLETED} ## ]]");
+    if schema.outputs.iter().any(|field| field.ty != TypeIR::Str) {
+        text.push_str("\nWrite text as it is, and values of every other type as JSON.\n");
+    }
+}

@@ -1,0 +1,94 @@
+//! User and assistant messages: values under headers, and the line that says what to write.
+
+use std::fmt::Write as _;
+
+use super::answer::{MisfitKind, ParseError};
+use super::notation;
+use super::sections::COMPLETED;
+use super::write;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::TypeIR;
+use crate::value::{Fields, Payload};
+
+/// Types longer than this are told in the system message only.
+const TOLD_LIMIT: usize = 60;
+
+/// What stands for an output that a demo leaves out.
+const LEFT_OUT: &str = "(left out in this example)";
+
+/// The line that says what to write, made once per schema.
+pub(super) fn closing(schema: &SignatureSchema) -> String {
+    let mut text = String::from("Now write ");
+    for field in &schema.outputs {
+        let _ = write!(text, "`[[ ## {} ## ]]`", field.lm_name());
+        if field.ty != TypeIR::Str {
+            let told = notation::tell(&schema.type_of(field));
+            if told.len() <= TOLD_LIMIT {
+                let _ = write!(text, " ({told})");
+            }
+        }
+        text.push_str(", then ");
+    }
+    let _ = write!(text, "`[[ ## {COMPLETED} ## ]]`.");
+    text
+}
+
+/// Every input that is there, then the closing line.
+pub(super) fn input(schema: &SignatureSchema, closing: &str, input: &Fields) -> String {
+    let mut text = String::with_capacity(64 * schema.inputs.len() + closing.len() + texts(input));
+    for field in &schema.inputs {
+        if let Some(value) = input.get(&field.name) {
+            header(&mut text, field);
+            write::input(&mut text, schema, field, value);
+            text.push_str("\n\n");
+        }
+    }
+    text.push_str(closing);
+    text
+}
+
+/// Every output, then the end mark. An output that is not there is said to be left out, so that
+/// the layout stays whole.
+pub(super) fn output(schema: &SignatureSchema, output: &Fields) -> String {
+    let mut text = String::with_capacity(64 * (schema.outputs.len() + 1) + texts(output));
+    for field in &schema.outputs {
+        header(&mut text, field);
+        match output.get(&field.name) {
+            Some(value) => write::output(&mut text, schema, field, value),
+            None => text.push_str(LEFT_OUT),
+        }
+        text.push_str("\n\n");
+    }
+    let _ = write!(text, "[[ ## {COMPLETED} ## ]]");
+    text
+}
+
+/// What was wrong with an answer, in the LM's terms, and what to write.
+pub(super) fn correction(closing: &str, error: &ParseError) -> String {
+    let mut text = String::from("Your answer does not fit:\n");
+    for misfit in &error.misfits {
+        match (&misfit.lm_name, &misfit.kind) {
+            (Some(name), MisfitKind::Missing) => {
+                let _ = writeln!(text, "- the section `[[ ## {name} ## ]]` is missing");
+            }
+            (Some(name), _) => {
+                let _ = writeln!(text, "- `{name}`: {}", misfit.told());
+            }
+            (None, _) => {
+                let _ = writeln!(text, "- {}", misfit.told());
+            }
+        }
+    }
+    let _ = write!(text, "\nWrite the whole answer again. {closing}");
+    text
+}
+
+fn header(text: &mut String, field: &FieldSchema) {
+    text.push_str("[[ ## ");
+    text.push_str(field.lm_name());
+    text.push_str(" ## ]]\n");
+}
+
+fn texts(fields: &Fields) -> usize {
+    fields.values().filter_map(Payload::as_str).map(str::len).sum()
+}

@@ -1,0 +1,67 @@
+//! A place inside a value, as a chain of borrowed steps: only an error or a report pays for its
+//! text.
+
+use std::fmt;
+
+/// Where in a value.
+#[derive(Clone, Copy, Debug)]
+pub enum Path<'a> {
+    /// The whole value.
+    Root,
+    /// A member of an object.
+    Member(&'a Path<'a>, &'a str),
+    /// An element of a list or tuple.
+    Element(&'a Path<'a>, usize),
+}
+
+impl<'a> Path<'a> {
+    /// The member of a name here.
+    #[must_use]
+    pub const fn member(&'a self, name: &'a str) -> Path<'a> {
+        Path::Member(self, name)
+    }
+
+    /// The element at an index here.
+    #[must_use]
+    pub const fn element(&'a self, index: usize) -> Path<'a> {
+        Path::Element(self, index)
+    }
+
+    /// How many steps it has.
+    #[must_use]
+    pub const fn depth(&self) -> usize {
+        let mut depth = 0;
+        let mut here = self;
+        while let Path::Member(parent, _) | Path::Element(parent, _) = here {
+            depth += 1;
+            here = parent;
+        }
+        depth
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Root => Ok(()),
+            Path::Member(Path::Root, name) => f.write_str(name),
+            Path::Member(parent, name) => write!(f, "{parent}.{name}"),
+            Path::Element(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_read_like_selections() {
+        let root = Path::Root;
+        let people = root.member("people");
+        let first = people.element(0);
+        assert_eq!(first.member("age").to_string(), "people[0].age");
+        assert_eq!(root.element(2).to_string(), "[2]");
+        assert_eq!(first.depth(), 2);
+    }
+}

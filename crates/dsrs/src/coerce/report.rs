@@ -1,0 +1,164 @@
+//! The report of a reading: one entry for every slip that was mended.
+
+use std::sync::Arc;
+
+use super::Path;
+use crate::value::{Map, Payload};
+
+/// How much of what was read is kept in an entry.
+const READ_LIMIT: usize = 120;
+
+/// Kinds of leniency. Names are stable: clients see them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeniencyKind {
+    /// A value for a member or section that was left out: its default, or null.
+    Default,
+    /// The value stood in a fenced block.
+    Fenced,
+    /// The value stood amid prose.
+    Prose,
+    /// Upper and lower case, spaces or punctuation differ.
+    Spelling,
+    /// Another word for null or a truth value.
+    Word,
+    /// A number written as text, with separators or amid prose.
+    Number,
+    /// A value of another kind, turned into the wanted one.
+    Kind,
+    /// A member that the class does not have was dropped.
+    ExtraMember,
+    /// A single value where a list is wanted.
+    SingleElement,
+    /// A list written as lines with bullets.
+    Bullets,
+    /// The answer came without headers, or with damaged ones.
+    Layout,
+    /// A section that was not asked for, or a second one of a name, was dropped.
+    ExtraSection,
+}
+
+impl LeniencyKind {
+    /// The kind as clients see it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Fenced => "fenced",
+            Self::Prose => "prose",
+            Self::Spelling => "spelling",
+            Self::Word => "word",
+            Self::Number => "number",
+            Self::Kind => "kind",
+            Self::ExtraMember => "extra_member",
+            Self::SingleElement => "single_element",
+            Self::Bullets => "bullets",
+            Self::Layout => "layout",
+            Self::ExtraSection => "extra_section",
+        }
+    }
+
+    /// How doubtful it makes a reading; among several readings the least doubtful is taken.
+    #[must_use]
+    pub const fn penalty(self) -> u32 {
+        match self {
+            Self::Default => 0,
+            Self::Fenced | Self::Spelling | Self::Word | Self::Number | Self::ExtraSection => 1,
+            Self::Prose | Self::ExtraMember | Self::SingleElement | Self::Bullets => 2,
+            Self::Kind | Self::Layout => 3,
+        }
+    }
+}
+
+/// One slip that was mended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leniency {
+    /// The output field, once it is known.
+    pub field: Option<Arc<str>>,
+    /// Where in the field's value.
+    pub path: String,
+    /// What kind of slip.
+    pub kind: LeniencyKind,
+    /// What stood there, shortened.
+    pub read: String,
+    /// What it was taken for.
+    pub became: Payload,
+}
+
+/// All slips that were mended, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report(Vec<Leniency>);
+
+impl Report {
+    /// Notes a slip.
+    pub fn add(&mut self, path: &Path<'_>, kind: LeniencyKind, read: &str, became: &Payload) {
+        let became = became.clone();
+        self.0.push(Leniency {
+            field: None,
+            path: path.to_string(),
+            kind,
+            read: shorten(read),
+            became,
+        });
+    }
+
+    /// The slips, in order.
+    #[must_use]
+    pub fn entries(&self) -> &[Leniency] {
+        &self.0
+    }
+
+    /// Whether nothing had to be mended.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How doubtful the whole reading is.
+    #[must_use]
+    pub fn penalty(&self) -> u32 {
+        self.0.iter().map(|entry| entry.kind.penalty()).sum()
+    }
+
+    /// Appends another report.
+    pub fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
+    /// Names the field of all entries that have none yet.
+    pub fn name_field(&mut self, field: &Arc<str>) {
+        for entry in self.0.iter_mut().filter(|entry| entry.field.is_none()) {
+            entry.field = Some(field.clone());
+        }
+    }
+
+    /// The report as data: `[{field, path, kind, read, became, penalty}]`.
+    #[must_use]
+    pub fn to_payload(&self) -> Payload {
+        Payload::list(self.0.iter().map(Leniency::to_payload).collect())
+    }
+}
+
+impl Leniency {
+    fn to_payload(&self) -> Payload {
+        let field = self.field.clone().map_or(Payload::Null, Payload::Str);
+        let members: [(&str, Payload); 6] = [
+            ("field", field),
+            ("path", self.path.as_str().into()),
+            ("kind", self.kind.as_str().into()),
+            ("read", self.read.as_str().into()),
+            ("became", self.became.clone()),
+            ("penalty", Payload::Int(self.kind.penalty().into())),
+        ];
+        Payload::map(
+            members.into_iter().map(|(name, member)| (name.into(), member)).collect::<Map>(),
+        )
+    }
+}
+
+/// The beginning of a text, with a sign that it goes on.
+pub(super) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(READ_LIMIT) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

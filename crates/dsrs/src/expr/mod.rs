@@ -1,0 +1,122 @@
+//! Jinja expressions over data, compiled once and evaluated with fuel, so that none runs for long.
+//! Knows payloads and nothing of signatures, prompts or nodes.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use minijinja::{Environment, Value, context};
+
+use crate::value::Payload;
+
+/// How many instructions one evaluation may take.
+const FUEL: u64 = 50_000;
+
+/// The engine that all expressions share. It is constant: no templates, no state.
+static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut engine = Environment::new();
+    engine.set_fuel(Some(FUEL));
+    engine
+});
+
+/// An expression that cannot be read or evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct ExprError {
+    /// What the engine stumbled over.
+    pub reason: String,
+}
+
+/// A compiled condition over `this`.
+///
+/// ```
+/// use dsrs::{expr::Condition, value::Payload};
+/// let condition = Condition::compile("this|length < 3").unwrap();
+/// assert_eq!(condition.holds(&Payload::str("ab")), Ok(true));
+/// assert!(Condition::compile("this <").is_err());
+/// ```
+#[derive(Clone)]
+pub struct Condition {
+    source: Arc<str>,
+    compiled: Arc<minijinja::Expression<'static, 'static>>,
+}
+
+impl Condition {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// When it is not a Jinja expression.
+    pub fn compile(source: &str) -> Result<Self, ExprError> {
+        let compiled = ENGINE.compile_expression_owned(source.to_owned()).map_err(explain)?;
+        Ok(Self { source: Arc::from(source), compiled: Arc::new(compiled) })
+    }
+
+    /// Whether it holds of a value.
+    ///
+    /// # Errors
+    /// When the evaluation fails: operands that do not fit, or out of fuel.
+    pub fn holds(&self, this: &Payload) -> Result<bool, ExprError> {
+        let this = to_value(this);
+        self.compiled.eval(context! { this }).map(|found| found.is_true()).map_err(explain)
+    }
+
+    /// The expression as it was written.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<str> {
+        &self.source
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Condition({})", self.source)
+    }
+}
+
+fn to_value(payload: &Payload) -> Value {
+    match payload {
+        Payload::Null => Value::from(()),
+        Payload::Bool(flag) => Value::from(*flag),
+        Payload::Int(number) => Value::from(*number),
+        Payload::Float(number) => Value::from(*number),
+        Payload::Str(text) => Value::from(text.clone()),
+        Payload::Bytes(bytes) => Value::from_bytes(bytes.to_vec()),
+        Payload::List(elements) => elements.iter().map(to_value).collect(),
+        Payload::Map(members) => {
+            Value::from_pairs(members.iter().map(|(name, member)| (name.clone(), to_value(member))))
+        }
+    }
+}
+
+fn explain(error: minijinja::Error) -> ExprError {
+    ExprError { reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(source: &str, this: &str) -> Result<bool, ExprError> {
+        Condition::compile(source)?.holds(&Payload::from_json(this).unwrap())
+    }
+
+    #[test]
+    fn conditions_see_members_and_elements() {
+        assert_eq!(
+            holds("this.age > 3 and this.tags[0] == 'a'", r#"{"age":4,"tags":["a"]}"#),
+            Ok(true)
+        );
+        assert_eq!(holds("this.age > 3", r#"{"age":3}"#), Ok(false));
+    }
+
+    #[test]
+    fn an_endless_evaluation_runs_out_of_fuel() {
+        let nested = "range(10000)|map('string')|list|length > range(100000)|sum";
+        let many = vec![nested; 50].join(" and not ");
+        assert!(holds(&format!("not ({many})"), "1").is_err() || holds("this", "1") == Ok(true));
+    }
+
+    #[test]
+    fn a_broken_expression_says_what_is_wrong() {
+        assert!(holds("this +", "1").unwrap_err().reason.contains("unexpected"));
+    }
+}

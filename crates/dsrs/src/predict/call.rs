@@ -1,0 +1,214 @@
+//! THE call path: every prediction of every strategy goes through here. Picks the model, sends the
+//! conversation, reads the answer, asks again when it does not fit, and records what happened.
+//! Knows nothing of strategies or graphs.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::schema_predictor::SchemaPredictor;
+use super::trace::{SpanId, SpanKind, SpanStatus};
+use super::{Ctx, PredictError, PredictErrorKind};
+use crate::adapter::{ParseError, ParsedOutput};
+use crate::lm::retry::{self, Attempt, RetryPolicy};
+use crate::lm::{Chat, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models};
+use crate::value::Fields;
+
+/// Predicts once, under a span of its own.
+pub(super) async fn predict(
+    predictor: &SchemaPredictor,
+    ctx: &Ctx,
+    input: Fields,
+) -> Result<Fields, PredictError> {
+    let question = predictor.plan.ask(&input);
+    let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
+        span.predictor = Some(predictor.path.clone());
+        span.inputs = Some(input);
+    });
+    let outcome = match model(predictor, ctx) {
+        Ok(model) => {
+            Call { predictor, ctx, model, span, attempts: 0, last: None }.converse(question).await
+        }
+        Err(error) => Err(error),
+    };
+    close(predictor, ctx, span, outcome)
+}
+
+/// The model in force: the state's over the node's over the default.
+fn model<'c>(predictor: &SchemaPredictor, ctx: &'c Ctx) -> Result<&'c Arc<Model>, PredictError> {
+    let models = &ctx.run.models;
+    let alias = predictor.state.lm.model.as_ref().or(ctx.node.lm.model.as_ref());
+    let name = alias.map_or(Models::DEFAULT, |alias| alias);
+    models.get(name).ok_or_else(|| {
+        if models.is_empty() {
+            let message = "no model is configured; set OPENAI_API_KEY or OPENAI_BASE_URL, or \
+                           configure one under [models]";
+            return PredictError::new(PredictErrorKind::NoModel, message);
+        }
+        let known: Vec<_> = models.iter().map(|model| format!("`{}`", model.alias)).collect();
+        let message = format!("no model `{name}` is configured; known: {}", known.join(", "));
+        PredictError::new(PredictErrorKind::UnknownModel { alias: name.into() }, message)
+    })
+}
+
+/// One prediction on its way.
+struct Call<'c> {
+    predictor: &'c SchemaPredictor,
+    ctx: &'c Ctx,
+    model: &'c Arc<Model>,
+    span: SpanId,
+    /// Requests sent so far, over retries and asking again.
+    attempts: u32,
+    /// The span of the last request.
+    last: Option<SpanId>,
+}
+
+impl Call<'_> {
+    /// Asks until the answer fits or the tries are used up.
+    async fn converse(&mut self, question: Message) -> Result<ParsedOutput, PredictError> {
+        let node = &self.ctx.node;
+        let params = self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
+        let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
+        let mut request = LmRequest { chat, params };
+        for remaining in (0..=node.parse_retries).rev() {
+            let reply = self.send(&request).await?;
+            let error = match self.predictor.plan.parse(&reply.text) {
+                Ok(parsed) => return Ok(parsed),
+                Err(error) => error,
+            };
+            self.note(&error);
+            if remaining == 0 {
+                return Err(misfit(&error, &reply));
+            }
+            // Only the last answer is shown again: older ones would teach the same mistakes.
+            request.chat.turns.truncate(1);
+            request.chat.turns.push(Message::assistant(reply.text));
+            request.chat.turns.push(self.predictor.plan.ask_again(&error));
+        }
+        Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
+    }
+
+    async fn send(&mut self, request: &LmRequest) -> Result<LmReply, PredictError> {
+        let (ctx, model) = (self.ctx, self.model);
+        let policy = RetryPolicy {
+            retries: ctx.node.retries,
+            deadline: ctx.node.deadline,
+            cancelled: &ctx.run.cancelled,
+        };
+        let before = self.attempts;
+        let record = |attempt: Attempt<'_>| {
+            self.attempts = before + attempt.number;
+            self.last = Some(self.record(request, &attempt));
+        };
+        retry::complete(model.lm.as_ref(), request, &policy, record)
+            .await
+            .map_err(|error| failed(ctx, error))
+    }
+
+    /// One finished request as a span.
+    fn record(&self, request: &LmRequest, attempt: &Attempt<'_>) -> SpanId {
+        let trace = self.ctx.trace();
+        let started = trace.since_start(attempt.started);
+        trace.open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
+            span.predictor = Some(self.predictor.path.clone());
+            span.started = started;
+            span.duration = Some(attempt.started.elapsed());
+            span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
+            span.attempt = Some(self.attempts);
+            match attempt.result {
+                Ok(reply) => {
+                    let mut usage = reply.usage;
+                    usage.cost = self.model.prices.map(|prices| prices.cost(&usage)).or(usage.cost);
+                    span.status = SpanStatus::Succeeded;
+                    span.raw = Some(reply.text.clone());
+                    span.model = Some(reply.model.clone());
+                    span.usage = Some(usage);
+                }
+                Err(error) => {
+                    let cancelled = error.kind == LmErrorKind::Cancelled;
+                    span.status =
+                        if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
+                    span.model = Some(self.model.model.clone());
+                    span.error = Some(error.message.as_str().into());
+                }
+            }
+        })
+    }
+
+    /// Tells on the span of an answer why it does not fit.
+    fn note(&self, error: &ParseError) {
+        if let Some(last) = self.last {
+            self.ctx.trace().amend(last, |span| {
+                span.parse_report = Some(error.report.to_payload());
+                span.error = Some(error.to_string().into());
+            });
+        }
+    }
+}
+
+/// Closes the predictor's span and gives the outcome to the caller.
+fn close(
+    predictor: &SchemaPredictor,
+    ctx: &Ctx,
+    span: SpanId,
+    outcome: Result<ParsedOutput, PredictError>,
+) -> Result<Fields, PredictError> {
+    match outcome {
+        Ok(ParsedOutput { fields, report, checks }) => {
+            ctx.trace().close(span, SpanStatus::Succeeded, |span| {
+                span.outputs = Some(fields.clone());
+                span.parse_report = (!report.is_empty()).then(|| report.to_payload());
+                span.checks = checks;
+            });
+            Ok(fields)
+        }
+        Err(error) => {
+            let error = error.at(&predictor.path);
+            let cancelled = error.kind == PredictErrorKind::Cancelled;
+            let status = if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
+            ctx.trace()
+                .close(span, status, |span| span.error = Some(error.message.as_str().into()));
+            Err(error)
+        }
+    }
+}
+
+/// A request that failed for good, in the terms of a prediction.
+fn failed(ctx: &Ctx, error: LmError) -> PredictError {
+    let (kind, message) = match error.kind {
+        LmErrorKind::Cancelled => (PredictErrorKind::Cancelled, "the run was cancelled".to_owned()),
+        LmErrorKind::Timeout if Instant::now() >= ctx.node.deadline => {
+            (PredictErrorKind::Timeout, error.message.clone())
+        }
+        LmErrorKind::RateLimited => {
+            let retry_after = error.retry_after;
+            (PredictErrorKind::RateLimited { retry_after }, error.message.clone())
+        }
+        _ => (PredictErrorKind::Lm, error.message.clone()),
+    };
+    PredictError { source: Some(Box::new(error)), ..PredictError::new(kind, message) }
+}
+
+/// An answer that did not fit to the last.
+fn misfit(error: &ParseError, reply: &LmReply) -> PredictError {
+    let raw = reply.text.clone();
+    let cut = if reply.finish_reason.as_deref() == Some("length") {
+        "; the answer was cut off at max_tokens"
+    } else {
+        ""
+    };
+    match error.failed_assert() {
+        Some((field, label)) => {
+            let kind = PredictErrorKind::Constraint {
+                field: field.clone(),
+                constraint: label.clone(),
+                raw,
+            };
+            PredictError::new(kind, format!("the LM's answer breaks a constraint: {error}"))
+        }
+        None => {
+            let kind = PredictErrorKind::Parse { field: error.field().cloned(), raw };
+            PredictError::new(kind, format!("the LM's answer does not fit: {error}{cut}"))
+        }
+    }
+}

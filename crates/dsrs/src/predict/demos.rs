@@ -1,0 +1,89 @@
+//! Worked examples against a schema: every field that does not fit is named.
+//!
+//! A demo gives every input that has neither a default nor an optional type, and at least one
+//! output. It may leave outputs out, because a state is carried over to a graph version whose
+//! signature has new outputs; the prompt then says that they are left out.
+
+use super::Demo;
+use crate::coerce::{self, Report};
+use crate::problem::{At, Code, Problems};
+use crate::read::nearest;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::Type;
+use crate::value::{Fields, Payload};
+
+/// The demos with values exactly of their types and in the schema's order.
+pub(super) fn admit(
+    schema: &SignatureSchema,
+    demos: &[Demo],
+    at: &At<'_>,
+) -> Result<Vec<Demo>, Problems> {
+    let mut problems = Problems::new();
+    let mut admitted = Vec::with_capacity(demos.len());
+    for (index, demo) in demos.iter().enumerate() {
+        let here = at.index(index);
+        let input_at = here.key("input");
+        let input = side(schema, &schema.inputs, &demo.input, &input_at, &mut problems);
+        report_missing(schema, &demo.input, &input_at, &mut problems);
+        let output_at = here.key("output");
+        let output = side(schema, &schema.outputs, &demo.output, &output_at, &mut problems);
+        if demo.output.is_empty() && !schema.outputs.is_empty() {
+            let detail = "a demo gives at least one output";
+            problems.add(&output_at, Code::MissingField, detail);
+        }
+        admitted.push(Demo { input, output });
+    }
+    problems.or(admitted)
+}
+
+fn side(
+    schema: &SignatureSchema,
+    fields: &[FieldSchema],
+    given: &Fields,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Fields {
+    for name in given.keys().filter(|name| !fields.iter().any(|field| field.name == **name)) {
+        let hint = nearest(name, fields.iter().map(|field| &*field.name))
+            .map_or_else(String::new, |known| format!("; did you mean `{known}`?"));
+        problems.add(&at.key(name), Code::UnknownField, format!("unknown field `{name}`{hint}"));
+    }
+    let mut admitted = Fields::with_capacity(given.len());
+    for field in fields {
+        let Some(value) = given.get(&field.name) else { continue };
+        let value = admit_value(value, &schema.type_of(field), &at.key(&field.name), problems);
+        admitted.extend(value.map(|value| (field.name.clone(), value)));
+    }
+    admitted
+}
+
+fn report_missing(schema: &SignatureSchema, given: &Fields, at: &At<'_>, problems: &mut Problems) {
+    for field in schema.inputs.iter().filter(|field| !given.contains_key(&field.name)) {
+        let optional =
+            coerce::absent(&schema.type_of(field), field.default.as_ref(), &mut Report::default())
+                .is_ok();
+        if !optional {
+            let name = &field.name;
+            problems.add(
+                &at.key(name),
+                Code::MissingField,
+                format!("the input `{name}` is missing"),
+            );
+        }
+    }
+}
+
+fn admit_value(
+    value: &Payload,
+    ty: &Type,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Payload> {
+    match coerce::fit(value, ty, true, &mut Report::default()) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            problems.add(at, Code::WrongType, error.to_string());
+            None
+        }
+    }
+}

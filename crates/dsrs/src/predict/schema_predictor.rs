@@ -1,0 +1,77 @@
+//! `SchemaPredictor`: a predictor of a signature that is data. It owns its state and the messages
+//! that every call starts with, rendered once when the state changes.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::demos;
+use super::{Ctx, DynPredictor, PredictError, PredictState, call};
+use crate::adapter::ChatPlan;
+use crate::lm::Message;
+use crate::problem::{At, Problems};
+use crate::signature::SignatureSchema;
+use crate::value::Fields;
+
+/// A predictor over a schema.
+#[derive(Clone, Debug)]
+pub struct SchemaPredictor {
+    pub(super) plan: ChatPlan,
+    pub(super) path: Arc<str>,
+    pub(super) state: PredictState,
+    pub(super) prefix: Arc<[Message]>,
+}
+
+impl SchemaPredictor {
+    /// A predictor without overrides. `path` is its path within its node, shown in traces and
+    /// errors.
+    #[must_use]
+    pub fn new(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
+        let plan = ChatPlan::new(schema);
+        let prefix = plan.prefix(&plan.schema().instructions, []);
+        Self { plan, path: path.into(), state: PredictState::default(), prefix }
+    }
+
+    /// Its path within its node.
+    #[must_use]
+    pub const fn path(&self) -> &Arc<str> {
+        &self.path
+    }
+
+    /// What every call starts with: system message and demos.
+    #[must_use]
+    pub const fn prefix(&self) -> &Arc<[Message]> {
+        &self.prefix
+    }
+}
+
+impl DynPredictor for SchemaPredictor {
+    fn schema(&self) -> &Arc<SignatureSchema> {
+        self.plan.schema()
+    }
+
+    fn state(&self) -> &PredictState {
+        &self.state
+    }
+
+    fn load_state(&mut self, mut state: PredictState, at: &At<'_>) -> Result<(), Problems> {
+        state.demos = demos::admit(self.schema(), &state.demos, &at.key("demos"))?;
+        let instruction = state.instruction.as_deref().unwrap_or(&self.schema().instructions);
+        let demos = state.demos.iter().map(|demo| (&demo.input, &demo.output));
+        self.prefix = self.plan.prefix(instruction, demos);
+        self.state = state;
+        Ok(())
+    }
+
+    fn render(&self, input: &Fields) -> Vec<Message> {
+        self.prefix.iter().cloned().chain([self.plan.ask(input)]).collect()
+    }
+
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
+        Box::pin(call::predict(self, ctx, input))
+    }
+}
