@@ -1,0 +1,32 @@
+# syntax=docker/dockerfile:1
+# The server alone, without Postgres: DATABASE_URL names one (docker-compose.yml brings it).
+
+FROM rust:1.95-slim-bookworm AS build
+WORKDIR /build
+# The queries are checked against .sqlx/: no database is needed to build.
+ENV SQLX_OFFLINE=true
+COPY . .
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,target=/build/target \
+    cargo build --release --locked --package dsrs-server --bin dsrs-server \
+ && install -D target/release/dsrs-server /out/dsrs-server
+
+FROM debian:bookworm-slim
+# Certificates for providers and databases over TLS, curl for the health check.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates curl \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --uid 10001 --home-dir /var/lib/dsrs-server --create-home --shell /usr/sbin/nologin dsrs
+COPY --from=build /out/dsrs-server /usr/local/bin/dsrs-server
+COPY LICENSE /usr/share/doc/dsrs-server/LICENSE
+USER dsrs
+WORKDIR /var/lib/dsrs-server
+# Open to the container's network; the server refuses to start so without DSRS_API_KEYS.
+ENV DSRS_BIND=0.0.0.0:8080
+EXPOSE 8080
+# SIGTERM lets running work finish (shutdown_timeout, 30 s); give `docker stop` a little more than that.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+    CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8080/readyz"]
+ENTRYPOINT ["/usr/local/bin/dsrs-server"]
+CMD ["serve"]

@@ -1,0 +1,46 @@
+# Everyday commands; `just` lists them. Each is also a plain command that works without just.
+
+# the build needs no database: the queries are checked against .sqlx/
+export SQLX_OFFLINE := "true"
+
+_list:
+    @just --list --unsorted
+
+# from a clone to the answer of a real model, then keep serving
+demo *args:
+    ./demo.sh {{args}}
+
+# every test of the workspace, on a real Postgres
+test *args:
+    ./test.sh {{args}}
+
+# what the continuous integration runs
+ci:
+    .ci/run
+
+# serve with ./dsrs.toml and the environment
+serve *args:
+    cargo run --locked -- serve {{args}}
+
+# format and lint, as CI wants them
+lint:
+    cargo fmt --all
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# the API reference of the crates
+doc:
+    cargo doc --workspace --no-deps --locked --open
+
+# rewrite the committed OpenAPI document
+openapi:
+    cargo run --quiet --locked -- openapi > openapi/openapi.json.new
+    mv openapi/openapi.json.new openapi/openapi.json
+
+# rewrite .sqlx/ after a query has changed; DATABASE_URL names a migrated scratch database
+sqlx-offline database_url:
+    touch src/lib.rs
+    SQLX_OFFLINE=false SQLX_OFFLINE_DIR=.sqlx DATABASE_URL={{database_url}} cargo check --workspace --all-targets --locked
+
+# load on a stand-in model: executions a second, CPU, memory, latency
+bench *args:
+    python3 bench/load.py {{args}}
