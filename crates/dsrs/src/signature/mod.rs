@@ -1,6 +1,14 @@
 //! Signatures: the typed contract of one prompt, as data. Every spelling, and later every Rust
 //! type, becomes the same `SignatureSchema`. Knows types and nothing of prompts or LMs.
 
+mod field;
+mod read;
 mod schema;
+mod seen;
+mod text;
+mod write;
 
+pub use field::read_field;
+pub use read::{SignatureDraft, read_signature};
 pub use schema::{FieldFormat, FieldPath, FieldSchema, SignatureSchema};
+pub use write::{field_to_payload, signature_to_payload};

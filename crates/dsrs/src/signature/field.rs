@@ -1,0 +1,92 @@
+//! One field of a signature, or one input of a graph, read from what is posted. Knows nothing of
+//! the fields beside it.
+
+use std::sync::Arc;
+
+use super::{FieldFormat, FieldPath, FieldSchema};
+use crate::problem::{At, Code, Problems};
+use crate::read::{Object, is_identifier, shared_text};
+use crate::types::{
+    Expect, Outline, TypeIR, TypeScope, check_name, definition_name, read_members, read_outline,
+};
+use crate::value::Payload;
+
+/// Reads a field whose name stands outside of it: a type, or a field object without `name`.
+pub fn read_field(
+    name: &str,
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<FieldSchema> {
+    let named = check_name("field", name, at, problems);
+    let outline = read_outline(payload, &expect(&definition_name(name)), scope, at, problems)?;
+    let field = from_outline(name.into(), outline, at, problems)?;
+    named.then_some(field)
+}
+
+/// Reads a field object with its name.
+pub(super) fn read_named_field(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<FieldSchema> {
+    let mut object = Object::open(payload, at, problems)?;
+    let name = object.required("name", read_name);
+    let hint = definition_name(name.as_deref().unwrap_or("Field"));
+    let outline = read_members(&mut object, &expect(&hint), scope);
+    object.close();
+    from_outline(name?, outline?, at, problems)
+}
+
+fn read_name(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Arc<str>> {
+    let name = shared_text(payload, at, problems)?;
+    check_name("field", &name, at, problems).then_some(name)
+}
+
+const fn expect(hint: &str) -> Expect<'_> {
+    Expect { absent: Some(TypeIR::Str), hint, format: true }
+}
+
+/// A field of a name from what was read of it.
+pub(super) fn from_outline(
+    name: Arc<str>,
+    outline: Outline,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<FieldSchema> {
+    let format = match &outline.format {
+        None => None,
+        Some(word) => Some(read_format(word, &at.key("format"), problems)?),
+    };
+    let field = outline.field;
+    if let Some(alias) = &field.alias
+        && !is_identifier(alias)
+    {
+        // The alias stands in the marks between sections of a prompt, where only a word is safe.
+        let detail = "the alias of a signature's field is a letter or `_`, then up to 62 letters, digits or `_`";
+        problems.add(&at.key("alias"), Code::InvalidName, detail);
+        return None;
+    }
+    Some(FieldSchema {
+        path: FieldPath(vec![name.clone()]),
+        name,
+        alias: field.alias,
+        ty: field.ty,
+        description: field.description,
+        format,
+        default: field.default,
+        constraints: field.constraints,
+        strict: field.strict,
+    })
+}
+
+fn read_format(word: &str, at: &At<'_>, problems: &mut Problems) -> Option<FieldFormat> {
+    let known = [FieldFormat::Json, FieldFormat::Yaml, FieldFormat::Text];
+    let found = known.into_iter().find(|format| format.as_str() == word);
+    if found.is_none() {
+        problems.add(at, Code::InvalidValue, "`format` is `json`, `yaml` or `text`");
+    }
+    found
+}

@@ -1,0 +1,237 @@
+//! The three spellings of a signature, read into one draft. Knows nothing of prompts.
+
+use std::sync::Arc;
+
+use super::field::{from_outline, read_named_field};
+use super::seen::Seen;
+use super::text::{self, TextField};
+use super::{FieldSchema, SignatureSchema};
+use crate::problem::{At, Code, Problems};
+use crate::read::{Object, list, shared_text, wrong_type};
+use crate::types::{TypeDefs, TypeScope, read_object_fields};
+use crate::value::Payload;
+
+/// A signature that has been read, while other parts of the graph may still add definitions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignatureDraft {
+    /// What the LM is told to do; never empty.
+    pub instructions: Arc<str>,
+    /// Inputs, in order.
+    pub inputs: Vec<FieldSchema>,
+    /// Outputs, in order; one at least.
+    pub outputs: Vec<FieldSchema>,
+}
+
+impl SignatureDraft {
+    /// The signature over the complete definitions.
+    #[must_use]
+    pub fn finish(self, defs: Arc<TypeDefs>) -> SignatureSchema {
+        let Self { instructions, inputs, outputs } = self;
+        SignatureSchema { instructions, inputs, outputs, defs }
+    }
+}
+
+/// Reads a signature in any of its three spellings; what its types define is added to the scope.
+pub fn read_signature(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<SignatureDraft> {
+    let before = problems.len();
+    let draft = match payload {
+        Payload::Str(text) => read_text(text, scope, at, problems),
+        Payload::Map(map)
+            if map.contains_key("input_schema") || map.contains_key("output_schema") =>
+        {
+            read_schemas(payload, scope, at, problems)
+        }
+        Payload::Map(_) => read_fields(payload, scope, at, problems),
+        other => {
+            wrong_type(at, problems, "a signature string or object", other);
+            None
+        }
+    };
+    draft.filter(|_| problems.len() == before)
+}
+
+fn read_text(
+    spelling: &str,
+    scope: &TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<SignatureDraft> {
+    let parsed = match text::parse(spelling) {
+        Ok(parsed) => parsed,
+        Err(text::TextError { code, error }) => {
+            problems.add(at, code, error.to_string());
+            return None;
+        }
+    };
+    scope.knows_all(&parsed.names, at, problems);
+    let mut seen = Seen::default();
+    let mut take = |fields: Vec<TextField>| -> Vec<FieldSchema> {
+        let made = fields.into_iter().map(|TextField { name, column, ty }| {
+            let field = FieldSchema::of(name, ty);
+            seen.take(&field, Some(column), at, problems);
+            field
+        });
+        made.collect()
+    };
+    let inputs = take(parsed.inputs);
+    let outputs = take(parsed.outputs);
+    if outputs.is_empty() {
+        let column = spelling.chars().count() + 1;
+        let detail = format!("column {column}: expected an output after `->`, found the end");
+        problems.add(at, Code::InvalidSignature, detail);
+    }
+    Some(draft(None, inputs, outputs))
+}
+
+fn read_fields(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<SignatureDraft> {
+    let mut object = Object::open(payload, at, problems)?;
+    let mut seen = Seen::default();
+    let instructions = object.optional("instructions", shared_text);
+    let inputs =
+        object.optional("inputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+            read_field_list(payload, scope, &mut seen, at, problems)
+        });
+    let outputs =
+        object.required("outputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+            if payload.as_list().is_some_and(<[Payload]>::is_empty) {
+                problems.add(at, Code::InvalidSignature, "a signature has one output at least");
+            }
+            read_field_list(payload, scope, &mut seen, at, problems)
+        });
+    object.close();
+    Some(draft(instructions, inputs.unwrap_or_default(), outputs?))
+}
+
+fn read_field_list(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    seen: &mut Seen,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Vec<FieldSchema>> {
+    list(payload, at, problems, |payload, at, problems| {
+        let field = read_named_field(payload, scope, at, problems)?;
+        let place = if field.alias.is_some() { "alias" } else { "name" };
+        seen.take(&field, None, &at.key(place), problems);
+        Some(field)
+    })
+}
+
+fn read_schemas(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<SignatureDraft> {
+    let mut object = Object::open(payload, at, problems)?;
+    let mut seen = Seen::default();
+    let instructions = object.optional("instructions", shared_text);
+    let inputs = object.optional(
+        "input_schema",
+        |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+            read_schema(payload, scope, &mut seen, at, problems)
+        },
+    );
+    let outputs = object.required(
+        "output_schema",
+        |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+            let found = read_schema(payload, scope, &mut seen, at, problems)?;
+            if found.fields.is_empty() {
+                problems.add(at, Code::InvalidSignature, "a signature has one output at least");
+            }
+            Some(found)
+        },
+    );
+    object.close();
+    let inputs = inputs.unwrap_or_default();
+    let outputs = outputs?;
+    let told = [inputs.description, outputs.description];
+    let instructions = settle_instructions(instructions, told, at, problems);
+    Some(draft(instructions, inputs.fields, outputs.fields))
+}
+
+/// The instructions, or the one description that stands in for them; a description that would be
+/// lost is reported.
+fn settle_instructions(
+    instructions: Option<Arc<str>>,
+    told: [Option<Arc<str>>; 2],
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Arc<str>> {
+    let mut told_at = ["input_schema", "output_schema"].into_iter().zip(told);
+    let mut settled = instructions;
+    for (schema, description) in told_at.by_ref() {
+        let Some(description) = description else { continue };
+        if settled.is_some() {
+            let detail = "this description has no place beside the instructions; put it into them";
+            problems.add(&at.key(schema).key("description"), Code::InvalidSignature, detail);
+        } else {
+            settled = Some(description);
+        }
+    }
+    settled
+}
+
+#[derive(Default)]
+struct SchemaSide {
+    description: Option<Arc<str>>,
+    fields: Vec<FieldSchema>,
+}
+
+fn read_schema(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    seen: &mut Seen,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<SchemaSide> {
+    let (description, outlines) = read_object_fields(payload, scope, at, problems)?;
+    let place = at.key("properties");
+    let mut fields = Vec::new();
+    for (name, outline) in outlines {
+        let at = place.key(&name);
+        let Some(field) = from_outline(name.clone(), outline, &at, problems) else { continue };
+        seen.take(&field, None, &at, problems);
+        fields.push(field);
+    }
+    Some(SchemaSide { description, fields })
+}
+
+fn draft(
+    instructions: Option<Arc<str>>,
+    inputs: Vec<FieldSchema>,
+    outputs: Vec<FieldSchema>,
+) -> SignatureDraft {
+    let instructions = instructions
+        .filter(|text| !text.trim().is_empty())
+        .unwrap_or_else(|| default_instructions(&inputs, &outputs));
+    SignatureDraft { instructions, inputs, outputs }
+}
+
+/// What an LM is told to do by a signature that does not say.
+fn default_instructions(inputs: &[FieldSchema], outputs: &[FieldSchema]) -> Arc<str> {
+    let outputs = enumerate(outputs);
+    if inputs.is_empty() {
+        return format!("Write {outputs}.").into();
+    }
+    format!("Read {}, then write {outputs}.", enumerate(inputs)).into()
+}
+
+fn enumerate(fields: &[FieldSchema]) -> String {
+    let names: Vec<String> = fields.iter().map(|field| format!("`{}`", field.lm_name())).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}

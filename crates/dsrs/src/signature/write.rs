@@ -1,0 +1,43 @@
+//! The canonical spelling of signatures and fields. Reading it again gives the same.
+
+use super::{FieldSchema, SignatureSchema};
+use crate::types::{ClassField, write_attributes};
+use crate::value::{Map, Payload};
+
+/// The canonical spelling: instructions, inputs and outputs. The definitions that its types name
+/// are not part of it; they are the graph's `types`.
+#[must_use]
+pub fn signature_to_payload(signature: &SignatureSchema) -> Payload {
+    let fields = |fields: &[FieldSchema]| {
+        Payload::list(fields.iter().map(|field| field_to_payload(field, true)).collect())
+    };
+    let mut members = Map::new();
+    members.insert("instructions".into(), Payload::Str(signature.instructions.clone()));
+    members.insert("inputs".into(), fields(&signature.inputs));
+    members.insert("outputs".into(), fields(&signature.outputs));
+    Payload::map(members)
+}
+
+/// The canonical spelling of a field. Without its name, one that is only a type is that type.
+#[must_use]
+pub fn field_to_payload(field: &FieldSchema, with_name: bool) -> Payload {
+    let mut members = Map::new();
+    if with_name {
+        members.insert("name".into(), Payload::Str(field.name.clone()));
+    }
+    let ty = Payload::from(field.ty.to_string());
+    members.insert("type".into(), ty.clone());
+    let attributes = ClassField {
+        ty: field.ty.clone(),
+        description: field.description.clone(),
+        alias: field.alias.clone(),
+        default: field.default.clone(),
+        constraints: field.constraints.clone(),
+        strict: field.strict,
+    };
+    write_attributes(&mut members, &attributes);
+    if let Some(format) = field.format {
+        members.insert("format".into(), format.as_str().into());
+    }
+    if !with_name && members.len() == 1 { ty } else { Payload::map(members) }
+}

@@ -1,0 +1,129 @@
+//! A field as it is posted: a type, or an object of a type and what goes with it. Class members
+//! and fields of signatures are both read with it. Knows nothing of signatures.
+
+use std::sync::Arc;
+
+use super::constraint::{constraints_to_payload, read_constraints};
+use super::schema::looks_like_schema;
+use super::{ClassField, TypeIR, TypeScope};
+use crate::problem::{At, Code, Problems};
+use crate::read::{Object, boolean, shared_text};
+use crate::value::{Map, Payload};
+
+/// A field without its name: its type and what goes with it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outline {
+    pub(crate) field: ClassField,
+    /// How it is written into a prompt, where fields of signatures are meant.
+    pub(crate) format: Option<Arc<str>>,
+}
+
+impl Outline {
+    pub(crate) const fn of(ty: TypeIR) -> Self {
+        Self { field: ClassField::of(ty), format: None }
+    }
+}
+
+/// What kind of field is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Expect<'h> {
+    /// Its type where it names none; without it, a type must be named.
+    pub(crate) absent: Option<TypeIR>,
+    /// A name for definitions that its type may bring along.
+    pub(crate) hint: &'h str,
+    /// Whether it may say how it is written into a prompt.
+    pub(crate) format: bool,
+}
+
+/// Reads a field that may be a type or an object.
+pub(crate) fn read_outline(
+    payload: &Payload,
+    expect: &Expect<'_>,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Outline> {
+    if !is_field_object(payload) {
+        return scope.read_described(payload, expect.hint, at, problems);
+    }
+    let mut object = Object::open(payload, at, problems)?;
+    let outline = read_members(&mut object, expect, scope);
+    object.close();
+    outline
+}
+
+/// Whether an object spells a field (`{"type": "str", …}`) and no JSON Schema.
+fn is_field_object(payload: &Payload) -> bool {
+    payload.as_map().is_some_and(|map| !looks_like_schema(map))
+}
+
+/// Reads the members of a field object, `name` excepted; the caller closes it.
+pub(crate) fn read_members(
+    object: &mut Object<'_, '_, '_>,
+    expect: &Expect<'_>,
+    scope: &mut TypeScope,
+) -> Option<Outline> {
+    let read_type = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+        scope.read_described(payload, expect.hint, at, problems)
+    };
+    let outline = match &expect.absent {
+        Some(ty) if !object.has("type") => Some(Outline::of(ty.clone())),
+        _ => object.required("type", read_type),
+    };
+    let description = object.optional("description", shared_text);
+    let alias = object.optional("alias", shared_text);
+    let default = object.raw("default").cloned();
+    let constraints = object.optional("constraints", read_constraints);
+    let strict = object.optional("strict", boolean);
+    let format = if expect.format { object.optional("format", shared_text) } else { None };
+    let mut outline = outline?;
+    outline.format = format.or(outline.format);
+    let field = &mut outline.field;
+    field.description = description.or(field.description.take());
+    field.alias = alias.or(field.alias.take());
+    field.constraints.extend(constraints.unwrap_or_default());
+    field.strict = strict.unwrap_or(field.strict);
+    if let Some(default) = default {
+        let at = object.at().key("default");
+        field.default = scope.fit_default(&default, &field.ty, &at, object.problems());
+    }
+    Some(outline)
+}
+
+/// Checks the name that an LM sees in place of a member's own: one line of text.
+pub(super) fn check_alias(alias: &str, at: &At<'_>, problems: &mut Problems) {
+    let fits = !alias.trim().is_empty()
+        && alias.chars().count() <= 200
+        && !alias.chars().any(char::is_control);
+    if !fits {
+        let detail = "an alias is one line of up to 200 characters";
+        problems.add(at, Code::InvalidName, detail);
+    }
+}
+
+/// Writes a class member: its type alone where that says all.
+pub(super) fn class_field_to_payload(field: &ClassField) -> Payload {
+    let ty = Payload::from(field.ty.to_string());
+    if *field == ClassField::of(field.ty.clone()) {
+        return ty;
+    }
+    let mut members = Map::new();
+    members.insert("type".into(), ty);
+    write_attributes(&mut members, field);
+    Payload::map(members)
+}
+
+/// Adds what a field has beside its type to the object that spells it.
+pub(crate) fn write_attributes(members: &mut Map, field: &ClassField) {
+    let mut put = |name: &str, member: Option<Payload>| {
+        if let Some(member) = member {
+            members.insert(name.into(), member);
+        }
+    };
+    put("description", field.description.clone().map(Payload::Str));
+    put("alias", field.alias.clone().map(Payload::Str));
+    put("default", field.default.clone());
+    let constrained = !field.constraints.is_empty();
+    put("constraints", constrained.then(|| constraints_to_payload(&field.constraints)));
+    put("strict", field.strict.then_some(Payload::Bool(true)));
+}

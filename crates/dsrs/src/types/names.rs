@@ -1,0 +1,136 @@
+//! The words that the type language keeps for itself, and what may be a name besides them. Knows
+//! nothing of how words are put together.
+
+use std::sync::Arc;
+
+use super::TypeIR;
+use crate::problem::{At, Code, Problems};
+use crate::read::{is_identifier, nearest};
+
+/// What a reserved word means in a type expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Word {
+    /// A type of its own.
+    Scalar(TypeIR),
+    /// `true` or `false`.
+    Flag(bool),
+    /// `list[T]`.
+    List,
+    /// `dict[str, T]`.
+    Dict,
+    /// `tuple[T, U]`.
+    Tuple,
+    /// `Literal["a", "b"]`.
+    Literal,
+    /// `Optional[T]`.
+    Optional,
+    /// `Union[T, U]`.
+    Union,
+}
+
+/// The meaning of a reserved word, canonical or merely accepted; `None` for any other.
+pub(super) fn word(text: &str) -> Option<Word> {
+    Some(match text {
+        "str" | "string" => Word::Scalar(TypeIR::Str),
+        "int" | "integer" => Word::Scalar(TypeIR::Int),
+        "float" | "number" => Word::Scalar(TypeIR::Float),
+        "bool" | "boolean" => Word::Scalar(TypeIR::Bool),
+        "null" | "None" => Word::Scalar(TypeIR::Null),
+        "any" | "Any" => Word::Scalar(TypeIR::Any),
+        "bytes" => Word::Scalar(TypeIR::Bytes),
+        "error" => Word::Scalar(TypeIR::Error),
+        "true" | "True" => Word::Flag(true),
+        "false" | "False" => Word::Flag(false),
+        "list" | "List" => Word::List,
+        "dict" | "Dict" => Word::Dict,
+        "tuple" | "Tuple" => Word::Tuple,
+        "Literal" => Word::Literal,
+        "Optional" => Word::Optional,
+        "Union" => Word::Union,
+        _ => return None,
+    })
+}
+
+/// Checks that `name` may name a definition; reports and answers `false` when it may not.
+pub(super) fn check_type_name(name: &str, at: &At<'_>, problems: &mut Problems) -> bool {
+    if word(name).is_some() {
+        let detail = format!("`{name}` is a word of the type language; choose another name");
+        problems.add(at, Code::ReservedName, detail);
+        return false;
+    }
+    check_name("type", name, at, problems)
+}
+
+/// Checks that `name` matches the grammar of names; reports and answers `false` when not.
+pub(crate) fn check_name(what: &str, name: &str, at: &At<'_>, problems: &mut Problems) -> bool {
+    let fits = is_identifier(name);
+    if !fits {
+        let detail = format!(
+            "`{}` cannot name a {what}: names are a letter or `_`, then up to 62 letters, digits or `_`",
+            shorten(name)
+        );
+        problems.add(at, Code::InvalidName, detail);
+    }
+    fits
+}
+
+/// What to say of a type name that nothing defines.
+pub(super) fn unknown_type<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let foreign = match name {
+        "array" | "Array" | "set" | "Set" | "sequence" | "Sequence" => Some("list[T]"),
+        "object" | "Object" | "map" | "Map" | "mapping" | "Mapping" => Some("dict[str, T]"),
+        "text" | "String" | "char" | "date" | "datetime" | "uuid" => Some("str"),
+        "double" | "decimal" | "real" | "Float" => Some("float"),
+        "long" | "Integer" | "Int" | "i64" => Some("int"),
+        "Boolean" | "Bool" => Some("bool"),
+        "Null" | "nil" | "void" | "undefined" => Some("null"),
+        _ => None,
+    };
+    let words =
+        ["str", "int", "float", "bool", "null", "any", "bytes", "error", "list", "dict", "tuple"];
+    let hint = foreign.or_else(|| nearest(name, known.into_iter().chain(words)));
+    let hint = hint.map_or_else(
+        || "; define it in `types`".to_owned(),
+        |meant| format!("; did you mean `{meant}`?"),
+    );
+    format!("unknown type `{}`{hint}", shorten(name))
+}
+
+/// At most 80 characters of what somebody wrote, for a message.
+pub(super) fn shorten(text: &str) -> String {
+    if text.chars().nth(80).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(77).chain("...".chars()).collect()
+}
+
+/// A name for a definition made from a title or a field's name: `home address` is `HomeAddress`.
+pub(crate) fn definition_name(hint: &str) -> Arc<str> {
+    let mut name = String::new();
+    for part in hint.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
+        let (head, tail) = part.split_at(1);
+        name.push_str(&head.to_ascii_uppercase());
+        name.push_str(tail);
+    }
+    legal_name(&name)
+}
+
+/// The name itself where it may name a definition, else the nearest that may.
+pub(super) fn legal_name(wanted: &str) -> Arc<str> {
+    let word_char = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    // Room is left for a suffix that tells clashing definitions apart.
+    let mut name: String = wanted.chars().map(word_char).take(56).collect();
+    if wanted.len() <= 63 && is_identifier(wanted) {
+        wanted.clone_into(&mut name);
+    }
+    if name.is_empty() {
+        name.push_str("Type");
+    }
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, '_');
+    }
+    if word(&name).is_some() {
+        name.push('_');
+    }
+    name.into()
+}

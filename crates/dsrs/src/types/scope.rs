@@ -1,0 +1,305 @@
+//! `TypeScope`: the definitions of one graph while it is being read. Types are read against it;
+//! what a type brings along is added to it. Knows nothing of fields of signatures or nodes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::defs::read_definition;
+use super::expr::{NameUse, parse_with_names};
+use super::field::Outline;
+use super::finite::{names_itself, without_value};
+use super::names::{check_type_name, legal_name, unknown_type};
+use super::schema;
+use super::{Class, Type, TypeDef, TypeDefs, TypeIR};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::read::wrong_type;
+use crate::value::Payload;
+
+/// How many definitions a graph may have.
+pub const DEFINITION_LIMIT: usize = 1000;
+
+/// The definitions of one graph while it is being read.
+///
+/// ```
+/// use dsrs::{problem::{At, Problems}, types::TypeScope, value::Payload};
+/// let types = Payload::from_json(r#"{"Person": {"class": {"name": "str", "age": "int?"}}}"#).unwrap();
+/// let mut problems = Problems::new();
+/// let mut scope = TypeScope::read(&types, &At::Root.key("types"), &mut problems);
+/// let ty = scope.read_type(&"List[Person]".into(), &At::Root.key("type"), &mut problems).unwrap();
+/// assert!(problems.is_empty());
+/// assert_eq!(ty.to_string(), "list[Person]");
+/// assert!(scope.finish().get("Person").is_some());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TypeScope {
+    defs: Arc<TypeDefs>,
+    /// Declared, but not read yet: `any` stands in for them.
+    pending: HashSet<Arc<str>>,
+    /// Defined since the last check of all, with their places.
+    fresh: Vec<(Arc<str>, String)>,
+    /// Defaults whose types name definitions that were not all read.
+    open: Vec<OpenDefault>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenDefault {
+    default: Payload,
+    ty: TypeIR,
+    pointer: String,
+}
+
+impl From<Arc<TypeDefs>> for TypeScope {
+    fn from(defs: Arc<TypeDefs>) -> Self {
+        Self { defs, ..Self::default() }
+    }
+}
+
+impl TypeScope {
+    /// No definitions yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a `types` member: classes, enums and JSON Schemas by name. What cannot be read is
+    /// reported and stands as `any`, so that it is not reported again where it is used.
+    #[must_use]
+    pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Self {
+        let mut scope = Self::new();
+        let Some(members) = payload.as_map() else {
+            wrong_type(at, problems, "an object", payload);
+            return scope;
+        };
+        for name in members.keys() {
+            if check_type_name(name, &at.key(name), problems) {
+                scope.declare(name, at, problems);
+            }
+        }
+        for (name, member) in members {
+            let place = at.key(name);
+            let def = read_definition(name, member, &mut scope, &place, problems);
+            if scope.pending.remove(name)
+                && let Some(def) = def
+            {
+                scope.define(name.clone(), def, &place);
+            }
+        }
+        scope.settle(problems);
+        scope
+    }
+
+    /// Reads a type expression, or a JSON Schema object whose definitions are added to the scope.
+    pub fn read_type(
+        &mut self,
+        payload: &Payload,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<TypeIR> {
+        match payload {
+            Payload::Str(text) => self.read_expression(text, at, problems),
+            Payload::Map(_) => schema::read_type(payload, place_hint(at), self, at, problems),
+            other => {
+                wrong_type(at, problems, "a type expression or a JSON Schema object", other);
+                None
+            }
+        }
+    }
+
+    /// The definitions so far.
+    #[must_use]
+    pub const fn defs(&self) -> &Arc<TypeDefs> {
+        &self.defs
+    }
+
+    /// The definitions, complete.
+    #[must_use]
+    pub fn finish(self) -> Arc<TypeDefs> {
+        self.defs
+    }
+
+    /// Reads a type where a description, default and the like may stand beside it.
+    pub(crate) fn read_described(
+        &mut self,
+        payload: &Payload,
+        hint: &str,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Outline> {
+        if payload.as_map().is_some() {
+            return schema::read_field(payload, hint, self, at, problems);
+        }
+        self.read_type(payload, at, problems).map(Outline::of)
+    }
+
+    fn read_expression(&self, text: &str, at: &At<'_>, problems: &mut Problems) -> Option<TypeIR> {
+        match parse_with_names(text) {
+            Ok((ty, names)) => self.knows_all(&names, at, problems).then_some(ty),
+            Err(error) => {
+                problems.add(at, Code::InvalidType, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Reports every name that nothing defines; whether there was none.
+    pub(crate) fn knows_all(
+        &self,
+        names: &[NameUse],
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> bool {
+        let mut known = true;
+        for NameUse { name, column } in names {
+            if !self.defs.0.contains_key(name) {
+                let reason = unknown_type(name, self.defs.0.keys().map(AsRef::as_ref));
+                problems.add(at, Code::InvalidType, format!("column {column}: {reason}"));
+                known = false;
+            }
+        }
+        known
+    }
+
+    /// Makes a default fit its type, or reports that it does not. Where definitions that the type
+    /// names are still to be read, it is kept as it is and checked when they are there.
+    pub(crate) fn fit_default(
+        &mut self,
+        default: &Payload,
+        ty: &TypeIR,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Payload> {
+        if self.pending.is_empty() || !names_definitions(ty) {
+            return self.admit(default, ty, at, problems);
+        }
+        let open = OpenDefault { default: default.clone(), ty: ty.clone(), pointer: at.pointer() };
+        self.open.push(open);
+        Some(default.clone())
+    }
+
+    fn admit(
+        &self,
+        default: &Payload,
+        ty: &TypeIR,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Payload> {
+        let _ = (Type::new(ty.clone(), self.defs.clone()), at, problems);
+        Some(default.clone())
+    }
+
+    pub(super) fn is_defined(&self, name: &str) -> bool {
+        self.defs.0.contains_key(name)
+    }
+
+    pub(super) fn is_pending(&self, name: &str) -> bool {
+        self.pending.contains(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.defs.0.keys().map(AsRef::as_ref)
+    }
+
+    /// Makes a name known before its definition has been read.
+    pub(super) fn declare(&mut self, name: &Arc<str>, at: &At<'_>, problems: &mut Problems) {
+        if self.defs.0.len() >= DEFINITION_LIMIT {
+            let detail = format!("a graph has at most {DEFINITION_LIMIT} types");
+            problems.add(at, Code::TooLarge, detail);
+        }
+        Arc::make_mut(&mut self.defs).0.insert(name.clone(), TypeDef::Alias(TypeIR::Any));
+        self.pending.insert(name.clone());
+    }
+
+    /// Gives a name its definition.
+    pub(super) fn define(&mut self, name: Arc<str>, def: TypeDef, at: &At<'_>) {
+        self.pending.remove(&name);
+        self.fresh.push((name.clone(), at.pointer()));
+        Arc::make_mut(&mut self.defs).0.insert(name, def);
+    }
+
+    /// Defines what an expression cannot spell under a name like the wanted one, or finds it there.
+    pub(super) fn lift(&mut self, wanted: &str, def: TypeDef, at: &At<'_>) -> TypeIR {
+        let name = self.free_name(wanted, |found| *found == def);
+        if !self.is_defined(&name) {
+            self.define(name.clone(), def, at);
+        }
+        TypeIR::Named(name)
+    }
+
+    /// The wanted name, or with `_2` and so on, that is free or holds what `fits`.
+    pub(super) fn free_name(&self, wanted: &str, fits: impl Fn(&TypeDef) -> bool) -> Arc<str> {
+        let name = legal_name(wanted);
+        let mut count = 1;
+        let mut candidate = name.clone();
+        while let Some(found) = self.defs.get(&candidate) {
+            if !self.is_pending(&candidate) && fits(found) {
+                break;
+            }
+            count += 1;
+            candidate = format!("{name}_{count}").into();
+        }
+        candidate
+    }
+
+    /// Checks what could not be checked while definitions were missing, once none is.
+    pub(super) fn settle(&mut self, problems: &mut Problems) {
+        if !self.pending.is_empty() {
+            return;
+        }
+        let fresh = std::mem::take(&mut self.fresh);
+        let broken = self.broken(&fresh);
+        for (name, pointer, detail) in broken {
+            problems.push(Problem { pointer, code: Code::InvalidType, detail });
+            Arc::make_mut(&mut self.defs).0.insert(name, TypeDef::Alias(TypeIR::Any));
+        }
+        for OpenDefault { default, ty, pointer } in std::mem::take(&mut self.open) {
+            let mut found = Problems::new();
+            self.admit(&default, &ty, &At::Root, &mut found);
+            problems.extend(found.into_iter().map(|problem| Problem {
+                pointer: format!("{pointer}{}", problem.pointer),
+                ..problem
+            }));
+        }
+    }
+
+    /// Definitions that mean nothing, with their places and the reasons.
+    fn broken(&self, fresh: &[(Arc<str>, String)]) -> Vec<(Arc<str>, String, String)> {
+        let empty = without_value(&self.defs);
+        let mut found = Vec::new();
+        for (name, pointer) in fresh {
+            let detail = if names_itself(name, &self.defs) {
+                format!("`{name}` is defined by itself alone; put a list, dict or class between")
+            } else if empty.contains(name.as_ref()) {
+                format!(
+                    "no value of `{name}` could ever end; make a field on the way optional or a list"
+                )
+            } else {
+                continue;
+            };
+            found.push((name.clone(), pointer.clone(), detail));
+        }
+        found
+    }
+}
+
+fn names_definitions(ty: &TypeIR) -> bool {
+    match ty {
+        TypeIR::Named(_) => true,
+        TypeIR::List(inner) | TypeIR::Dict(inner) => names_definitions(inner),
+        TypeIR::Tuple(members) | TypeIR::Union(members) => members.iter().any(names_definitions),
+        TypeIR::Class(class) => class_names_definitions(class),
+        _ => false,
+    }
+}
+
+fn class_names_definitions(class: &Class) -> bool {
+    class.fields.values().any(|field| names_definitions(&field.ty))
+}
+
+/// What a place suggests as a name: its nearest member that is no keyword.
+fn place_hint<'a>(at: &At<'a>) -> &'a str {
+    match at {
+        At::Key(_, name) if !["type", "config", "from", "to", "signature"].contains(name) => name,
+        At::Key(parent, _) | At::Index(parent, _) => place_hint(parent),
+        At::Root => "type",
+    }
+}
