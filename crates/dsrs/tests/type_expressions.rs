@@ -69,7 +69,7 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
             "column 1: `list` takes one type; it needs the type of its elements, as in `list[str]`",
         ),
         ("list[]", "column 6: expected a type, found `]`"),
-        ("é | list[€]", "column 10: expected a type, found `€`"),
+        ("\"é\" | list[€]", "column 12: expected a type, found `€`"),
         (
             "dict[int]",
             "column 1: `dict` needs the types of its keys and values, as in `dict[str, int]`",
