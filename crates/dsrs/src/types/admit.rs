@@ -1,0 +1,257 @@
+//! The rim: values that people give, made exactly of their type or refused with every reason and
+//! its place. Nothing is dropped and nothing is guessed. Knows nothing of where the values go.
+
+use std::sync::Arc;
+
+use super::admit_union::{Choice, choose};
+use super::instance::{Fit, Mode, VALUE_DEPTH, bytes_of, float_of, is_literal};
+use super::shape::{Node, Shape, look};
+use super::show::{brief, brief_value, literal};
+use super::{Class, Enum, Type, TypeDefs, TypeIR, absent_value};
+use crate::problem::{At, Code, Problems};
+use crate::read::nearest;
+use crate::value::{Map, Payload};
+
+/// How many allowed values a refusal names.
+const NAMED: usize = 10;
+
+/// Makes a given value exactly one of a type: whole numbers become floats where those are wanted,
+/// base64 becomes bytes, absent members take their default or null, members stand in the type's
+/// order. `None` when it does not fit, with every reason in the problems.
+pub fn admit(
+    payload: &Payload,
+    ty: &Type,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Payload> {
+    Rim::new(&ty.defs, Mode::Rim, problems).admit(payload, &ty.ir, at)
+}
+
+/// Makes a default that stands in a definition exactly one of its type. As [`admit`], but members
+/// that have a default of their own must be there: defaults within defaults could go on for ever.
+pub fn admit_default(
+    payload: &Payload,
+    ty: &Type,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Payload> {
+    Rim::new(&ty.defs, Mode::Complete, problems).admit(payload, &ty.ir, at)
+}
+
+/// One admission on its way.
+struct Rim<'v, 't, 'p> {
+    defs: &'t TypeDefs,
+    mode: Mode,
+    exact: Fit<'v, 't>,
+    fitting: Fit<'v, 't>,
+    depth: usize,
+    problems: &'p mut Problems,
+}
+
+impl<'v, 't, 'p> Rim<'v, 't, 'p> {
+    fn new(defs: &'t TypeDefs, mode: Mode, problems: &'p mut Problems) -> Self {
+        let (exact, fitting) = (Fit::new(defs, Mode::Exact), Fit::new(defs, mode));
+        Self { defs, mode, exact, fitting, depth: 0, problems }
+    }
+
+    fn admit(&mut self, value: &'v Payload, ir: &'t TypeIR, at: &At<'_>) -> Option<Payload> {
+        if self.depth >= VALUE_DEPTH {
+            let detail = format!("nested deeper than {VALUE_DEPTH} levels");
+            self.problems.add(at, Code::TooLarge, detail);
+            return None;
+        }
+        self.depth += 1;
+        let admitted = self.admit_node(value, &look(ir, self.defs), at);
+        self.depth -= 1;
+        admitted
+    }
+
+    fn admit_node(&mut self, value: &'v Payload, node: &Node<'t>, at: &At<'_>) -> Option<Payload> {
+        match (&node.shape, value) {
+            (Shape::Any, _) => Some(value.clone()),
+            (Shape::Union(members), _) => self.admit_union(value, node, members, at),
+            (Shape::List(element), Payload::List(list)) => {
+                self.elements(list.iter().map(|value| (value, *element)), at)
+            }
+            (Shape::Tuple(types), Payload::List(list)) if types.len() == list.len() => {
+                self.elements(list.iter().zip(types.iter()), at)
+            }
+            (Shape::Tuple(types), Payload::List(list)) => {
+                let detail = format!(
+                    "expected {}, an array of {}, found {} elements",
+                    brief(node.ir),
+                    types.len(),
+                    list.len()
+                );
+                self.refuse(at, Code::InvalidValue, detail)
+            }
+            (Shape::Dict(element), Payload::Map(map)) => self.dict(map, element, at),
+            (Shape::Class(class), Payload::Map(map)) => self.class(map, class, at),
+            (Shape::Enum(known), _) => self.member(value, known, node, at),
+            _ => self.scalar(value, node, at),
+        }
+    }
+
+    fn admit_union(
+        &mut self,
+        value: &'v Payload,
+        node: &Node<'t>,
+        members: &[Node<'t>],
+        at: &At<'_>,
+    ) -> Option<Payload> {
+        match choose(value, members, &mut self.exact, &mut self.fitting) {
+            Choice::Member(member) => self.admit_node(value, member, at),
+            Choice::None { alike } => {
+                let code = if alike { Code::InvalidValue } else { Code::WrongType };
+                let detail = format!("expected {}, found {}", brief(node.ir), brief_value(value));
+                self.refuse(at, code, detail)
+            }
+        }
+    }
+
+    fn elements(
+        &mut self,
+        parts: impl ExactSizeIterator<Item = (&'v Payload, &'t TypeIR)>,
+        at: &At<'_>,
+    ) -> Option<Payload> {
+        let count = parts.len();
+        let mut admitted = Vec::with_capacity(count);
+        for (index, (value, ir)) in parts.enumerate() {
+            admitted.extend(self.admit(value, ir, &at.index(index)));
+        }
+        (admitted.len() == count).then(|| Payload::list(admitted))
+    }
+
+    fn dict(&mut self, map: &'v Map, ir: &'t TypeIR, at: &At<'_>) -> Option<Payload> {
+        let mut admitted = Map::with_capacity(map.len());
+        for (name, value) in map {
+            if let Some(value) = self.admit(value, ir, &at.key(name)) {
+                admitted.insert(name.clone(), value);
+            }
+        }
+        (admitted.len() == map.len()).then(|| Payload::map(admitted))
+    }
+
+    fn class(&mut self, map: &'v Map, class: &'t Class, at: &At<'_>) -> Option<Payload> {
+        let before = self.problems.len();
+        let mut admitted = Map::with_capacity(class.fields.len());
+        for (name, field) in &class.fields {
+            let value = match map.get(name) {
+                Some(value) => self.admit(value, &field.ty, &at.key(name)),
+                None => {
+                    let default =
+                        if self.mode == Mode::Rim { field.default.as_ref() } else { None };
+                    self.absent(name, &field.ty, default, at)
+                }
+            };
+            admitted.extend(value.map(|value| (Arc::clone(name), value)));
+        }
+        for name in map.keys().filter(|name| !class.fields.contains_key(*name)) {
+            let hint = nearest(name, class.fields.keys().map(AsRef::as_ref))
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let detail = format!("unknown member `{name}`{hint}");
+            self.problems.add(&at.key(name), Code::UnknownField, detail);
+        }
+        (self.problems.len() == before).then(|| Payload::map(admitted))
+    }
+
+    fn absent(
+        &mut self,
+        name: &str,
+        ir: &'t TypeIR,
+        default: Option<&Payload>,
+        at: &At<'_>,
+    ) -> Option<Payload> {
+        let at = at.key(name);
+        match absent_value(ir, self.defs, default) {
+            None => {
+                let detail = format!("`{name}` is missing; it is {}", brief(ir));
+                self.refuse(&at, Code::MissingField, detail)
+            }
+            // A default was written by people too, and may be spelled as the rim allows.
+            Some(value) => {
+                Rim::new(self.defs, Mode::Complete, self.problems).admit(&value, ir, &at)
+            }
+        }
+    }
+
+    fn member(
+        &mut self,
+        value: &Payload,
+        known: &Enum,
+        node: &Node<'t>,
+        at: &At<'_>,
+    ) -> Option<Payload> {
+        let Payload::Str(name) = value else { return self.wrong_kind(value, node, at) };
+        if known.members.contains_key(name) {
+            return Some(value.clone());
+        }
+        let near = nearest(name, known.members.keys().map(AsRef::as_ref))
+            .map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
+        let names = known.members.keys();
+        let mut allowed: Vec<String> =
+            names.take(NAMED).map(|name| Payload::Str(name.clone()).to_json()).collect();
+        if known.members.len() > NAMED {
+            allowed.push(format!("{} more", known.members.len() - NAMED));
+        }
+        let found = brief_value(value);
+        let detail = format!("expected one of {}, found {found}{near}", allowed.join(", "));
+        self.refuse(at, Code::InvalidValue, detail)
+    }
+
+    fn scalar(&mut self, value: &Payload, node: &Node<'t>, at: &At<'_>) -> Option<Payload> {
+        match (&node.shape, value) {
+            (Shape::Str, Payload::Str(_))
+            | (Shape::Int, Payload::Int(_))
+            | (Shape::Float, Payload::Float(_))
+            | (Shape::Bool, Payload::Bool(_))
+            | (Shape::Null, Payload::Null)
+            | (Shape::Bytes, Payload::Bytes(_)) => Some(value.clone()),
+            (Shape::Float, Payload::Int(number)) => match float_of(*number) {
+                Some(float) => Some(Payload::Float(float)),
+                None => {
+                    let detail =
+                        format!("{number} is beyond 2^53 and would lose digits as a float");
+                    self.refuse(at, Code::InvalidValue, detail)
+                }
+            },
+            (Shape::Int, Payload::Float(number)) if is_beyond_int(*number) => {
+                self.refuse(at, Code::InvalidValue, "out of the range of 64-bit integers")
+            }
+            (Shape::Bytes, Payload::Str(text)) => match bytes_of(text) {
+                Some(bytes) => Some(Payload::Bytes(bytes.into())),
+                None => self.refuse(at, Code::InvalidValue, "expected base64 (padded)"),
+            },
+            (Shape::Literal(wanted), _) if is_literal(value, wanted) => Some(value.clone()),
+            (Shape::Literal(wanted), _) => {
+                let same_kind = super::instance::is_kind_of_literal(value, wanted);
+                let code = if same_kind { Code::InvalidValue } else { Code::WrongType };
+                let detail = format!("expected {}, found {}", literal(wanted), brief_value(value));
+                self.refuse(at, code, detail)
+            }
+            (Shape::Error, _) => {
+                self.refuse(at, Code::WrongType, "an error cannot be given; only nodes make errors")
+            }
+            (Shape::Unknown(name), _) => {
+                self.refuse(at, Code::InvalidType, format!("the type `{name}` is not defined"))
+            }
+            _ => self.wrong_kind(value, node, at),
+        }
+    }
+
+    fn wrong_kind(&mut self, value: &Payload, node: &Node<'t>, at: &At<'_>) -> Option<Payload> {
+        let detail = format!("expected {}, found {}", brief(node.ir), value.kind());
+        self.refuse(at, Code::WrongType, detail)
+    }
+
+    fn refuse(&mut self, at: &At<'_>, code: Code, detail: impl Into<String>) -> Option<Payload> {
+        self.problems.add(at, code, detail);
+        None
+    }
+}
+
+/// Whether a number is whole and too large for an integer: JSON readers turn those into floats.
+fn is_beyond_int(number: f64) -> bool {
+    const PAST_INT: f64 = 9_223_372_036_854_775_808.0;
+    number.fract() == 0.0 && !(-PAST_INT..PAST_INT).contains(&number)
+}

@@ -1,0 +1,285 @@
+//! What an edge does to a value so that it is exactly of the target's type. Worked out once from
+//! the two types; most edges change nothing and hand the value on. Knows nothing of nodes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::assign::{Rule, Step, Table};
+use super::instance::{Fit, Mode, could_be, float_of};
+use super::select::key_step;
+use super::shape::{Shape, look};
+use super::show::brief;
+use super::{Type, TypeDefs, TypeIR};
+use crate::value::{Map, Payload};
+
+/// Makes values of one type into values of another that it is assignable to: extra class fields
+/// are dropped, whole numbers become floats, fields stand in the target's order.
+#[derive(Clone, Debug)]
+pub struct Conversion(Option<Arc<Plan>>);
+
+/// Why a value could not be converted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConvertError {
+    /// The place in the value (`person.age`, `items[3]`); empty for the whole value.
+    pub path: String,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+/// One operation for each pair of types; operations name others by position.
+#[derive(Debug)]
+struct Plan {
+    defs: Arc<TypeDefs>,
+    ops: Vec<Op>,
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// The value as it is.
+    Same,
+    ToFloat,
+    Each(usize),
+    Tuple(Box<[usize]>),
+    Class(Box<[(Arc<str>, usize)]>),
+    /// By the member of the source union that the value is of.
+    Choose(Box<[(TypeIR, usize)]>),
+    /// What another operation does.
+    As(usize),
+    Refuse(Box<str>),
+}
+
+impl Conversion {
+    /// Changes nothing.
+    pub const IDENTITY: Self = Self(None);
+
+    /// The conversion along an edge from one type to another. Where the one is not assignable to
+    /// the other, the conversion refuses the values that it does not know how to convert.
+    #[must_use]
+    pub fn between(from: &Type, to: &Type) -> Self {
+        if Arc::ptr_eq(&from.defs, &to.defs) && from.ir == to.ir {
+            return Self::IDENTITY;
+        }
+        let Some(table) = Table::of(from, to) else {
+            return Self::of(from, vec![Op::Refuse("the types are too large to compare".into())]);
+        };
+        let changes = changing(&table);
+        if !changes[Table::ROOT] {
+            return Self::IDENTITY;
+        }
+        let op = |pair| if changes[pair] { op_of(&table, pair, &changes) } else { Op::Same };
+        Self::of(from, (0..table.pairs.len()).map(op).collect())
+    }
+
+    fn of(from: &Type, ops: Vec<Op>) -> Self {
+        Self(Some(Arc::new(Plan { defs: from.defs.clone(), ops })))
+    }
+
+    /// Whether it hands every value on as it is.
+    #[must_use]
+    pub const fn is_identity(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Converts one value.
+    ///
+    /// # Errors
+    /// When a whole number beyond ±2^53 would have to become a float, or when the value is not of
+    /// the source type.
+    pub fn apply(&self, value: &Payload) -> Result<Payload, ConvertError> {
+        let Some(plan) = &self.0 else { return Ok(value.clone()) };
+        Run { plan, fit: Fit::new(&plan.defs, Mode::Exact) }.apply(Table::ROOT, value)
+    }
+}
+
+/// Which pairs change a value: those that do so by themselves and all that rest on them. A choice
+/// among target members changes it only when every member that takes it does.
+fn changing(table: &Table<'_>) -> Vec<bool> {
+    let seeds = (0..table.pairs.len()).filter(|pair| alters(table, *pair)).collect();
+    table.carry_up(seeds).iter().map(Option::is_some).collect()
+}
+
+fn alters(table: &Table<'_>, pair: usize) -> bool {
+    let pair = &table.pairs[pair];
+    let reshaped = match (&pair.from.shape, &pair.to.shape) {
+        (Shape::Class(from), Shape::Class(to)) => !from.fields.keys().eq(to.fields.keys()),
+        _ => false,
+    };
+    pair.failed.is_some() || reshaped || matches!(pair.rule, Rule::Widens)
+}
+
+fn op_of(table: &Table<'_>, position: usize, changes: &[bool]) -> Op {
+    let pair = &table.pairs[position];
+    let parts = match &pair.rule {
+        Rule::Holds => return Op::Same,
+        Rule::Widens => return Op::ToFloat,
+        Rule::Fails(_) => return refuse(table, position),
+        Rule::One(parts) => {
+            return best(table, parts, changes).map_or_else(|| refuse(table, position), Op::As);
+        }
+        Rule::All(parts) => parts,
+    };
+    match &pair.from.shape {
+        Shape::Union(_) => Op::Choose(
+            parts.iter().map(|(_, part)| (table.pairs[*part].from.ir.clone(), *part)).collect(),
+        ),
+        _ if table.fails(position) => refuse(table, position),
+        Shape::Tuple(_) => Op::Tuple(parts.iter().map(|(_, part)| *part).collect()),
+        Shape::Class(_) => Op::Class(parts.iter().filter_map(field_part).collect()),
+        _ => parts.first().map_or(Op::Same, |(_, part)| Op::Each(*part)),
+    }
+}
+
+fn field_part((step, part): &(Step<'_>, usize)) -> Option<(Arc<str>, usize)> {
+    if let Step::Field(name) = step { Some((Arc::clone(name), *part)) } else { None }
+}
+
+/// The member of the target union that takes the value: one that leaves it as it is, else the
+/// first.
+fn best(table: &Table<'_>, parts: &[usize], changes: &[bool]) -> Option<usize> {
+    let same = parts.iter().find(|part| !changes[**part]);
+    same.or_else(|| parts.iter().find(|part| !table.fails(**part))).copied()
+}
+
+fn refuse(table: &Table<'_>, position: usize) -> Op {
+    let pair = &table.pairs[position];
+    let reason = format!("{} is not assignable to {}", brief(pair.from.ir), brief(pair.to.ir));
+    Op::Refuse(reason.into())
+}
+
+/// One value on its way.
+struct Run<'v, 'p> {
+    plan: &'p Plan,
+    fit: Fit<'v, 'p>,
+}
+
+impl<'v, 'p> Run<'v, 'p> {
+    fn apply(&mut self, op: usize, value: &'v Payload) -> Result<Payload, ConvertError> {
+        let plan = self.plan;
+        match (&plan.ops[op], value) {
+            (Op::Same, _) => Ok(value.clone()),
+            (Op::ToFloat, _) => to_float(value),
+            (Op::As(other), _) => self.apply(*other, value),
+            (Op::Choose(members), _) => match self.choose(members, value) {
+                Some(part) => self.apply(part, value),
+                None => Err(misfit(value)),
+            },
+            (Op::Each(part), Payload::List(list)) => {
+                self.elements(list.iter().map(|value| (*part, value))).map(Payload::list)
+            }
+            (Op::Each(part), Payload::Map(map)) => self.values(*part, map).map(Payload::map),
+            (Op::Tuple(parts), Payload::List(list)) if parts.len() == list.len() => {
+                self.elements(parts.iter().copied().zip(list.iter())).map(Payload::list)
+            }
+            (Op::Class(fields), Payload::Map(map)) => self.fields(fields, map).map(Payload::map),
+            (Op::Each(_) | Op::Tuple(_) | Op::Class(_), _) => Err(misfit(value)),
+            (Op::Refuse(reason), _) => Err(fail(reason.to_string())),
+        }
+    }
+
+    /// The member that the value is of. Where only one is built like the value, that one, without
+    /// looking further.
+    fn choose(&mut self, members: &'p [(TypeIR, usize)], value: &'v Payload) -> Option<usize> {
+        let defs = &self.plan.defs;
+        let mut alike = members.iter().filter(|(ir, _)| could_be(value, &look(ir, defs)));
+        let first = alike.next()?;
+        if alike.next().is_none() {
+            return Some(first.1);
+        }
+        members.iter().find(|(ir, _)| self.fit.fits(value, ir)).map(|(_, part)| *part)
+    }
+
+    fn elements(
+        &mut self,
+        parts: impl Iterator<Item = (usize, &'v Payload)>,
+    ) -> Result<Vec<Payload>, ConvertError> {
+        let convert = |(index, (part, value)): (usize, (usize, &'v Payload))| {
+            self.apply(part, value).map_err(|error| error.under(&format!("[{index}]")))
+        };
+        parts.enumerate().map(convert).collect()
+    }
+
+    fn values(&mut self, part: usize, map: &'v Map) -> Result<Map, ConvertError> {
+        let mut converted = Map::with_capacity(map.len());
+        for (name, value) in map {
+            let within = |error: ConvertError| error.under(&key_step(name));
+            converted.insert(name.clone(), self.apply(part, value).map_err(within)?);
+        }
+        Ok(converted)
+    }
+
+    fn fields(&mut self, fields: &[(Arc<str>, usize)], map: &'v Map) -> Result<Map, ConvertError> {
+        let mut converted = Map::with_capacity(fields.len());
+        for (name, part) in fields {
+            let Some(value) = map.get(name) else {
+                return Err(fail(format!("the field `{name}` is missing")));
+            };
+            let value = self.apply(*part, value).map_err(|error| error.under(name))?;
+            converted.insert(name.clone(), value);
+        }
+        Ok(converted)
+    }
+}
+
+fn to_float(value: &Payload) -> Result<Payload, ConvertError> {
+    match value {
+        Payload::Int(number) => float_of(*number).map(Payload::Float).ok_or_else(|| {
+            fail(format!("{number} is beyond 2^53 and would lose digits as a float"))
+        }),
+        other => Err(misfit(other)),
+    }
+}
+
+fn misfit(value: &Payload) -> ConvertError {
+    fail(format!("{} is not of the type of the source", value.kind()))
+}
+
+fn fail(reason: String) -> ConvertError {
+    ConvertError { path: String::new(), reason }
+}
+
+impl ConvertError {
+    /// The same error, seen from the container of the value.
+    fn under(mut self, step: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{step}{dot}{}", self.path);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Class, ClassField};
+
+    fn closed(ir: TypeIR) -> Type {
+        Type::new(ir, Arc::default())
+    }
+
+    fn class(fields: &[(&str, TypeIR)]) -> TypeIR {
+        let fields = fields.iter().map(|(name, ir)| (Arc::from(*name), ClassField::of(ir.clone())));
+        TypeIR::Class(Arc::new(Class { description: None, fields: fields.collect() }))
+    }
+
+    #[test]
+    fn extra_fields_go_and_whole_numbers_become_floats() {
+        let from = closed(TypeIR::list(class(&[("a", TypeIR::Str), ("b", TypeIR::Int)])));
+        let to = closed(TypeIR::list(class(&[("b", TypeIR::Float.optional())])));
+        let conversion = Conversion::between(&from, &to);
+        let value = Payload::from_json(r#"[{"a": "x", "b": 1}]"#).unwrap();
+        assert_eq!(conversion.apply(&value).unwrap().to_json(), r#"[{"b":1.0}]"#);
+        let large = Payload::from_json(r#"[{"a": "x", "b": 9007199254740993}]"#).unwrap();
+        assert_eq!(
+            conversion.apply(&large).unwrap_err().to_string(),
+            "[0].b: 9007199254740993 is beyond 2^53 and would lose digits as a float"
+        );
+    }
+}

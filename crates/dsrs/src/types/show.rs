@@ -1,0 +1,36 @@
+//! Types and values in messages: short, however large they are. Knows nothing of what is wrong
+//! with them.
+
+use super::{Literal, TypeIR};
+use crate::value::Payload;
+
+const LONGEST: usize = 120;
+
+/// A type in a message.
+pub(crate) fn brief(ir: &TypeIR) -> String {
+    cut(ir.to_string())
+}
+
+/// A value in a message: scalars as they are, containers by their kind.
+pub(crate) fn brief_value(value: &Payload) -> String {
+    match value {
+        Payload::List(_) | Payload::Map(_) | Payload::Bytes(_) => value.kind().to_owned(),
+        scalar => cut(scalar.to_json()),
+    }
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A literal as it is written in a type.
+pub(crate) fn literal(literal: &Literal) -> String {
+    match literal {
+        Literal::Str(text) => Payload::Str(text.clone()).to_json(),
+        Literal::Int(number) => number.to_string(),
+        Literal::Bool(flag) => flag.to_string(),
+    }
+}

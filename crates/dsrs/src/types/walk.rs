@@ -1,0 +1,61 @@
+//! Which definitions a type reaches. Knows nothing of what they are wanted for.
+
+use std::sync::Arc;
+
+use super::{TypeDef, TypeDefs, TypeIR};
+
+/// The names that types reach through definitions, in the order of first mention.
+pub(crate) fn reachable<'t>(
+    types: impl IntoIterator<Item = &'t TypeIR>,
+    defs: &'t TypeDefs,
+) -> Vec<&'t Arc<str>> {
+    let mut found: Vec<&'t Arc<str>> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut mention = |ir: &'t TypeIR, found: &mut Vec<&'t Arc<str>>| {
+        each_name(ir, &mut |name| {
+            if seen.insert(name.as_ref()) {
+                found.push(name);
+            }
+        });
+    };
+    types.into_iter().for_each(|ir| mention(ir, &mut found));
+    let mut next = 0;
+    while next < found.len() {
+        match defs.get(found[next]) {
+            Some(TypeDef::Class(class)) => {
+                class.fields.values().for_each(|field| mention(&field.ty, &mut found));
+            }
+            Some(TypeDef::Alias(ir)) => mention(ir, &mut found),
+            Some(TypeDef::Enum(_)) | None => {}
+        }
+        next += 1;
+    }
+    found
+}
+
+fn each_name<'t>(ir: &'t TypeIR, found: &mut impl FnMut(&'t Arc<str>)) {
+    each_part(ir, &mut |part| {
+        if let TypeIR::Named(name) = part {
+            found(name);
+        }
+        true
+    });
+}
+
+/// Calls for a type and all that it is written with, names not followed, until one call says no.
+/// Says whether all said yes.
+pub(crate) fn each_part<'t>(ir: &'t TypeIR, go_on: &mut impl FnMut(&'t TypeIR) -> bool) -> bool {
+    let mut todo = vec![ir];
+    while let Some(next) = todo.pop() {
+        if !go_on(next) {
+            return false;
+        }
+        match next {
+            TypeIR::List(inner) | TypeIR::Dict(inner) => todo.push(inner),
+            TypeIR::Tuple(parts) | TypeIR::Union(parts) => todo.extend(parts.iter().rev()),
+            TypeIR::Class(class) => todo.extend(class.fields.values().rev().map(|f| &f.ty)),
+            _ => {}
+        }
+    }
+    true
+}
