@@ -1,0 +1,29 @@
+#!/bin/sh
+# Writes .sqlx/ anew: what the compile-time checked queries need to know of the database.
+# Makes a scratch database on the server of DATABASE_URL (default: the local one), migrates it,
+# compiles against it, and drops it. `--check` changes nothing and fails if .sqlx/ is out of date.
+set -eu
+cd "$(dirname "$0")/.."
+server="${DATABASE_URL:-postgres://postgres@127.0.0.1:5432/postgres}"
+scratch="dsrs_prepare_$$"
+new="$(mktemp -d)"
+out="${CARGO_TARGET_DIR:-target}/prepare-sqlx"
+trap 'psql -qX "$server" -c "drop database if exists $scratch with (force)" || true; rm -rf "$new"' EXIT
+
+psql -qX "$server" -v ON_ERROR_STOP=1 -c "create database $scratch"
+# the same server, with its path replaced by the scratch database
+url="$(printf '%s' "$server" | sed -E "s#^([a-z]+://[^/?]*)(/[^?]*)?#\1/$scratch#")"
+cat migrations/[0-9]*.sql | psql -qX "$url" -v ON_ERROR_STOP=1
+
+# a target directory of its own, so that the macros run again and nobody's build is disturbed
+touch src/lib.rs
+SQLX_OFFLINE=false DATABASE_URL="$url" SQLX_OFFLINE_DIR="$new" CARGO_TARGET_DIR="$out" \
+    cargo check --quiet --package dsrs-server --lib
+
+if [ "${1:-}" = "--check" ]; then
+    diff -r .sqlx "$new" >&2 || { echo "error: .sqlx/ is out of date: run scripts/prepare-sqlx.sh" >&2; exit 1; }
+    echo ".sqlx/ is current"
+else
+    rm -rf .sqlx && mkdir .sqlx && cp "$new"/*.json .sqlx/
+    echo "wrote $(ls .sqlx | wc -l) queries to .sqlx/"
+fi

@@ -1,0 +1,387 @@
+//! Graphs: made, found, listed. Changing one is `graph_edit`.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::error::violated_index;
+use super::graph_version::{self, NewVersion};
+use super::page::fetch_count;
+use super::state::{self, NewState, StateRow};
+use super::{Cursor, Db, Page, Scope, StoreError};
+
+/// How a caller names a graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GraphRef {
+    /// By id.
+    Id(Uuid),
+    /// By name; a deleted graph no longer has one.
+    Name(Arc<str>),
+}
+
+impl GraphRef {
+    /// Reads a path segment: a UUIDv7 in its usual hyphenated form is an id, all else a name.
+    pub fn parse(text: &str) -> Self {
+        match Uuid::try_parse(text) {
+            Ok(id) if text.len() == 36 && id.get_version_num() == 7 => Self::Id(id),
+            _ => Self::Name(text.into()),
+        }
+    }
+
+    pub(super) fn id(&self) -> Option<Uuid> {
+        match self {
+            Self::Id(id) => Some(*id),
+            Self::Name(_) => None,
+        }
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Id(_) => None,
+            Self::Name(name) => Some(name),
+        }
+    }
+
+    pub(super) fn not_found(&self) -> StoreError {
+        match self {
+            Self::Id(id) => StoreError::not_found("graph", id),
+            Self::Name(name) => StoreError::not_found("graph", name),
+        }
+    }
+}
+
+/// Which of a graph's versions, and which state with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Pick {
+    /// The newest when absent.
+    pub version: Option<i32>,
+    /// The one in force for that graph version when absent.
+    pub state_version: Option<i32>,
+}
+
+impl Pick {
+    /// The newest version with the state in force.
+    pub const NEWEST: Self = Self { version: None, state_version: None };
+}
+
+/// One version of a graph with one state that fits it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphRow {
+    /// The graph's id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its newest version.
+    pub newest_version: i32,
+    /// The version that this row holds.
+    pub version: i32,
+    /// What that version says of itself.
+    pub description: Option<String>,
+    /// The format of `definition`.
+    pub format: i32,
+    /// The canonical definition, as stored.
+    pub definition: String,
+    /// The hash of `definition`.
+    pub content_hash: String,
+    /// When the graph was made.
+    pub created_at: DateTime<Utc>,
+    /// When this version was made.
+    pub updated_at: DateTime<Utc>,
+    /// Who made this version.
+    pub created_by: String,
+    /// The state asked for, or in force.
+    pub state: StateRow,
+}
+
+/// What a [`GraphRow`] is, without its documents: enough to look one up in a cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphPin {
+    /// The graph's id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// The graph version.
+    pub version: i32,
+    /// The state version.
+    pub state_version: i32,
+    /// The hash of the definition.
+    pub content_hash: String,
+    /// The hash of the state.
+    pub state_hash: String,
+}
+
+/// One line of the list of graphs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphItem {
+    /// The graph's id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// What its newest version says of itself.
+    pub description: Option<String>,
+    /// Its newest version.
+    pub version: i32,
+    /// The state in force for that version.
+    pub state_version: i32,
+    /// When the graph was made.
+    pub created_at: DateTime<Utc>,
+    /// When its newest version was made.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A graph to be made: version 1 with state 1, in force.
+#[derive(Clone, Debug)]
+pub struct NewGraph<'a> {
+    /// Its id, from the caller.
+    pub id: Uuid,
+    /// Its name, checked by the caller.
+    pub name: &'a str,
+    /// Version 1.
+    pub version: NewVersion<'a>,
+    /// State 1.
+    pub state: NewState<'a>,
+    /// The time of all of it.
+    pub at: DateTime<Utc>,
+}
+
+/// Makes a graph; a name in use is [`StoreError::AlreadyExists`].
+pub async fn create(scope: &Scope, db: &Db, new: NewGraph<'_>) -> Result<GraphRow, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    let inserted = sqlx::query!(
+        "insert into graphs (id, workspace_id, name, version, state_version, created_at, created_by)
+         values ($1, $2, $3, 1, 1, $4, $5)",
+        new.id,
+        scope.workspace,
+        new.name,
+        new.at,
+        &*scope.actor
+    )
+    .execute(&mut *tx)
+    .await;
+    match inserted {
+        Err(error) if violated_index(&error) == Some("graphs_name") => {
+            let name = new.name.to_owned();
+            return Err(StoreError::AlreadyExists { what: "graph", name });
+        }
+        other => other?,
+    };
+    graph_version::insert(scope, &mut tx, new.id, 1, &new.version, new.at).await?;
+    let state = state::insert(scope, &mut tx, new.id, 1, 1, &new.state, new.at).await?;
+    state::put_in_force(scope, &mut tx, new.id, &state, new.at).await?;
+    db.commit_change(tx).await?;
+    Ok(GraphRow {
+        id: new.id,
+        name: new.name.to_owned(),
+        newest_version: 1,
+        version: 1,
+        description: new.version.description.map(str::to_owned),
+        format: new.version.format,
+        definition: new.version.definition.to_owned(),
+        content_hash: new.version.content_hash.to_owned(),
+        created_at: new.at,
+        updated_at: new.at,
+        created_by: scope.actor.to_string(),
+        state,
+    })
+}
+
+/// One version of a graph, its documents included.
+pub async fn get(
+    scope: &Scope,
+    db: &Db,
+    graph: &GraphRef,
+    pick: Pick,
+) -> Result<GraphRow, StoreError> {
+    let mut connection = db.pool().acquire().await?;
+    if let Some(row) = find(scope, &mut connection, graph, pick).await? {
+        return Ok(row);
+    }
+    drop(connection);
+    Err(what_is_missing(scope, db, graph, pick).await)
+}
+
+pub(super) async fn find(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    graph: &GraphRef,
+    pick: Pick,
+) -> Result<Option<GraphRow>, StoreError> {
+    let row = sqlx::query!(
+        r#"select g.id, g.name, g.version as newest_version, g.created_at,
+                  v.version, v.description::text, v.format, v.definition::text as "definition!",
+                  v.content_hash, v.created_at as updated_at, v.created_by,
+                  s.version as state_version, s.graph_version, s.parent, s.score,
+                  s.predictors::text as "predictors!", s.content_hash as state_hash,
+                  s.created_at as state_created_at, s.created_by as state_created_by
+           from graphs g
+           join graph_versions v on v.graph_id = g.id and v.version = coalesce($4, g.version)
+           join states_in_force f on f.graph_id = g.id and f.graph_version = v.version
+           join state_versions s on s.graph_id = g.id
+                                and s.version = coalesce($5, f.state_version)
+           where g.workspace_id = $1 and g.deleted_at is null and (g.id = $2 or g.name = $3)"#,
+        scope.workspace,
+        graph.id(),
+        graph.name(),
+        pick.version,
+        pick.state_version
+    )
+    .fetch_optional(connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    fits(row.state_version, row.graph_version, row.version)?;
+    Ok(Some(GraphRow {
+        id: row.id,
+        name: row.name,
+        newest_version: row.newest_version,
+        version: row.version,
+        description: graph_version::decode_description(row.description)?,
+        format: row.format,
+        definition: row.definition,
+        content_hash: row.content_hash,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        created_by: row.created_by,
+        state: StateRow {
+            version: row.state_version,
+            graph_version: row.graph_version,
+            parent: row.parent,
+            score: row.score,
+            predictors: row.predictors,
+            content_hash: row.state_hash,
+            created_at: row.state_created_at,
+            created_by: row.state_created_by,
+        },
+    }))
+}
+
+/// What [`get`] would find, without the documents: for callers with a cache by hash.
+pub async fn pin(
+    scope: &Scope,
+    db: &Db,
+    graph: &GraphRef,
+    pick: Pick,
+) -> Result<GraphPin, StoreError> {
+    let row = sqlx::query!(
+        r#"select g.id, g.name, v.version, v.content_hash,
+                  s.version as state_version, s.graph_version, s.content_hash as state_hash
+           from graphs g
+           join graph_versions v on v.graph_id = g.id and v.version = coalesce($4, g.version)
+           join states_in_force f on f.graph_id = g.id and f.graph_version = v.version
+           join state_versions s on s.graph_id = g.id
+                                and s.version = coalesce($5, f.state_version)
+           where g.workspace_id = $1 and g.deleted_at is null and (g.id = $2 or g.name = $3)"#,
+        scope.workspace,
+        graph.id(),
+        graph.name(),
+        pick.version,
+        pick.state_version
+    )
+    .fetch_optional(db.pool())
+    .await?;
+    let Some(row) = row else { return Err(what_is_missing(scope, db, graph, pick).await) };
+    fits(row.state_version, row.graph_version, row.version)?;
+    Ok(GraphPin {
+        id: row.id,
+        name: row.name,
+        version: row.version,
+        state_version: row.state_version,
+        content_hash: row.content_hash,
+        state_hash: row.state_hash,
+    })
+}
+
+/// One page of the graphs that are not deleted, newest first.
+pub async fn list(
+    scope: &Scope,
+    db: &Db,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Result<Page<GraphItem>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select g.id, g.name, v.description::text, g.version, f.state_version, g.created_at,
+                  v.created_at as updated_at
+           from graphs g
+           join graph_versions v on v.graph_id = g.id and v.version = g.version
+           join states_in_force f on f.graph_id = g.id and f.graph_version = g.version
+           where g.workspace_id = $1 and g.deleted_at is null
+             and (g.created_at, g.id) < (coalesce($2::timestamptz, 'infinity'),
+                                      coalesce($3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid))
+           order by g.created_at desc, g.id desc limit $4"#,
+        scope.workspace,
+        after.map(|cursor| cursor.created_at),
+        after.map(|cursor| cursor.id),
+        fetch_count(limit)
+    )
+    .fetch_all(db.pool())
+    .await?;
+    let items = rows.into_iter().map(|row| {
+        Ok(GraphItem {
+            id: row.id,
+            name: row.name,
+            description: graph_version::decode_description(row.description)?,
+            version: row.version,
+            state_version: row.state_version,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    });
+    let items = items.collect::<Result<Vec<_>, StoreError>>()?;
+    Ok(Page::cut(items, limit, |item| Cursor { created_at: item.created_at, id: item.id }))
+}
+
+/// A graph's id, for the nouns that live under it.
+pub async fn id_of(scope: &Scope, db: &Db, graph: &GraphRef) -> Result<Uuid, StoreError> {
+    sqlx::query_scalar!(
+        "select id from graphs
+         where workspace_id = $1 and deleted_at is null and (id = $2 or name = $3)",
+        scope.workspace,
+        graph.id(),
+        graph.name()
+    )
+    .fetch_optional(db.pool())
+    .await?
+    .ok_or_else(|| graph.not_found())
+}
+
+/// A state may only go with the graph version that it was made for.
+pub(super) fn fits(state_version: i32, fits: i32, graph_version: i32) -> Result<(), StoreError> {
+    if fits == graph_version {
+        return Ok(());
+    }
+    Err(StoreError::StateMismatch { state_version, fits, graph_version })
+}
+
+/// Tells an absent graph from an absent version of it, once a look-up found nothing.
+async fn what_is_missing(scope: &Scope, db: &Db, graph: &GraphRef, pick: Pick) -> StoreError {
+    let id = match id_of(scope, db, graph).await {
+        Ok(id) => id,
+        Err(error) => return error,
+    };
+    if let Some(version) = pick.version {
+        match graph_version::exists(scope, db, id, version).await {
+            Ok(true) => {}
+            Ok(false) => return StoreError::not_found("graph version", version),
+            Err(error) => return error,
+        }
+    }
+    match pick.state_version {
+        Some(version) => StoreError::not_found("state version", version),
+        None => graph.not_found(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GraphRef;
+
+    #[test]
+    fn a_hyphenated_uuid_v7_is_an_id_and_all_else_a_name() {
+        let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+        assert!(matches!(GraphRef::parse(id), GraphRef::Id(found) if found.to_string() == id));
+        for name in ["support-reply", "01890a5dac96774bbcceb302099a8057", "a", ""] {
+            assert_eq!(GraphRef::parse(name), GraphRef::Name(name.into()));
+        }
+    }
+}

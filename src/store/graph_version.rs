@@ -1,0 +1,133 @@
+//! The versions of a graph: written once, listed newest first.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::page::fetch_count;
+use super::{Db, Page, Scope, StoreError};
+
+/// A version to be written.
+#[derive(Clone, Debug)]
+pub struct NewVersion<'a> {
+    /// What the definition says of itself; also kept beside it, for lists.
+    pub description: Option<&'a str>,
+    /// The format of `definition`.
+    pub format: i32,
+    /// The canonical definition: JSON text, stored as it is.
+    pub definition: &'a str,
+    /// The hash of `definition`.
+    pub content_hash: &'a str,
+}
+
+/// One line of a graph's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionItem {
+    /// The version.
+    pub version: i32,
+    /// What it says of itself.
+    pub description: Option<String>,
+    /// The hash of its definition.
+    pub content_hash: String,
+    /// The state in force for it.
+    pub state_version: i32,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// Who made it.
+    pub created_by: String,
+}
+
+/// One page of a graph's versions, newest first; `before` is the last version of the page before.
+pub async fn list(
+    scope: &Scope,
+    db: &Db,
+    graph: Uuid,
+    before: Option<i32>,
+    limit: u32,
+) -> Result<Page<VersionItem, i32>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select v.version, v.description::text, v.content_hash, f.state_version, v.created_at,
+                  v.created_by
+           from graph_versions v
+           join states_in_force f on f.graph_id = v.graph_id and f.graph_version = v.version
+           where v.workspace_id = $1 and v.graph_id = $2 and v.version < coalesce($3, 2147483647)
+           order by v.version desc limit $4"#,
+        scope.workspace,
+        graph,
+        before,
+        fetch_count(limit)
+    )
+    .fetch_all(db.pool())
+    .await?;
+    let items = rows.into_iter().map(|row| {
+        Ok(VersionItem {
+            version: row.version,
+            description: decode_description(row.description)?,
+            content_hash: row.content_hash,
+            state_version: row.state_version,
+            created_at: row.created_at,
+            created_by: row.created_by,
+        })
+    });
+    let items = items.collect::<Result<Vec<_>, StoreError>>()?;
+    Ok(Page::cut(items, limit, |item| item.version))
+}
+
+pub(super) async fn insert(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    graph: Uuid,
+    version: i32,
+    new: &NewVersion<'_>,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into graph_versions (graph_id, version, workspace_id, description, format,
+                                     definition, content_hash, created_at, created_by)
+         values ($1, $2, $3, $4::text::json, $5, $6::text::json, $7, $8, $9)",
+        graph,
+        version,
+        scope.workspace,
+        encode_description(new.description)?,
+        new.format,
+        new.definition,
+        new.content_hash,
+        at,
+        &*scope.actor
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn exists(
+    scope: &Scope,
+    db: &Db,
+    graph: Uuid,
+    version: i32,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query_scalar!(
+        "select version from graph_versions
+         where workspace_id = $1 and graph_id = $2 and version = $3",
+        scope.workspace,
+        graph,
+        version
+    )
+    .fetch_optional(db.pool())
+    .await?;
+    Ok(found.is_some())
+}
+
+/// A description is kept as a JSON string: a text column cannot hold U+0000.
+fn encode_description(description: Option<&str>) -> Result<Option<String>, StoreError> {
+    let encode =
+        |text| serde_json::to_string(text).map_err(|error| StoreError::Internal(error.into()));
+    description.map(encode).transpose()
+}
+
+pub(super) fn decode_description(stored: Option<String>) -> Result<Option<String>, StoreError> {
+    let decode = |text: String| {
+        serde_json::from_str(&text).map_err(|error| StoreError::Internal(error.into()))
+    };
+    stored.map(decode).transpose()
+}

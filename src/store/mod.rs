@@ -1,0 +1,25 @@
+//! Everything that is SQL: the pool, the migrations and one file a noun.
+//!
+//! It may not know HTTP, graphs as checked things, or the clock: ids and times come from the
+//! caller, documents come and go as JSON text, byte for byte. Every function takes the caller's
+//! [`Scope`] first and sees only that workspace.
+
+pub mod changes;
+pub mod error;
+pub mod graph;
+pub mod graph_edit;
+pub mod graph_version;
+pub mod idempotency;
+pub mod page;
+pub mod pool;
+pub mod run;
+pub mod run_batch;
+pub mod run_recorder;
+pub mod scope;
+pub mod state;
+pub mod workspace;
+
+pub use error::StoreError;
+pub use page::{Cursor, Page};
+pub use pool::{Db, PoolSettings};
+pub use scope::Scope;

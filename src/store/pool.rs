@@ -1,0 +1,146 @@
+//! The connections: how they are opened, how long anything may wait for one, and the migrations.
+//!
+//! It may not know where the address came from. The `sqlx` pool stays inside this room.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Connection, PgConnection};
+
+use super::StoreError;
+
+static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// Set on every pooled connection, so that no statement and no forgotten transaction of ours can
+/// hold a lock for good. A session `set` passes connection poolers that refuse start-up options.
+const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
+     set idle_in_transaction_session_timeout = '60s'";
+
+/// A connection idle for longer is tried before it is used; a busy one is trusted.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How the pool is made.
+#[derive(Clone, Debug)]
+pub struct PoolSettings {
+    /// At most this many connections are open.
+    pub max_connections: u32,
+    /// How long a caller waits for a connection before [`StoreError::Unavailable`].
+    pub acquire_timeout: Duration,
+    /// Prepared statements kept by each connection.
+    pub statement_cache: usize,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self { max_connections: 16, acquire_timeout: Duration::from_secs(5), statement_cache: 128 }
+    }
+}
+
+/// The database, as the rooms above hold it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Db {
+    pool: PgPool,
+    options: PgConnectOptions,
+    acquire_timeout: Duration,
+    pub(super) changes: super::changes::Changes,
+}
+
+impl Db {
+    /// Opens the database at `url`, making one connection first: its error says what is wrong.
+    pub async fn connect(url: &str, settings: &PoolSettings) -> Result<Self, StoreError> {
+        let options = connect_options(url, settings)?;
+        let pool = PgPoolOptions::new()
+            .max_connections(settings.max_connections)
+            .acquire_timeout(settings.acquire_timeout)
+            .idle_timeout(Duration::from_secs(600))
+            .max_lifetime(Duration::from_secs(3600))
+            .test_before_acquire(false)
+            .before_acquire(|connection, about| {
+                Box::pin(async move {
+                    Ok(about.idle_for < TRUSTED_IDLE || connection.ping().await.is_ok())
+                })
+            })
+            .after_connect(|connection, _| {
+                Box::pin(async move { sqlx::raw_sql(SESSION).execute(connection).await.map(drop) })
+            })
+            .connect_lazy_with(options.clone());
+        let acquire_timeout = settings.acquire_timeout;
+        let db = Self { pool, options, acquire_timeout, changes: Default::default() };
+        db.open_connection().await?.close().await?;
+        Ok(db)
+    }
+
+    /// Applies the migrations that are missing. Servers that start together take turns: the
+    /// migrator holds an advisory lock on the database meanwhile.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        // a connection of its own: waiting for that lock must not hit the statement timeout
+        let mut connection = self.open_connection().await?;
+        MIGRATOR.run(&mut connection).await.map_err(from_migrate)?;
+        connection.close().await?;
+        Ok(())
+    }
+
+    /// Whether every migration of this binary has been applied.
+    pub async fn is_migrated(&self) -> Result<bool, StoreError> {
+        let newest = MIGRATOR.iter().map(|migration| migration.version).max();
+        // not checked at compile time: the migrator's own table is not among the migrations
+        let applied: Result<Option<i64>, sqlx::Error> =
+            sqlx::query_scalar("select max(version) from _sqlx_migrations where success")
+                .fetch_one(&self.pool)
+                .await;
+        match applied {
+            Ok(applied) => Ok(applied >= newest),
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => {
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether the database answers; says no after two seconds.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        let ping = async { self.pool.acquire().await?.ping().await };
+        match tokio::time::timeout(PING_TIMEOUT, ping).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(StoreError::unavailable("no answer to a ping within 2 s")),
+        }
+    }
+
+    /// Closes every connection; whoever asks afterwards gets [`StoreError::Unavailable`].
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    pub(super) fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    pub(super) fn options(&self) -> PgConnectOptions {
+        self.options.clone()
+    }
+
+    /// A connection outside the pool, for what lasts long.
+    pub(super) async fn open_connection(&self) -> Result<PgConnection, StoreError> {
+        match tokio::time::timeout(self.acquire_timeout, self.options.connect()).await {
+            Ok(connection) => Ok(connection?),
+            Err(_) => Err(StoreError::unavailable("no connection in time")),
+        }
+    }
+}
+
+fn connect_options(url: &str, settings: &PoolSettings) -> Result<PgConnectOptions, StoreError> {
+    let options = PgConnectOptions::from_str(url)?
+        .application_name("dsrs-server")
+        .statement_cache_capacity(settings.statement_cache);
+    Ok(options.disable_statement_logging())
+}
+
+fn from_migrate(error: sqlx::migrate::MigrateError) -> StoreError {
+    match error {
+        sqlx::migrate::MigrateError::Execute(error) => error.into(),
+        other => StoreError::Internal(Box::new(other)),
+    }
+}

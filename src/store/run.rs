@@ -1,0 +1,268 @@
+//! Runs: the finished record, one by id, and lists. Writing them is `run_recorder`.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::graph::GraphRef;
+use super::page::fetch_count;
+use super::{Cursor, Db, Page, Scope, StoreError};
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunStatus {
+    /// Not started.
+    Queued,
+    /// Under way.
+    Running,
+    /// Parked until a value comes.
+    Waiting,
+    /// Ended with outputs.
+    Succeeded,
+    /// Ended with an error.
+    Failed,
+    /// Stopped from outside.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// Every status.
+    pub const ALL: [Self; 6] = [
+        Self::Queued,
+        Self::Running,
+        Self::Waiting,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The word stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl TryFrom<String> for RunStatus {
+    type Error = StoreError;
+
+    fn try_from(word: String) -> Result<Self, StoreError> {
+        Self::parse(&word).ok_or_else(|| StoreError::internal(format!("unknown status {word:?}")))
+    }
+}
+
+/// A finished run, as it is handed over and read back. Documents are JSON text, kept as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    /// Its id, from the caller.
+    pub id: Uuid,
+    /// The graph's id.
+    pub graph_id: Uuid,
+    /// The graph's name at the time.
+    pub graph_name: String,
+    /// The graph version that ran.
+    pub graph_version: i32,
+    /// The state version that it ran with.
+    pub state_version: i32,
+    /// How it ended.
+    pub status: RunStatus,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+    /// When its first node could start.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// From start to end.
+    pub duration_ms: Option<i64>,
+    /// What it was given.
+    pub inputs: String,
+    /// What came out.
+    pub outputs: Option<String>,
+    /// The problem it ended with.
+    pub error: Option<String>,
+    /// Calls, tokens and cost.
+    pub usage: String,
+    /// Each node's outcome.
+    pub nodes: String,
+    /// Every span.
+    pub trace: String,
+    /// On whose behalf; written from the scope.
+    pub created_by: String,
+}
+
+impl RunRow {
+    /// Roughly how much memory its documents take.
+    pub(super) fn size(&self) -> usize {
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let documents = [&self.inputs, &self.usage, &self.nodes, &self.trace];
+        documents.into_iter().map(String::len).sum::<usize>()
+            + optional(&self.outputs)
+            + optional(&self.error)
+            + size_of::<Self>()
+    }
+}
+
+/// One line of a list of runs: no documents but the small ones.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct RunItem {
+    /// Its id.
+    pub id: Uuid,
+    /// The graph's id.
+    pub graph_id: Uuid,
+    /// The graph's name at the time.
+    pub graph_name: String,
+    /// The graph version that ran.
+    pub graph_version: i32,
+    /// The state version that it ran with.
+    pub state_version: i32,
+    /// How it ended.
+    #[sqlx(try_from = "String")]
+    pub status: RunStatus,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+    /// When its first node could start.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// From start to end.
+    pub duration_ms: Option<i64>,
+    /// The problem it ended with.
+    pub error: Option<String>,
+    /// Calls, tokens and cost.
+    pub usage: String,
+    /// On whose behalf.
+    pub created_by: String,
+}
+
+/// Which runs to list; what is absent does not narrow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Runs of this graph. A name takes in deleted graphs of that name, an id only the one.
+    pub graph: Option<GraphRef>,
+    /// Runs that stand so.
+    pub status: Option<RunStatus>,
+    /// Created at this time or later.
+    pub since: Option<DateTime<Utc>>,
+    /// Created before this time.
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// A run by id.
+pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<RunRow, StoreError> {
+    let row = sqlx::query!(
+        r#"select id, graph_id, graph_name, graph_version, state_version, status, created_at,
+                  started_at, finished_at, duration_ms, inputs::text as "inputs!", outputs::text,
+                  error::text, usage::text as "usage!", nodes::text as "nodes!",
+                  trace::text as "trace!", created_by
+           from runs where workspace_id = $1 and id = $2"#,
+        scope.workspace,
+        id
+    )
+    .fetch_optional(db.pool())
+    .await?
+    .ok_or_else(|| StoreError::not_found("run", id))?;
+    Ok(RunRow {
+        id: row.id,
+        graph_id: row.graph_id,
+        graph_name: row.graph_name,
+        graph_version: row.graph_version,
+        state_version: row.state_version,
+        status: row.status.try_into()?,
+        created_at: row.created_at,
+        started_at: row.started_at,
+        finished_at: row.finished_at,
+        duration_ms: row.duration_ms,
+        inputs: row.inputs,
+        outputs: row.outputs,
+        error: row.error,
+        usage: row.usage,
+        nodes: row.nodes,
+        trace: row.trace,
+        created_by: row.created_by,
+    })
+}
+
+/// One page of runs, newest first.
+pub async fn list(
+    scope: &Scope,
+    db: &Db,
+    filter: &RunFilter,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Result<Page<RunItem>, StoreError> {
+    let mut sql = QueryBuilder::<Postgres>::new(
+        "select id, graph_id, graph_name, graph_version, state_version, status, created_at, \
+         started_at, finished_at, duration_ms, error::text, usage::text, created_by \
+         from runs where workspace_id = ",
+    );
+    sql.push_bind(scope.workspace);
+    push_filter(&mut sql, scope, filter);
+    if let Some(after) = after {
+        sql.push(" and (created_at, id) < (").push_bind(after.created_at);
+        sql.push(", ").push_bind(after.id).push(")");
+    }
+    sql.push(" order by created_at desc, id desc limit ").push_bind(fetch_count(limit));
+    let items = sql.build_query_as::<RunItem>().fetch_all(db.pool()).await?;
+    Ok(Page::cut(items, limit, |run| Cursor { created_at: run.created_at, id: run.id }))
+}
+
+/// Each filter is written so that an index of `runs` begins with it.
+fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilter) {
+    match &filter.graph {
+        Some(GraphRef::Name(name)) => {
+            sql.push(" and graph_name = ").push_bind(name.to_string());
+        }
+        // a graph keeps its name for life, so its id narrows by the name's index
+        Some(GraphRef::Id(id)) => {
+            sql.push(" and graph_id = ").push_bind(*id);
+            sql.push(" and graph_name = (select name from graphs where id = ").push_bind(*id);
+            sql.push(" and workspace_id = ").push_bind(scope.workspace).push(")");
+        }
+        None => {}
+    }
+    if let Some(status) = filter.status {
+        sql.push(" and status = ").push_bind(status.as_str());
+        if status != RunStatus::Succeeded {
+            // the partial index is only used where its condition is spelled out
+            sql.push(" and status <> 'succeeded'");
+        }
+    }
+    if let Some(since) = filter.since {
+        sql.push(" and created_at >= ").push_bind(since);
+    }
+    if let Some(until) = filter.until {
+        sql.push(" and created_at < ").push_bind(until);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RunStatus;
+
+    #[test]
+    fn every_status_reads_back_from_its_word() {
+        for status in RunStatus::ALL {
+            assert_eq!(RunStatus::parse(status.as_str()), Some(status));
+        }
+        assert_eq!(RunStatus::parse("Succeeded"), None);
+    }
+}

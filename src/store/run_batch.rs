@@ -1,0 +1,113 @@
+//! Many finished runs in one statement, which is one transaction. Who is waiting for them is not
+//! known here.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::run::RunRow;
+use super::{Db, StoreError};
+
+/// A run and the workspace that it belongs to.
+pub(super) struct OwnedRun {
+    pub(super) workspace: Uuid,
+    pub(super) run: RunRow,
+}
+
+/// The rows as one array a column, borrowing every text.
+#[derive(Default)]
+struct Columns<'a> {
+    id: Vec<Uuid>,
+    workspace_id: Vec<Uuid>,
+    graph_id: Vec<Uuid>,
+    graph_name: Vec<&'a str>,
+    graph_version: Vec<i32>,
+    state_version: Vec<i32>,
+    status: Vec<&'a str>,
+    created_at: Vec<DateTime<Utc>>,
+    started_at: Vec<Option<DateTime<Utc>>>,
+    finished_at: Vec<Option<DateTime<Utc>>>,
+    duration_ms: Vec<Option<i64>>,
+    inputs: Vec<&'a str>,
+    outputs: Vec<Option<&'a str>>,
+    error: Vec<Option<&'a str>>,
+    usage: Vec<&'a str>,
+    nodes: Vec<&'a str>,
+    trace: Vec<&'a str>,
+    created_by: Vec<&'a str>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(runs: impl Iterator<Item = &'a OwnedRun>) -> Self {
+        let mut columns = Self::default();
+        runs.for_each(|run| columns.push(run));
+        columns
+    }
+
+    fn push(&mut self, OwnedRun { workspace, run }: &'a OwnedRun) {
+        self.id.push(run.id);
+        self.workspace_id.push(*workspace);
+        self.graph_id.push(run.graph_id);
+        self.graph_name.push(&run.graph_name);
+        self.graph_version.push(run.graph_version);
+        self.state_version.push(run.state_version);
+        self.status.push(run.status.as_str());
+        self.created_at.push(run.created_at);
+        self.started_at.push(run.started_at);
+        self.finished_at.push(run.finished_at);
+        self.duration_ms.push(run.duration_ms);
+        self.inputs.push(&run.inputs);
+        self.outputs.push(run.outputs.as_deref());
+        self.error.push(run.error.as_deref());
+        self.usage.push(&run.usage);
+        self.nodes.push(&run.nodes);
+        self.trace.push(&run.trace);
+        self.created_by.push(&run.created_by);
+    }
+}
+
+/// Inserts all runs or none. One that is there already is left alone: a commit whose answer was
+/// lost may be sent again.
+pub(super) async fn insert(
+    db: &Db,
+    runs: impl Iterator<Item = &OwnedRun>,
+) -> Result<(), StoreError> {
+    let rows = Columns::of(runs);
+    sqlx::query!(
+        "insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
+                           state_version, status, created_at, started_at, finished_at,
+                           duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
+         select id, workspace_id, graph_id, graph_name, graph_version,
+                state_version, status, created_at, started_at, finished_at,
+                duration_ms, inputs::json, outputs::json, error::json, usage::json,
+                nodes::json, trace::json, created_by
+         from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int4[],
+                     $6::int4[], $7::text[], $8::timestamptz[], $9::timestamptz[],
+                     $10::timestamptz[], $11::int8[], $12::text[], $13::text[], $14::text[],
+                     $15::text[], $16::text[], $17::text[], $18::text[])
+              as run (id, workspace_id, graph_id, graph_name, graph_version,
+                      state_version, status, created_at, started_at, finished_at,
+                      duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
+         on conflict (id) do nothing",
+        &rows.id,
+        &rows.workspace_id,
+        &rows.graph_id,
+        &rows.graph_name as &[&str],
+        &rows.graph_version,
+        &rows.state_version,
+        &rows.status as &[&str],
+        &rows.created_at,
+        &rows.started_at as &[Option<DateTime<Utc>>],
+        &rows.finished_at as &[Option<DateTime<Utc>>],
+        &rows.duration_ms as &[Option<i64>],
+        &rows.inputs as &[&str],
+        &rows.outputs as &[Option<&str>],
+        &rows.error as &[Option<&str>],
+        &rows.usage as &[&str],
+        &rows.nodes as &[&str],
+        &rows.trace as &[&str],
+        &rows.created_by as &[&str]
+    )
+    .execute(db.pool())
+    .await?;
+    Ok(())
+}
