@@ -3,3 +3,4 @@
 
 pub mod config;
 pub mod pg;
+pub mod store;

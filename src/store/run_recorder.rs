@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::run::RunRow;
 use super::run_batch::{self, OwnedRun};
 use super::{Db, Scope, StoreError};
+use crate::config::Record;
 
 /// At most this many runs in one statement.
 const BATCH_RUNS: usize = 512;
@@ -26,17 +27,6 @@ const QUEUE_KIB: usize = 32 << 10;
 /// A commit, its second try included, has this long.
 const COMMIT_DEADLINE: Duration = Duration::from_secs(8);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-
-/// What an answer waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordMode {
-    /// Its run is committed before it is given.
-    Ack,
-    /// Its run is queued; it waits only while the queue is full.
-    Async,
-    /// Nothing: runs are not recorded.
-    Off,
-}
 
 /// How often was committed, and how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +42,7 @@ pub struct RecorderStats {
 /// Takes finished runs. Cheap to clone.
 #[derive(Clone)]
 pub struct RunRecorder {
-    mode: RecordMode,
+    mode: Record,
     queue: mpsc::Sender<Waiting>,
     room: Arc<Semaphore>,
     closing: CancellationToken,
@@ -82,7 +72,7 @@ struct Counts {
 }
 
 /// A recorder and its writer.
-pub fn recorder(db: Db, mode: RecordMode) -> (RunRecorder, RunWriter) {
+pub fn recorder(db: Db, mode: Record) -> (RunRecorder, RunWriter) {
     let (sender, receiver) = mpsc::channel(QUEUE_RUNS);
     let (closing, counts) = (CancellationToken::new(), Arc::new(Counts::default()));
     let recorder = RunRecorder {
@@ -96,10 +86,10 @@ pub fn recorder(db: Db, mode: RecordMode) -> (RunRecorder, RunWriter) {
 }
 
 impl RunRecorder {
-    /// Hands a finished run over. In [`RecordMode::Ack`] this returns when it is committed, or says
+    /// Hands a finished run over. In [`Record::Ack`] this returns when it is committed, or says
     /// why it could not be. The run is written even if the caller stops waiting.
     pub async fn record(&self, scope: &Scope, mut run: RunRow) -> Result<(), StoreError> {
-        if self.mode == RecordMode::Off {
+        if self.mode == Record::Off {
             return Ok(());
         }
         scope.actor.as_ref().clone_into(&mut run.created_by);
@@ -107,7 +97,7 @@ impl RunRecorder {
         let room =
             self.room.clone().acquire_many_owned(permits(size)).await.map_err(|_| closed())?;
         let (ack, committed) = match self.mode {
-            RecordMode::Ack => {
+            Record::Ack => {
                 let (sender, receiver) = oneshot::channel();
                 (Some(sender), Some(receiver))
             }
@@ -122,8 +112,8 @@ impl RunRecorder {
         }
     }
 
-    /// What an answer waits for.
-    pub fn mode(&self) -> RecordMode {
+    /// When a run is written: before its answer, after it, or never.
+    pub fn mode(&self) -> Record {
         self.mode
     }
 
