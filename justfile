@@ -36,10 +36,9 @@ openapi:
     cargo run --quiet --locked -- openapi > openapi/openapi.json.new
     mv openapi/openapi.json.new openapi/openapi.json
 
-# rewrite .sqlx/ after a query has changed; DATABASE_URL names a migrated scratch database
-sqlx-offline database_url:
-    touch src/lib.rs
-    SQLX_OFFLINE=false SQLX_OFFLINE_DIR=.sqlx DATABASE_URL={{database_url}} cargo check --workspace --all-targets --locked
+# rewrite .sqlx/ after a query has changed
+sqlx-offline:
+    scripts/prepare-sqlx.sh
 
 # load on a stand-in model: executions a second, CPU, memory, latency
 bench *args:
