@@ -4,3 +4,7 @@
 pub mod config;
 pub mod pg;
 pub mod store;
+
+pub mod app;
+
+pub mod http;

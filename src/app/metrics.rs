@@ -1,0 +1,213 @@
+//! Counters and histograms, and their Prometheus text. Owned by the server that counts, not by the
+//! process, so that several servers in one process keep apart. Knows names and numbers only.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use dsrs::lm::Usage;
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
+use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusRecorder};
+
+const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, None);
+
+/// Upper bounds of the buckets of durations, in seconds.
+const BUCKETS: &[f64] = &[
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+];
+
+/// Everything that is counted.
+pub struct Metrics {
+    recorder: PrometheusRecorder,
+    requests: RwLock<HashMap<RequestKey, RequestMeter>>,
+    runs: RwLock<HashMap<&'static str, RunMeter>>,
+    lm_calls: Counter,
+    input_tokens: Counter,
+    output_tokens: Counter,
+    running: Gauge,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct RequestKey {
+    route: String,
+    method: &'static str,
+    status: u16,
+}
+
+#[derive(Clone)]
+struct RequestMeter {
+    count: Counter,
+    seconds: Histogram,
+}
+
+#[derive(Clone)]
+struct RunMeter {
+    count: Counter,
+    seconds: Histogram,
+}
+
+impl Metrics {
+    /// Nothing counted yet.
+    ///
+    /// # Errors
+    /// When the exporter refuses the buckets.
+    pub fn new() -> Result<Self, BuildError> {
+        let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
+        describe(&recorder);
+        let counter = |name| recorder.register_counter(&Key::from_static_name(name), &METADATA);
+        let running = Key::from_static_name("dsrs_runs_running");
+        Ok(Self {
+            requests: RwLock::default(),
+            runs: RwLock::default(),
+            lm_calls: counter("dsrs_lm_calls_total"),
+            input_tokens: counter("dsrs_lm_input_tokens_total"),
+            output_tokens: counter("dsrs_lm_output_tokens_total"),
+            running: recorder.register_gauge(&running, &METADATA),
+            recorder,
+        })
+    }
+
+    /// Counts an answered request. `route` is the pattern, never the path.
+    pub fn request(&self, route: &str, method: &'static str, status: u16, took: Duration) {
+        let meter = self.request_meter(route, method, status);
+        meter.count.increment(1);
+        meter.seconds.record(took.as_secs_f64());
+    }
+
+    /// Counts a run that started.
+    pub fn run_started(&self) {
+        self.running.increment(1.0);
+    }
+
+    /// Counts a run that ended.
+    pub fn run_finished(&self, status: &'static str, took: Duration, usage: &Usage) {
+        self.running.decrement(1.0);
+        let meter = self.run_meter(status);
+        meter.count.increment(1);
+        meter.seconds.record(took.as_secs_f64());
+        self.lm_calls.increment(usage.lm_calls);
+        self.input_tokens.increment(usage.input_tokens);
+        self.output_tokens.increment(usage.output_tokens);
+    }
+
+    /// Sets a number that is looked up when the metrics are read.
+    pub fn gauge(&self, name: &'static str, value: f64) {
+        self.recorder.register_gauge(&Key::from_static_name(name), &METADATA).set(value);
+    }
+
+    /// Everything, as Prometheus reads it.
+    #[must_use]
+    pub fn render(&self) -> String {
+        self.recorder.handle().render()
+    }
+
+    /// Folds what histograms have gathered; to be called every few seconds, whether or not anybody
+    /// reads the metrics.
+    pub fn upkeep(&self) {
+        self.recorder.handle().run_upkeep();
+    }
+
+    fn request_meter(&self, route: &str, method: &'static str, status: u16) -> RequestMeter {
+        // A key that borrows would spare the copy, at the price of a map of maps.
+        let key = RequestKey { route: route.to_owned(), method, status };
+        if let Some(meter) = self.requests.read().unwrap_or_else(PoisonError::into_inner).get(&key)
+        {
+            return meter.clone();
+        }
+        let labels = vec![
+            Label::new("route", key.route.clone()),
+            Label::new("method", method),
+            Label::new("status", status.to_string()),
+        ];
+        let meter = RequestMeter {
+            count: self.counter("dsrs_http_requests_total", labels.clone()),
+            seconds: self.histogram("dsrs_http_request_seconds", labels[..2].to_vec()),
+        };
+        let mut meters = self.requests.write().unwrap_or_else(PoisonError::into_inner);
+        meters.entry(key).or_insert(meter).clone()
+    }
+
+    fn run_meter(&self, status: &'static str) -> RunMeter {
+        if let Some(meter) = self.runs.read().unwrap_or_else(PoisonError::into_inner).get(status) {
+            return meter.clone();
+        }
+        let labels = vec![Label::new("status", status)];
+        let meter = RunMeter {
+            count: self.counter("dsrs_runs_total", labels.clone()),
+            seconds: self.histogram("dsrs_run_seconds", labels),
+        };
+        let mut meters = self.runs.write().unwrap_or_else(PoisonError::into_inner);
+        meters.entry(status).or_insert(meter).clone()
+    }
+
+    fn counter(&self, name: &'static str, labels: Vec<Label>) -> Counter {
+        self.recorder.register_counter(&Key::from_parts(name, labels), &METADATA)
+    }
+
+    fn histogram(&self, name: &'static str, labels: Vec<Label>) -> Histogram {
+        self.recorder.register_histogram(&Key::from_parts(name, labels), &METADATA)
+    }
+}
+
+fn describe(recorder: &PrometheusRecorder) {
+    let name = KeyName::from_const_str;
+    let counters = [
+        ("dsrs_http_requests_total", "requests answered"),
+        ("dsrs_runs_total", "runs ended"),
+        ("dsrs_lm_calls_total", "LM requests answered"),
+        ("dsrs_lm_input_tokens_total", "tokens read by LMs"),
+        ("dsrs_lm_output_tokens_total", "tokens written by LMs"),
+    ];
+    for (key, text) in counters {
+        recorder.describe_counter(name(key), Some(Unit::Count), text.into());
+    }
+    let seconds = Some(Unit::Seconds);
+    recorder.describe_histogram(
+        name("dsrs_http_request_seconds"),
+        seconds,
+        "time to the answer's head".into(),
+    );
+    recorder.describe_histogram(name("dsrs_run_seconds"), seconds, "time of a whole run".into());
+    recorder.describe_gauge(name("dsrs_runs_running"), Some(Unit::Count), "runs under way".into());
+    recorder.describe_gauge(
+        name("dsrs_recorder_queue"),
+        Some(Unit::Count),
+        "runs waiting to be recorded".into(),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_rendered_with_its_labels() {
+        let metrics = Metrics::new().unwrap();
+        metrics.request("/v1/runs/{id}", "GET", 404, Duration::from_millis(3));
+        metrics.run_started();
+        metrics.run_finished(
+            "succeeded",
+            Duration::from_millis(20),
+            &Usage { lm_calls: 2, input_tokens: 7, ..Usage::default() },
+        );
+        let text = metrics.render();
+        for line in [
+            r#"dsrs_http_requests_total{route="/v1/runs/{id}",method="GET",status="404"} 1"#,
+            r#"dsrs_runs_total{status="succeeded"} 1"#,
+            "dsrs_lm_calls_total 2",
+            "dsrs_lm_input_tokens_total 7",
+            "dsrs_runs_running 0",
+            r#"dsrs_http_request_seconds_bucket{route="/v1/runs/{id}",method="GET",le="0.005"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn two_servers_in_one_process_count_apart() {
+        let (one, two) = (Metrics::new().unwrap(), Metrics::new().unwrap());
+        one.run_started();
+        assert!(one.render().contains("dsrs_runs_running 1"));
+        assert!(two.render().contains("dsrs_runs_running 0"));
+    }
+}

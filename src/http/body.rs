@@ -1,0 +1,176 @@
+//! Request bodies: media type, size, JSON, and the collecting reader over them. Knows no resource.
+
+use std::error::Error;
+
+use axum::body::Body;
+use axum::extract::{FromRef, FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use dsrs::problem::{At, Problems};
+use dsrs::read::Object;
+use dsrs::value::{Payload, parse_json};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::problem::ApiProblem;
+use super::status::ProblemCode;
+
+/// How much of a body over the limit is read and thrown away, so that the caller gets to read the
+/// answer instead of a broken connection.
+const DRAINED_BYTES: u64 = 64 << 20;
+
+/// The largest body that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimit(pub(crate) usize);
+
+/// A JSON body.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// What it says.
+    pub(crate) payload: Payload,
+    /// Its bytes, as they came.
+    pub(crate) bytes: Bytes,
+}
+
+impl Document {
+    /// Reads the members of the object that the body has to be, and refuses the body with every
+    /// problem found.
+    ///
+    /// # Errors
+    /// `invalid_request` with all problems.
+    pub(crate) fn read<'v, T>(
+        &'v self,
+        read: impl FnOnce(&mut Object<'v, '_, '_>) -> Option<T>,
+    ) -> Result<T, ApiProblem> {
+        let mut problems = Problems::new();
+        let found = Object::open(&self.payload, &At::Root, &mut problems).and_then(|mut object| {
+            let found = read(&mut object);
+            object.close();
+            found
+        });
+        match found {
+            Some(found) if problems.is_empty() => Ok(found),
+            _ => Err(ApiProblem::of(ProblemCode::InvalidRequest, problems)),
+        }
+    }
+}
+
+impl<S> FromRequest<S> for Document
+where
+    S: Send + Sync,
+    BodyLimit: FromRef<S>,
+{
+    type Rejection = ApiProblem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
+        declared_json(request.headers())?;
+        let BodyLimit(limit) = BodyLimit::from_ref(state);
+        let bytes = read_bytes(request.into_body(), limit).await?;
+        parse(bytes)
+    }
+}
+
+/// Refuses a body that is not declared as plain JSON.
+fn declared_json(headers: &HeaderMap) -> Result<(), ApiProblem> {
+    let declared = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes());
+    if !declared.is_some_and(is_json) {
+        let found = declared.map(String::from_utf8_lossy).unwrap_or("nothing".into());
+        let detail = format!("`Content-Type` must be application/json, found {found}");
+        return Err(ApiProblem::new(ProblemCode::UnsupportedMediaType, detail));
+    }
+    let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
+    if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
+        let detail = "`Content-Encoding` is not supported; send the body as it is";
+        return Err(ApiProblem::new(ProblemCode::UnsupportedMediaType, detail));
+    }
+    Ok(())
+}
+
+fn is_json(media_type: &[u8]) -> bool {
+    let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
+    let essence = essence.trim_ascii().to_ascii_lowercase();
+    essence == b"application/json"
+        || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
+}
+
+async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, ApiProblem> {
+    match Limited::new(&mut body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if is_over_limit(error.as_ref()) => {
+            drain(&mut body).await;
+            Err(too_large(limit))
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the body broke off");
+            Err(ApiProblem::new(ProblemCode::InvalidJson, "the body broke off before its end"))
+        }
+    }
+}
+
+fn is_over_limit(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<LengthLimitError>().is_some()
+}
+
+async fn drain(body: &mut Body) {
+    let mut left = DRAINED_BYTES;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, |data| data.len() as u64);
+        match left.checked_sub(size) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
+
+fn too_large(limit: usize) -> ApiProblem {
+    let detail = format!("the body is over the limit of {limit} bytes (`limits.body_bytes`)");
+    ApiProblem::new(ProblemCode::TooLarge, detail)
+}
+
+fn parse(bytes: Bytes) -> Result<Document, ApiProblem> {
+    let parsed = parse_json(&bytes)
+        .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
+    if parsed.duplicates.is_empty() {
+        return Ok(Document { payload: parsed.payload, bytes });
+    }
+    Err(ApiProblem::of(ProblemCode::InvalidRequest, parsed.duplicates))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn refusal(content_type: &str, body: &'static str) -> (ProblemCode, String) {
+        let request = Request::builder()
+            .header(header::CONTENT_TYPE, content_type)
+            .body(Body::from(body))
+            .unwrap();
+        let problem = Document::from_request(request, &BodyLimit(16)).await.unwrap_err();
+        (problem.code(), problem.detail().to_owned())
+    }
+
+    #[tokio::test]
+    async fn bodies_that_cannot_be_read_are_told_why() {
+        let cases = [
+            ("text/plain", "{}", ProblemCode::UnsupportedMediaType, "found text/plain"),
+            ("application/json", "{\"a\": ,}", ProblemCode::InvalidJson, "line 1, column 7"),
+            ("application/json", "", ProblemCode::InvalidJson, "line 1"),
+            ("application/json", "[1, 2, 3, 4, 5, 6]", ProblemCode::TooLarge, "16 bytes"),
+            ("application/x+json", "{\"a\":1,\"a\":2}", ProblemCode::InvalidRequest, "/a: "),
+        ];
+        for (content_type, body, code, part) in cases {
+            let (found, detail) = refusal(content_type, body).await;
+            assert_eq!(found, code, "{body}");
+            assert!(detail.contains(part), "{detail}");
+        }
+    }
+
+    #[tokio::test]
+    async fn json_with_a_charset_is_json() {
+        let request = Request::builder()
+            .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
+            .body(Body::from("{\"a\":1.0}"))
+            .unwrap();
+        let document = Document::from_request(request, &BodyLimit(16)).await.unwrap();
+        assert_eq!(document.payload.to_json(), "{\"a\":1.0}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Writing JSON objects member by member, in order, over pieces that are JSON text already: run
+//! records and definitions are serialised once and pasted into answers. Knows no resource.
+
+/// A JSON object being written.
+#[derive(Debug, Default)]
+pub(crate) struct JsonObject {
+    text: String,
+}
+
+impl JsonObject {
+    /// An object without members.
+    #[must_use]
+    pub(crate) fn new() -> Self {
+        Self::with_capacity(256)
+    }
+
+    /// An object without members, with room for `bytes`.
+    #[must_use]
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        let mut text = String::with_capacity(bytes);
+        text.push('{');
+        Self { text }
+    }
+
+    /// A member whose value is JSON text.
+    pub(crate) fn raw(&mut self, name: &str, json: &str) -> &mut Self {
+        self.name(name);
+        self.text.push_str(json);
+        self
+    }
+
+    /// A member whose value is JSON text, or null.
+    pub(crate) fn raw_or_null(&mut self, name: &str, json: Option<&str>) -> &mut Self {
+        self.raw(name, json.unwrap_or("null"))
+    }
+
+    /// A text member.
+    pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
+        self.name(name);
+        push_string(&mut self.text, value);
+        self
+    }
+
+    /// A text member, or null.
+    pub(crate) fn text_or_null(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+        match value {
+            Some(value) => self.text(name, value),
+            None => self.raw(name, "null"),
+        }
+    }
+
+    /// A number, boolean or anything else that prints as JSON.
+    pub(crate) fn shown(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
+        self.raw(name, &value.to_string())
+    }
+
+    /// An array of JSON texts.
+    pub(crate) fn list(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = String>,
+    ) -> &mut Self {
+        self.name(name);
+        self.text.push('[');
+        for (position, item) in items.into_iter().enumerate() {
+            if position > 0 {
+                self.text.push(',');
+            }
+            self.text.push_str(&item);
+        }
+        self.text.push(']');
+        self
+    }
+
+    /// All members of an object that is JSON text already.
+    pub(crate) fn splice(&mut self, object: &str) -> &mut Self {
+        let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        if let Some(members) = members.filter(|members| !members.is_empty()) {
+            self.comma();
+            self.text.push_str(members);
+        }
+        self
+    }
+
+    /// The text of the object.
+    #[must_use]
+    pub(crate) fn finish(mut self) -> String {
+        self.text.push('}');
+        self.text
+    }
+
+    fn name(&mut self, name: &str) {
+        self.comma();
+        push_string(&mut self.text, name);
+        self.text.push(':');
+    }
+
+    fn comma(&mut self) {
+        if self.text.len() > 1 {
+            self.text.push(',');
+        }
+    }
+}
+
+fn push_string(text: &mut String, value: &str) {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if value.bytes().all(plain) {
+        text.push('"');
+        text.push_str(value);
+        text.push('"');
+    } else {
+        // A string always has a JSON form.
+        text.push_str(&serde_json::to_string(value).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_keep_their_order_and_texts_are_escaped() {
+        let mut object = JsonObject::new();
+        object.text("b", "line\n\u{0}").raw("a", "[1]").splice(r#"{"z":1.0,"y":null}"#);
+        object.splice("{}").shown("n", 3).text_or_null("t", None);
+        assert_eq!(
+            object.finish(),
+            r#"{"b":"line\n\u0000","a":[1],"z":1.0,"y":null,"n":3,"t":null}"#
+        );
+    }
+}

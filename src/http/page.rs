@@ -1,0 +1,96 @@
+//! Pages of lists: `limit`, opaque cursors, and the answer's frame. Knows nothing of what is listed.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use super::json::JsonObject;
+use super::query::{Query, plain_number};
+
+/// Items on a page when nothing is said.
+pub(crate) const DEFAULT_LIMIT: u32 = 50;
+
+/// Most items on a page.
+pub(crate) const MAX_LIMIT: u32 = 200;
+
+/// Bytes of the checksum at the end of a cursor.
+const SEAL_BYTES: usize = 6;
+
+/// Which page of a list is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PageRequest {
+    /// Most items to answer.
+    pub(crate) limit: u32,
+    /// The key of the last item of the page before.
+    pub(crate) after: Option<String>,
+}
+
+impl PageRequest {
+    /// Reads `limit` and `cursor`; `list` names the list, so that a cursor of another is refused.
+    pub(crate) fn read(query: &mut Query, list: &str) -> Self {
+        let in_range =
+            |text: &str| plain_number(text).filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        let limit = query.read("limit", "a whole number from 1 to 200", in_range);
+        let wanted = "the `next_cursor` of a page of this list";
+        let after = query.read("cursor", wanted, |cursor| open(list, cursor));
+        Self { limit: limit.unwrap_or(DEFAULT_LIMIT), after }
+    }
+}
+
+/// Writes a page: `items` are JSON texts, `last` the key of the last one when more follow.
+#[must_use]
+pub(crate) fn page_json(
+    list: &str,
+    items: impl IntoIterator<Item = String>,
+    last: Option<&str>,
+) -> String {
+    let mut object = JsonObject::new();
+    object.list("items", items);
+    object.text_or_null("next_cursor", last.map(|key| seal(list, key)).as_deref());
+    object.finish()
+}
+
+fn seal(list: &str, key: &str) -> String {
+    let mut bytes = key.as_bytes().to_vec();
+    bytes.extend_from_slice(&checksum(list, key.as_bytes()));
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn open(list: &str, cursor: &str) -> Option<String> {
+    let mut bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let split = bytes.len().checked_sub(SEAL_BYTES)?;
+    let found = bytes.split_off(split);
+    (found == checksum(list, &bytes)).then(|| String::from_utf8(bytes).ok()).flatten()
+}
+
+/// Guards against accidents and guesses, not against forgers: a forged key only moves the page.
+fn checksum(list: &str, key: &[u8]) -> [u8; SEAL_BYTES] {
+    let digest = Sha256::new().chain_update(list).chain_update([0]).chain_update(key).finalize();
+    let mut seal = [0; SEAL_BYTES];
+    seal.copy_from_slice(&digest[..SEAL_BYTES]);
+    seal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_opens_only_for_its_own_list_and_untouched() {
+        let cursor = seal("runs", "0198c5");
+        assert_eq!(open("runs", &cursor).as_deref(), Some("0198c5"));
+        assert_eq!(open("graphs", &cursor), None);
+        let tampered = cursor.replacen('M', "N", 1);
+        assert_ne!(tampered, cursor);
+        for wrong in [tampered.as_str(), "", "x", "====", &cursor[1..]] {
+            assert_eq!(open("runs", wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_items_and_a_cursor_when_more_follow() {
+        let page = page_json("runs", ["1".to_owned(), "2".to_owned()], None);
+        assert_eq!(page, r#"{"items":[1,2],"next_cursor":null}"#);
+        assert!(page_json("runs", [], Some("k")).starts_with(r#"{"items":[],"next_cursor":""#));
+    }
+}

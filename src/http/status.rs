@@ -1,0 +1,215 @@
+//! The one status table: every top-level problem code with its HTTP status and title. Knows
+//! nothing of who raises them.
+
+use axum::http::StatusCode;
+
+/// Stable top-level codes of problems. Grown by addition only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProblemCode {
+    /// The body is not JSON.
+    InvalidJson,
+    /// A query parameter, path segment or header does not fit.
+    InvalidParameter,
+    /// No key, or a wrong one.
+    Unauthenticated,
+    /// The key may not do this.
+    Forbidden,
+    /// No such thing, or no such route.
+    NotFound,
+    /// The route has other methods.
+    MethodNotAllowed,
+    /// The route cannot answer in a form that `Accept` allows.
+    NotAcceptable,
+    /// The name is taken.
+    AlreadyExists,
+    /// The run was cancelled.
+    RunCancelled,
+    /// The first request with this idempotency key is still running.
+    IdempotencyInProgress,
+    /// `If-Match` names another version.
+    PreconditionFailed,
+    /// The body is over the limit.
+    TooLarge,
+    /// The body is not declared as JSON.
+    UnsupportedMediaType,
+    /// The body's shape does not fit.
+    InvalidRequest,
+    /// The graph does not hold together.
+    InvalidGraph,
+    /// The inputs do not fit the graph.
+    InvalidInput,
+    /// The state does not fit the graph's predictors.
+    InvalidState,
+    /// The name in the body is not the one in the path.
+    NameMismatch,
+    /// Graph version and state version do not belong together.
+    StateMismatch,
+    /// The model alias is not configured.
+    UnknownModel,
+    /// No model is configured at all.
+    NoModel,
+    /// The LM's answer does not fit the schema.
+    ParseError,
+    /// An assert failed.
+    ConstraintFailed,
+    /// A value that a node received is outside what its type can carry.
+    InvalidValue,
+    /// The idempotency key was used with another body.
+    IdempotencyKeyReused,
+    /// Out of quota.
+    RateLimited,
+    /// A fault of ours.
+    Internal,
+    /// The provider of the LM failed.
+    LmError,
+    /// The server cannot serve now.
+    Unavailable,
+    /// The time is over.
+    Timeout,
+}
+
+impl ProblemCode {
+    /// Every code, in the order of its status.
+    pub const ALL: &'static [Self] = &[
+        Self::InvalidJson,
+        Self::InvalidParameter,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::NotAcceptable,
+        Self::AlreadyExists,
+        Self::RunCancelled,
+        Self::IdempotencyInProgress,
+        Self::PreconditionFailed,
+        Self::TooLarge,
+        Self::UnsupportedMediaType,
+        Self::InvalidRequest,
+        Self::InvalidGraph,
+        Self::InvalidInput,
+        Self::InvalidState,
+        Self::NameMismatch,
+        Self::StateMismatch,
+        Self::UnknownModel,
+        Self::NoModel,
+        Self::ParseError,
+        Self::ConstraintFailed,
+        Self::InvalidValue,
+        Self::IdempotencyKeyReused,
+        Self::RateLimited,
+        Self::Internal,
+        Self::LmError,
+        Self::Unavailable,
+        Self::Timeout,
+    ];
+
+    /// The table: status, code, title.
+    const fn row(self) -> (StatusCode, &'static str, &'static str) {
+        use StatusCode as S;
+        match self {
+            Self::InvalidJson => (S::BAD_REQUEST, "invalid_json", "The body is not JSON"),
+            Self::InvalidParameter => {
+                (S::BAD_REQUEST, "invalid_parameter", "A parameter does not fit")
+            }
+            Self::Unauthenticated => (S::UNAUTHORIZED, "unauthenticated", "A key is needed"),
+            Self::Forbidden => (S::FORBIDDEN, "forbidden", "The key does not allow this"),
+            Self::NotFound => (S::NOT_FOUND, "not_found", "No such thing"),
+            Self::MethodNotAllowed => {
+                (S::METHOD_NOT_ALLOWED, "method_not_allowed", "The route has no such method")
+            }
+            Self::NotAcceptable => {
+                (S::NOT_ACCEPTABLE, "not_acceptable", "No acceptable form of answer")
+            }
+            Self::AlreadyExists => (S::CONFLICT, "already_exists", "The name is taken"),
+            Self::RunCancelled => (S::CONFLICT, "run_cancelled", "The run was cancelled"),
+            Self::IdempotencyInProgress => {
+                (S::CONFLICT, "idempotency_in_progress", "The first request is still running")
+            }
+            Self::PreconditionFailed => {
+                (S::PRECONDITION_FAILED, "precondition_failed", "There is a newer version")
+            }
+            Self::TooLarge => (S::PAYLOAD_TOO_LARGE, "too_large", "The body is too large"),
+            Self::UnsupportedMediaType => {
+                (S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be JSON")
+            }
+            Self::InvalidRequest => unprocessable("invalid_request", "The body does not fit"),
+            Self::InvalidGraph => unprocessable("invalid_graph", "The graph is not valid"),
+            Self::InvalidInput => unprocessable("invalid_input", "The inputs do not fit"),
+            Self::InvalidState => unprocessable("invalid_state", "The state does not fit"),
+            Self::NameMismatch => unprocessable("name_mismatch", "Two different names"),
+            Self::StateMismatch => {
+                unprocessable("state_mismatch", "Graph and state version do not fit")
+            }
+            Self::UnknownModel => unprocessable("unknown_model", "The model is not configured"),
+            Self::NoModel => unprocessable("no_model", "No model is configured"),
+            Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
+            Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
+            Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),
+            Self::IdempotencyKeyReused => {
+                unprocessable("idempotency_key_reused", "The key belongs to another request")
+            }
+            Self::RateLimited => (S::TOO_MANY_REQUESTS, "rate_limited", "Too many requests"),
+            Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Something broke"),
+            Self::LmError => (S::BAD_GATEWAY, "lm_error", "The LM failed"),
+            Self::Unavailable => (S::SERVICE_UNAVAILABLE, "unavailable", "Not available now"),
+            Self::Timeout => (S::GATEWAY_TIMEOUT, "timeout", "The time is over"),
+        }
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        self.row().0
+    }
+
+    /// The code as clients see it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.row().1
+    }
+
+    /// A short title, the same for every problem of the code.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.row().2
+    }
+
+    /// The code of a name, if there is one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == name)
+    }
+
+    /// The code that best says what a bare status means, for answers of the framework itself.
+    #[must_use]
+    pub fn of_status(status: StatusCode) -> Self {
+        match status {
+            StatusCode::UNPROCESSABLE_ENTITY => Self::InvalidRequest,
+            StatusCode::BAD_REQUEST => Self::InvalidParameter,
+            StatusCode::CONFLICT => Self::AlreadyExists,
+            _ => {
+                let fits = |code: &Self| code.status() == status;
+                Self::ALL.iter().copied().find(fits).unwrap_or(Self::Internal)
+            }
+        }
+    }
+}
+
+const fn unprocessable(
+    code: &'static str,
+    title: &'static str,
+) -> (StatusCode, &'static str, &'static str) {
+    (StatusCode::UNPROCESSABLE_ENTITY, code, title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_found_again_by_its_name() {
+        for code in ProblemCode::ALL {
+            assert_eq!(ProblemCode::named(code.as_str()), Some(*code));
+        }
+    }
+}
