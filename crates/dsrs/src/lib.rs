@@ -23,3 +23,5 @@ pub mod adapter;
 pub mod predict;
 
 pub mod strategy;
+
+pub mod graph;

@@ -5,12 +5,11 @@
 //! signature has new outputs; the prompt then says that they are left out.
 
 use super::Demo;
-use crate::coerce::{self, Report};
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::Type;
-use crate::value::{Fields, Payload};
+use crate::types::{self, absent_value};
+use crate::value::Fields;
 
 /// The demos with values exactly of their types and in the schema's order.
 pub(super) fn admit(
@@ -51,7 +50,7 @@ fn side(
     let mut admitted = Fields::with_capacity(given.len());
     for field in fields {
         let Some(value) = given.get(&field.name) else { continue };
-        let value = admit_value(value, &schema.type_of(field), &at.key(&field.name), problems);
+        let value = types::admit(value, &schema.type_of(field), &at.key(&field.name), problems);
         admitted.extend(value.map(|value| (field.name.clone(), value)));
     }
     admitted
@@ -59,31 +58,9 @@ fn side(
 
 fn report_missing(schema: &SignatureSchema, given: &Fields, at: &At<'_>, problems: &mut Problems) {
     for field in schema.inputs.iter().filter(|field| !given.contains_key(&field.name)) {
-        let optional =
-            coerce::absent(&schema.type_of(field), field.default.as_ref(), &mut Report::default())
-                .is_ok();
-        if !optional {
-            let name = &field.name;
-            problems.add(
-                &at.key(name),
-                Code::MissingField,
-                format!("the input `{name}` is missing"),
-            );
-        }
-    }
-}
-
-fn admit_value(
-    value: &Payload,
-    ty: &Type,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<Payload> {
-    match coerce::fit(value, ty, true, &mut Report::default()) {
-        Ok(value) => Some(value),
-        Err(error) => {
-            problems.add(at, Code::WrongType, error.to_string());
-            None
+        if absent_value(&field.ty, &schema.defs, field.default.as_ref()).is_none() {
+            let detail = format!("the input `{}` is missing", field.name);
+            problems.add(&at.key(&field.name), Code::MissingField, detail);
         }
     }
 }

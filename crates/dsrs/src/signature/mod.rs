@@ -1,6 +1,7 @@
 //! Signatures: the typed contract of one prompt, as data. Every spelling, and later every Rust
 //! type, becomes the same `SignatureSchema`. Knows types and nothing of prompts or LMs.
 
+mod admit;
 mod field;
 mod read;
 mod schema;
@@ -8,6 +9,7 @@ mod seen;
 mod text;
 mod write;
 
+pub use admit::admit_inputs;
 pub use field::read_field;
 pub use read::{SignatureDraft, read_signature};
 pub use schema::{FieldFormat, FieldPath, FieldSchema, SignatureSchema};

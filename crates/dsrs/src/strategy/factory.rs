@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::DynModule;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::Payload;
+use crate::value::{Map, Payload};
 
 /// What building a module may ask of the server it is built in. Declared here, implemented above.
 pub trait BuildEnv: Send + Sync {
@@ -33,11 +33,11 @@ pub trait StrategyFactory: Send + Sync {
     /// The paths of the predictors that it makes with a default config.
     fn predictors(&self) -> &'static [&'static str];
 
-    /// Makes a module for a base signature. `config` has been checked against the config schema
-    /// and is an object.
+    /// Makes a module for a base signature. `config` is an object that the config schema accepts;
+    /// `at` is the place of the node, so that a problem may point at its `config` or `signature`.
     ///
     /// # Errors
-    /// Everything in `config` that does not fit, with pointers below `at` (the config's place).
+    /// Everything that does not fit.
     fn create(
         &self,
         env: &dyn BuildEnv,
@@ -45,4 +45,14 @@ pub trait StrategyFactory: Send + Sync {
         config: &Payload,
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems>;
+}
+
+/// The config schema of a strategy that has nothing to set.
+pub(super) fn no_config() -> Payload {
+    let members = [
+        ("type", Payload::from("object")),
+        ("properties", Payload::map(Map::new())),
+        ("additionalProperties", Payload::Bool(false)),
+    ];
+    Payload::map(members.into_iter().map(|(name, value)| (Arc::from(name), value)).collect())
 }

@@ -1,0 +1,64 @@
+//! The canonical document of a graph: everything resolved, one spelling, written order. Its text
+//! is what is stored and hashed.
+
+use std::sync::Arc;
+
+use super::node::Node;
+use super::program_graph::ProgramGraph;
+use crate::predict::lm_to_payload;
+use crate::signature::{FieldSchema, field_to_payload, signature_to_payload};
+use crate::types::defs_to_payload;
+use crate::value::{Map, Payload};
+
+impl ProgramGraph {
+    /// The resolved document: nothing implicit is left.
+    pub(super) fn to_document(&self) -> Payload {
+        let inputs = self.inputs.iter().map(|(name, field)| (name.clone(), input(field)));
+        let nodes = self.nodes.iter().map(|(name, found)| (name.clone(), node(found)));
+        let edges = self.edges.iter().map(|edge| {
+            object([
+                ("from", Payload::from(edge.from.to_string())),
+                ("to", Payload::from(edge.to.to_string())),
+            ])
+        });
+        let outputs = self.outputs.iter();
+        let outputs =
+            outputs.map(|(name, found)| (name.clone(), Payload::from(found.source.to_string())));
+        object([
+            ("name", Payload::Str(self.name.clone())),
+            ("description", self.description.clone().map_or(Payload::Null, Payload::Str)),
+            ("types", defs_to_payload(&self.defs)),
+            ("inputs", Payload::map(inputs.collect())),
+            ("nodes", Payload::map(nodes.collect())),
+            ("edges", Payload::list(edges.collect())),
+            ("outputs", Payload::map(outputs.collect())),
+        ])
+    }
+}
+
+/// An input as its type alone where nothing else is said of it.
+fn input(field: &FieldSchema) -> Payload {
+    let full = field_to_payload(field, false);
+    match full.as_map() {
+        Some(members) if members.len() == 1 => members.get("type").cloned().unwrap_or(full),
+        _ => full,
+    }
+}
+
+fn node(node: &Node) -> Payload {
+    let settings = node.settings();
+    let millis = i64::try_from(settings.timeout.as_millis()).unwrap_or(i64::MAX);
+    object([
+        ("strategy", Payload::Str(node.strategy.clone())),
+        ("signature", signature_to_payload(&node.base)),
+        ("config", node.config.clone()),
+        ("lm", lm_to_payload(&settings.lm).unwrap_or_else(|| Payload::map(Map::new()))),
+        ("timeout_ms", Payload::Int(millis)),
+        ("retries", Payload::Int(settings.retries.into())),
+        ("parse_retries", Payload::Int(settings.parse_retries.into())),
+    ])
+}
+
+fn object<const N: usize>(members: [(&str, Payload); N]) -> Payload {
+    Payload::map(members.into_iter().map(|(k, v)| (Arc::from(k), v)).collect::<Map>())
+}

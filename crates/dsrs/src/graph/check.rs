@@ -1,0 +1,166 @@
+//! The checks of a connection, in one place for documents, edits and hand-built graphs: both ends
+//! exist, the input is free, the types fit, no cycle is closed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::edge::{Edge, INPUT, Target};
+use super::order::{Cycle, Precedence};
+use super::program_graph::ProgramGraph;
+use crate::problem::{At, Code, Problem, Problems};
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{Type, absent_value};
+use crate::value::Payload;
+
+impl ProgramGraph {
+    /// Checks everything about an edge but cycles; `at` is the edge's place. Both ends are looked
+    /// at, so that one call reports all that is wrong.
+    pub(super) fn check_edge(&self, edge: &Edge, at: &At<'_>) -> Result<(), Problems> {
+        let mut problems = Problems::new();
+        let from = self.type_of(&edge.from, &at.key("from"));
+        let to = self.target_field(&edge.to, &at.key("to"));
+        match (from, to) {
+            (Ok(from), Ok((field, to))) => {
+                check_types(edge, &from, &to, field, at, &mut problems);
+            }
+            (from, to) => {
+                problems.extend(from.err());
+                problems.extend(to.err());
+            }
+        }
+        problems.or(())
+    }
+
+    /// The field that a target names, with its complete type.
+    pub(super) fn target_field(
+        &self,
+        target: &Target,
+        at: &At<'_>,
+    ) -> Result<(&FieldSchema, Type), Problem> {
+        if target.node.as_ref() == INPUT {
+            let detail = "`input` gives the graph's inputs and takes none".to_owned();
+            return Err(Problem { pointer: at.pointer(), code: Code::UnknownNode, detail });
+        }
+        let node = self.nodes.get(&target.node).map(AsRef::as_ref);
+        let node: &super::Node = node.ok_or_else(|| self.unknown_node(&target.node, at))?;
+        let schema = node.schema();
+        match schema.input(&target.field) {
+            Some(field) => Ok((field, schema.type_of(field))),
+            None => {
+                let known: Vec<_> = schema.inputs.iter().map(|f| f.name.as_ref()).collect();
+                let detail = format!(
+                    "node `{}` has no input `{}`; it takes: {}",
+                    target.node,
+                    target.field,
+                    known.join(", ")
+                );
+                Err(Problem { pointer: at.pointer(), code: Code::UnknownField, detail })
+            }
+        }
+    }
+
+    /// Reports an edge whose target is fed already, by the same source or by another.
+    pub(super) fn check_free(
+        edge: &Edge,
+        fed: &HashMap<Target, &Edge>,
+        at: &At<'_>,
+    ) -> Result<(), Problem> {
+        let Some(other) = fed.get(&edge.to) else { return Ok(()) };
+        let (code, detail) = if other.from == edge.from {
+            (Code::DuplicateEdge, format!("`{}` already feeds `{}`", edge.from, edge.to))
+        } else {
+            let detail = format!(
+                "`{}` is already fed by `{}`; an input has one source",
+                edge.to, other.from
+            );
+            (Code::InputAlreadyConnected, detail)
+        };
+        Err(Problem { pointer: at.pointer(), code, detail })
+    }
+
+    /// Reports every input that has neither a source nor a value of its own to fall back on;
+    /// `claimed` are those that an edge names.
+    pub(super) fn unconnected(&self, claimed: &HashSet<Target>) -> Problems {
+        let mut problems = Problems::new();
+        let root = At::Root;
+        let place = root.key("nodes");
+        for (node_name, node) in &self.nodes {
+            for field in &node.schema().inputs {
+                let target = Target { node: node_name.clone(), field: field.name.clone() };
+                if !claimed.contains(&target) && absent_input(node.schema(), field).is_none() {
+                    let detail = self.tell_unconnected(&target, field);
+                    problems.add(&place.key(node_name), Code::UnconnectedInput, detail);
+                }
+            }
+        }
+        problems
+    }
+
+    fn tell_unconnected(&self, target: &Target, field: &FieldSchema) -> String {
+        match self.inputs.get(&target.field) {
+            Some(input) => format!(
+                "nothing feeds `{target}`; the graph input `{}` is `{}`, which `{}` does not take",
+                input.name, input.ty, field.ty
+            ),
+            None => format!(
+                "nothing feeds `{target}`; connect it, declare a graph input `{}`, or give it a \
+                 default",
+                target.field
+            ),
+        }
+    }
+
+    /// The edges between nodes as indices, each with its position among `edges`.
+    pub(super) fn precedences<'e>(
+        &self,
+        edges: impl IntoIterator<Item = &'e Edge>,
+    ) -> (Vec<usize>, Vec<(usize, usize)>) {
+        let index = |name: &Arc<str>| self.nodes.get_index_of(name);
+        edges
+            .into_iter()
+            .enumerate()
+            .filter_map(|(at, edge)| Some((at, (index(&edge.from.node)?, index(&edge.to.node)?))))
+            .unzip()
+    }
+
+    /// Every cycle that `edges` close, as (position of the closing edge, description).
+    pub(super) fn find_cycles(&self, edges: &[Edge]) -> Vec<(usize, String)> {
+        let (positions, pairs) = self.precedences(edges);
+        let precedence = Precedence { nodes: self.nodes.len(), edges: &pairs };
+        if precedence.order().is_some() {
+            return Vec::new();
+        }
+        let describe = |cycle: Cycle| (positions[cycle.edge], self.describe_cycle(&cycle.nodes));
+        precedence.cycles().into_iter().map(describe).collect()
+    }
+
+    fn describe_cycle(&self, nodes: &[usize]) -> String {
+        let name =
+            |index: &usize| self.nodes.get_index(*index).map_or("", |(name, _)| name.as_ref());
+        let mut names: Vec<&str> = nodes.iter().map(name).collect();
+        names.extend(nodes.first().map(name));
+        format!("closes the cycle {}", names.join(" -> "))
+    }
+}
+
+fn check_types(
+    edge: &Edge,
+    from: &Type,
+    to: &Type,
+    field: &FieldSchema,
+    at: &At<'_>,
+    problems: &mut Problems,
+) {
+    if let Err(mismatch) = from.assignable_to(to) {
+        let detail = format!(
+            "`{}` is `{}`, `{}` takes `{}`: {mismatch}",
+            edge.from, from.ir, edge.to, field.ty
+        );
+        problems.add(at, Code::TypeMismatch, detail);
+    }
+}
+
+/// The value that an unconnected input takes, if it may stay unconnected.
+pub(super) fn absent_input(schema: &SignatureSchema, field: &FieldSchema) -> Option<Payload> {
+    absent_value(&field.ty, &schema.defs, field.default.as_ref())
+}

@@ -1,0 +1,108 @@
+//! Edges: where a value comes from and where it goes, as text and as data.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::problem::{At, Code, Problems};
+use crate::read::{is_identifier, text};
+use crate::types::{Selection, Step};
+use crate::value::Payload;
+
+/// The name of the pseudo-node whose outputs are the graph's inputs.
+pub const INPUT: &str = "input";
+
+/// Where a value comes from: a node (or `input`) and a selection into its outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// The node's name, or [`INPUT`].
+    pub node: Arc<str>,
+    /// The field, and deeper if need be.
+    pub selection: Selection,
+}
+
+/// Where a value goes: an input field of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The input field.
+    pub field: Arc<str>,
+}
+
+/// A connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// Where the value comes from.
+    pub from: Source,
+    /// Where it goes.
+    pub to: Target,
+}
+
+impl Source {
+    /// Reads `node.field…`.
+    pub(super) fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
+        let text = text(payload, at, problems)?;
+        let (node, rest) = split(text, "`node.field`, such as `triage.mood`", at, problems)?;
+        match Selection::parse(rest) {
+            Ok(selection) => Some(Self { node: Arc::from(node), selection }),
+            Err(error) => {
+                problems.add(at, Code::InvalidValue, format!("`{text}`: {error}"));
+                None
+            }
+        }
+    }
+
+    /// A whole output field of a node.
+    #[must_use]
+    pub fn field_of(node: impl Into<Arc<str>>, field: impl Into<Arc<str>>) -> Self {
+        Self { node: node.into(), selection: Selection::new(vec![Step::Field(field.into())]) }
+    }
+
+    /// The field that the selection starts at.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        match self.selection.steps().first() {
+            Some(Step::Field(name)) => name,
+            _ => "",
+        }
+    }
+}
+
+impl Target {
+    /// Reads `node.field`.
+    pub(super) fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
+        let text = text(payload, at, problems)?;
+        let wanted = "`node.field`, an input field of a node";
+        let (node, field) = split(text, wanted, at, problems)?;
+        if !is_identifier(field) {
+            problems.add(at, Code::InvalidValue, format!("`{text}` is not {wanted}"));
+            return None;
+        }
+        Some(Self { node: Arc::from(node), field: Arc::from(field) })
+    }
+}
+
+fn split<'t>(
+    text: &'t str,
+    wanted: &str,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<(&'t str, &'t str)> {
+    let parts = text.split_once('.').filter(|(node, _)| is_identifier(node));
+    if parts.is_none() {
+        problems.add(at, Code::InvalidValue, format!("`{text}` is not {wanted}"));
+    }
+    parts
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.node, self.selection)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.node, self.field)
+    }
+}

@@ -1,0 +1,27 @@
+//! Graphs of strategies: read from a document or built by hand, checked at every connection,
+//! compiled, executed as dataflow. The top of the engine; knows nothing of servers or storage.
+//!
+//! A [`ProgramGraph`] is what one edits: every node and edge in it has been checked. A [`Program`]
+//! is a graph that is complete: immutable, shared, ready to run.
+
+mod canonical;
+mod check;
+mod document;
+mod edge;
+mod edit;
+mod execute;
+mod node;
+mod order;
+mod plan;
+mod program;
+mod program_graph;
+mod resolve;
+mod state;
+
+pub use document::{MAX_EDGES, MAX_NODES};
+pub use edge::{Edge, INPUT, Source, Target};
+pub use execute::{NodeOutcome, NodeStatus, Outcome, RunError};
+pub use node::{DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, Node, NodeSettings};
+pub use program::Program;
+pub use program_graph::{GraphOutput, ProgramGraph};
+pub use state::{Carried, GraphState, carry_over};

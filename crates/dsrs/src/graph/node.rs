@@ -1,0 +1,159 @@
+//! A node: a strategy at work on a base signature, with the settings of its calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::predict::{DynPredictor, LmOverrides};
+use crate::problem::{At, Code, Problems};
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::strategy::{BuildEnv, DynModule, registry};
+use crate::types::{Class, ClassField, Type, TypeIR};
+use crate::value::Payload;
+
+/// How long a node may take when it does not say, in milliseconds.
+pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
+/// How often a failed LM request is repeated when the node does not say.
+pub const DEFAULT_RETRIES: u32 = 2;
+/// How often the LM is asked again after a misfit when the node does not say.
+pub const DEFAULT_PARSE_RETRIES: u32 = 1;
+
+/// Everything about a node's calls that is not its prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeSettings {
+    /// Which model, and how.
+    pub lm: LmOverrides,
+    /// The whole node, retries included.
+    pub timeout: Duration,
+    /// Repeats of one LM request that failed in passing.
+    pub retries: u32,
+    /// Times the LM is asked again after an answer that does not fit.
+    pub parse_retries: u32,
+}
+
+impl Default for NodeSettings {
+    fn default() -> Self {
+        Self {
+            lm: LmOverrides::default(),
+            timeout: Duration::from_millis(DEFAULT_TIMEOUT_MS),
+            retries: DEFAULT_RETRIES,
+            parse_retries: DEFAULT_PARSE_RETRIES,
+        }
+    }
+}
+
+/// A strategy at work on a base signature.
+pub struct Node {
+    pub(super) strategy: Arc<str>,
+    pub(super) base: Arc<SignatureSchema>,
+    pub(super) config: Payload,
+    pub(super) settings: NodeSettings,
+    pub(super) module: Box<dyn DynModule>,
+    outputs: Type,
+}
+
+impl Node {
+    /// Makes a node; `at` is its place in a document.
+    ///
+    /// # Errors
+    /// `unknown_strategy`, `invalid_config`, `unknown_model`, and what the strategy refuses.
+    pub fn create(
+        env: &dyn BuildEnv,
+        strategy: &str,
+        base: Arc<SignatureSchema>,
+        config: Payload,
+        settings: NodeSettings,
+        at: &At<'_>,
+    ) -> Result<Self, Problems> {
+        let mut problems = Problems::new();
+        check_model(env, &settings.lm, &at.key("lm"), &mut problems);
+        match registry::create(env, strategy, &base, Some(&config), at) {
+            Ok(module) if problems.is_empty() => {
+                let outputs = class_of(&module.schema().outputs, module.schema());
+                Ok(Self { strategy: Arc::from(strategy), base, config, settings, module, outputs })
+            }
+            Ok(_) => Err(problems),
+            Err(found) => {
+                problems.extend(found);
+                Err(problems)
+            }
+        }
+    }
+
+    /// The same node with a fresh, untuned module: what a build with another state starts from.
+    pub(super) fn fresh(&self, env: &dyn BuildEnv, at: &At<'_>) -> Result<Self, Problems> {
+        Self::create(
+            env,
+            &self.strategy,
+            self.base.clone(),
+            self.config.clone(),
+            self.settings.clone(),
+            at,
+        )
+    }
+
+    /// The strategy's name.
+    #[must_use]
+    pub fn strategy(&self) -> &str {
+        &self.strategy
+    }
+
+    /// The signature as posted, before the strategy transformed it.
+    #[must_use]
+    pub fn base(&self) -> &Arc<SignatureSchema> {
+        &self.base
+    }
+
+    /// The signature as callers see it.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<SignatureSchema> {
+        self.module.schema()
+    }
+
+    /// The settings of its calls.
+    #[must_use]
+    pub fn settings(&self) -> &NodeSettings {
+        &self.settings
+    }
+
+    /// All outputs as one class: what a selection starts from.
+    #[must_use]
+    pub fn outputs(&self) -> &Type {
+        &self.outputs
+    }
+
+    /// Its predictors, by path within the graph.
+    pub(super) fn predictors<'n>(
+        &'n self,
+        name: &str,
+    ) -> impl Iterator<Item = (String, &'n dyn DynPredictor)> {
+        let name = name.to_owned();
+        let paths = self.module.predictors().into_iter();
+        paths.map(move |(path, predictor)| (predictor_path(&name, path), predictor))
+    }
+}
+
+/// The path of a predictor within the graph: the node's name, then the path within the module.
+pub(super) fn predictor_path(node: &str, within: &str) -> String {
+    if within.is_empty() { node.to_owned() } else { format!("{node}.{within}") }
+}
+
+/// Fields as one inline class.
+pub(super) fn class_of(fields: &[FieldSchema], schema: &SignatureSchema) -> Type {
+    let members = fields.iter().map(|f| (f.name.clone(), ClassField::of(f.ty.clone())));
+    let class = Class { description: None, fields: members.collect() };
+    Type::new(TypeIR::Class(Arc::new(class)), schema.defs.clone())
+}
+
+/// Reports a model alias that is not configured.
+pub(super) fn check_model(
+    env: &dyn BuildEnv,
+    lm: &LmOverrides,
+    at: &At<'_>,
+    problems: &mut Problems,
+) {
+    if let Some(alias) = lm.model.as_deref().filter(|alias| !env.knows_model(alias)) {
+        let detail =
+            format!("the model alias `{alias}` is not configured; GET /v1/models lists them");
+        problems.add(&at.key("model"), Code::UnknownModel, detail);
+    }
+}

@@ -1,0 +1,103 @@
+//! Order among nodes: who must come before whom, and which edges close a cycle. Knows indices only.
+
+/// Directed edges between nodes numbered from 0, in written order.
+pub(super) struct Precedence<'e> {
+    pub(super) nodes: usize,
+    pub(super) edges: &'e [(usize, usize)],
+}
+
+/// An edge that closes a cycle: its position among the edges, and the nodes on the cycle in order,
+/// starting where the edge goes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Cycle {
+    pub(super) edge: usize,
+    pub(super) nodes: Vec<usize>,
+}
+
+impl Precedence<'_> {
+    /// The nodes in an order that respects every edge, or `None` when there is a cycle.
+    pub(super) fn order(&self) -> Option<Vec<usize>> {
+        let mut waiting = vec![0_usize; self.nodes];
+        let mut followers = vec![Vec::new(); self.nodes];
+        for &(from, to) in self.edges {
+            waiting[to] += 1;
+            followers[from].push(to);
+        }
+        let mut order: Vec<usize> = (0..self.nodes).filter(|&node| waiting[node] == 0).collect();
+        let mut next = 0;
+        while let Some(&node) = order.get(next) {
+            next += 1;
+            for &follower in &followers[node] {
+                waiting[follower] -= 1;
+                if waiting[follower] == 0 {
+                    order.push(follower);
+                }
+            }
+        }
+        (order.len() == self.nodes).then_some(order)
+    }
+
+    /// Every edge that closes a cycle with the edges listed before it (which close none).
+    pub(super) fn cycles(&self) -> Vec<Cycle> {
+        let mut followers: Vec<Vec<usize>> = vec![Vec::new(); self.nodes];
+        let mut cycles = Vec::new();
+        for (edge, &(from, to)) in self.edges.iter().enumerate() {
+            match path(&followers, to, from) {
+                Some(nodes) => cycles.push(Cycle { edge, nodes }),
+                None => followers[from].push(to),
+            }
+        }
+        cycles
+    }
+}
+
+/// The nodes of some path from `start` to `goal`, both included.
+fn path(followers: &[Vec<usize>], start: usize, goal: usize) -> Option<Vec<usize>> {
+    let mut came_from = vec![usize::MAX; followers.len()];
+    came_from[start] = start;
+    let mut open = vec![start];
+    while let Some(node) = open.pop() {
+        if node == goal {
+            return Some(walk_back(&came_from, start, goal));
+        }
+        for &follower in &followers[node] {
+            if came_from[follower] == usize::MAX {
+                came_from[follower] = node;
+                open.push(follower);
+            }
+        }
+    }
+    None
+}
+
+fn walk_back(came_from: &[usize], start: usize, goal: usize) -> Vec<usize> {
+    let mut nodes = vec![goal];
+    let mut node = goal;
+    while node != start {
+        node = came_from[node];
+        nodes.push(node);
+    }
+    nodes.reverse();
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diamond_is_ordered_from_source_to_sink() {
+        let edges = [(2, 3), (0, 1), (0, 2), (1, 3)];
+        assert_eq!(Precedence { nodes: 4, edges: &edges }.order(), Some(vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn the_edge_that_closes_the_cycle_is_named_with_the_nodes_on_it() {
+        let edges = [(0, 1), (1, 2), (2, 0), (2, 2)];
+        let precedence = Precedence { nodes: 3, edges: &edges };
+        assert_eq!(precedence.order(), None);
+        let cycles = precedence.cycles();
+        assert_eq!(cycles[0], Cycle { edge: 2, nodes: vec![0, 1, 2] });
+        assert_eq!(cycles[1], Cycle { edge: 3, nodes: vec![2] });
+    }
+}

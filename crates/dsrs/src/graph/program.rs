@@ -1,0 +1,193 @@
+//! `Program`: a complete, checked, immutable graph with its plan, its canonical text and its hash.
+//! Shared by all runs; another state is another build over the same schemas.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
+
+use super::edge::Target;
+use super::node::{Node, check_model, predictor_path};
+use super::plan::Plan;
+use super::program_graph::ProgramGraph;
+use super::state::GraphState;
+use crate::lm::Message;
+use crate::predict::DynPredictor;
+use crate::problem::{At, Code, Problems};
+use crate::read::nearest;
+use crate::signature::admit_inputs;
+use crate::strategy::BuildEnv;
+use crate::value::{Fields, Payload};
+
+/// A graph that is complete and ready to run.
+pub struct Program {
+    graph: ProgramGraph,
+    pub(super) plan: Plan,
+    document: Payload,
+    text: Arc<str>,
+    hash: Arc<str>,
+}
+
+impl ProgramGraph {
+    /// Completes the graph: every input must have a source, a default, or accept null.
+    ///
+    /// # Errors
+    /// `unconnected_input` for each that has none.
+    pub fn compile(self) -> Result<Program, Problems> {
+        let claimed: HashSet<Target> = self.edges.iter().map(|edge| edge.to.clone()).collect();
+        self.unconnected(&claimed).or(())?;
+        let plan = Plan::of(&self)?;
+        let document = self.to_document();
+        let text: Arc<str> = Arc::from(document.to_json());
+        let hash = Arc::from(sha256_hex(text.as_bytes()));
+        Ok(Program { graph: self, plan, document, text, hash })
+    }
+}
+
+impl Program {
+    /// Reads, resolves, checks and compiles a graph document.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with pointers from the document's root.
+    pub fn from_document(document: &Payload, env: &dyn BuildEnv) -> Result<Self, Problems> {
+        ProgramGraph::from_document(document, env)?.compile()
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &ProgramGraph {
+        &self.graph
+    }
+
+    /// The resolved document: `name, description, types, inputs, nodes, edges, outputs`.
+    #[must_use]
+    pub fn document(&self) -> &Payload {
+        &self.document
+    }
+
+    /// The document as canonical JSON text; what is stored.
+    #[must_use]
+    pub fn canonical_text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// SHA-256 of the canonical text, in lower-case hex.
+    #[must_use]
+    pub fn content_hash(&self) -> &Arc<str> {
+        &self.hash
+    }
+
+    /// All predictors by path, in order of nodes.
+    #[must_use]
+    pub fn predictors(&self) -> Vec<(String, &dyn DynPredictor)> {
+        self.graph.predictors()
+    }
+
+    /// The same program with another predictor state. Paths that the state leaves out are at their
+    /// defaults. Nodes without overrides are shared, not built again.
+    ///
+    /// # Errors
+    /// Every path, field and value that does not fit, with pointers below `at`, the place of the
+    /// state's `predictors`.
+    pub fn with_state(
+        &self,
+        env: &dyn BuildEnv,
+        state: &GraphState,
+        at: &At<'_>,
+    ) -> Result<Self, Problems> {
+        let mut problems = Problems::new();
+        self.check_paths(state, at, &mut problems);
+        let mut graph = self.graph.clone();
+        for (name, node) in &mut graph.nodes {
+            let tuned = |found: &dyn DynPredictor| !found.state().is_default();
+            let is_tuned = node.predictors(name).any(|(_, predictor)| tuned(predictor));
+            let wanted = node.predictors(name).any(|(path, _)| state.0.contains_key(path.as_str()));
+            if !is_tuned && !wanted {
+                continue;
+            }
+            match tune(name, node, env, state, at) {
+                Ok(tuned) => *node = Arc::new(tuned),
+                Err(found) => problems.extend(found),
+            }
+        }
+        problems.or(())?;
+        let plan = Plan::of(&graph)?;
+        let (document, text, hash) = (self.document.clone(), self.text.clone(), self.hash.clone());
+        Ok(Self { graph, plan, document, text, hash })
+    }
+
+    fn check_paths(&self, state: &GraphState, at: &At<'_>, problems: &mut Problems) {
+        let known: Vec<String> = self.predictors().into_iter().map(|(path, _)| path).collect();
+        for path in state.0.keys().filter(|path| !known.iter().any(|k| **k == ***path)) {
+            let hint = nearest(path, known.iter().map(String::as_str))
+                .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+            let known = known.join(", ");
+            let detail = format!("there is no predictor `{path}`; {hint}known ones: {known}");
+            problems.add(&at.key(path), Code::UnknownField, detail);
+        }
+    }
+
+    /// Checks and completes the inputs of a run: exact types, defaults filled in, in order.
+    pub fn admit_inputs(
+        &self,
+        inputs: &Payload,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Fields> {
+        admit_inputs(self.graph.inputs.values(), &self.graph.defs, inputs, at, problems)
+    }
+
+    /// The exact messages that each predictor of a node would send for these inputs of the node.
+    /// Predictors that need more than the node's own inputs (the inner steps of a strategy) are
+    /// left out.
+    pub fn render(
+        &self,
+        node_name: &str,
+        inputs: &Payload,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<IndexMap<String, Vec<Message>>> {
+        let Some(node) = self.graph.node(node_name) else {
+            problems.push(self.graph.unknown_node(node_name, &at.key("node")));
+            return None;
+        };
+        let schema = node.schema();
+        let place = at.key("inputs");
+        let fields = admit_inputs(schema.inputs.iter(), &schema.defs, inputs, &place, problems)?;
+        let ready = |predictor: &dyn DynPredictor| {
+            predictor.schema().inputs.iter().all(|field| fields.contains_key(&field.name))
+        };
+        let predictors = node.predictors(node_name).filter(|(_, predictor)| ready(*predictor));
+        Some(predictors.map(|(path, predictor)| (path, predictor.render(&fields))).collect())
+    }
+}
+
+/// A fresh module for a node, with the state of each of its predictors.
+fn tune(
+    name: &str,
+    node: &Node,
+    env: &dyn BuildEnv,
+    state: &GraphState,
+    at: &At<'_>,
+) -> Result<Node, Problems> {
+    let mut tuned = node.fresh(env, &At::Root)?;
+    let mut problems = Problems::new();
+    for (within, predictor) in tuned.module.predictors_mut() {
+        let path = predictor_path(name, within);
+        let Some(wanted) = state.0.get(path.as_str()) else { continue };
+        let at = at.key(&path);
+        check_model(env, &wanted.lm, &at.key("lm"), &mut problems);
+        problems.extend(predictor.load_state(wanted.clone(), &at).err().unwrap_or_default());
+    }
+    problems.or(tuned)
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

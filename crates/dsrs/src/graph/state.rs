@@ -1,0 +1,102 @@
+//! The tuned state of a whole graph: overrides by predictor path, as data, and what of it carries
+//! over when the graph changes. Knows nothing of versions or storage.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::program::Program;
+use crate::predict::{DynPredictor, PredictState, read_state, state_to_payload};
+use crate::problem::{At, Problems};
+use crate::read;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::value::Payload;
+
+/// Predictor states by path; a path that is not there is at its defaults.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphState(pub IndexMap<Arc<str>, PredictState>);
+
+impl GraphState {
+    /// Reads `{path: {instruction, demos, lm?}}`; states that override nothing are left out.
+    pub fn read(predictors: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
+        let found = read::members(predictors, at, problems, |_, state, at, problems| {
+            read_state(state, at, problems)
+        })?;
+        Some(Self(found.into_iter().filter(|(_, state)| !state.is_default()).collect()))
+    }
+
+    /// The same shape back, in the state's order.
+    #[must_use]
+    pub fn to_payload(&self) -> Payload {
+        let states = self.0.iter();
+        Payload::map(states.map(|(path, s)| (path.clone(), state_to_payload(s))).collect())
+    }
+}
+
+/// What became of a state when its graph changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Carried {
+    /// The state for the new graph.
+    pub state: GraphState,
+    /// The paths whose overrides still hold.
+    pub carried: Vec<Arc<str>>,
+    /// The paths whose overrides do not, and why.
+    pub dropped: Vec<(Arc<str>, String)>,
+}
+
+/// Carries a state from one program to its successor: a predictor keeps its overrides when the
+/// same path is still there with every field of before, by name and type. New outputs are allowed.
+#[must_use]
+pub fn carry_over(state: &GraphState, old: &Program, new: &Program) -> Carried {
+    let before = old.predictors();
+    let after = new.predictors();
+    let find = |all: &[(String, &dyn DynPredictor)], path: &str| {
+        all.iter().find(|(found, _)| found == path).map(|(_, p)| p.schema().clone())
+    };
+    let mut result = Carried::default();
+    for (path, tuned) in &state.0 {
+        let verdict = match (find(&before, path), find(&after, path)) {
+            (_, None) => Err("the new version has no such predictor".to_owned()),
+            (None, Some(_)) => Ok(()),
+            (Some(old), Some(new)) => fits(&old, &new),
+        };
+        match verdict {
+            Ok(()) => {
+                result.carried.push(path.clone());
+                result.state.0.insert(path.clone(), tuned.clone());
+            }
+            Err(reason) => result.dropped.push((path.clone(), reason)),
+        }
+    }
+    result
+}
+
+fn fits(old: &SignatureSchema, new: &SignatureSchema) -> Result<(), String> {
+    let kept = |kind: &str, before: &FieldSchema, after: Option<&FieldSchema>| match after {
+        None => Err(format!("{kind} `{}` is gone", before.name)),
+        Some(after) if same_type(old, before, new, after) => Ok(()),
+        Some(after) => {
+            Err(format!("{kind} `{}` was `{}` and is `{}`", before.name, before.ty, after.ty))
+        }
+    };
+    for field in &old.inputs {
+        kept("input", field, new.input(&field.name))?;
+    }
+    for field in &old.outputs {
+        kept("output", field, new.output(&field.name))?;
+    }
+    match new.inputs.iter().find(|field| old.input(&field.name).is_none()) {
+        Some(field) => Err(format!("input `{}` is new, and no demo has it", field.name)),
+        None => Ok(()),
+    }
+}
+
+fn same_type(
+    old: &SignatureSchema,
+    before: &FieldSchema,
+    new: &SignatureSchema,
+    after: &FieldSchema,
+) -> bool {
+    let (before, after) = (old.type_of(before), new.type_of(after));
+    before.assignable_to(&after).is_ok() && after.assignable_to(&before).is_ok()
+}

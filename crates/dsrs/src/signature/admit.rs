@@ -1,0 +1,48 @@
+//! Values for fields at the rim: exact types, defaults filled in, the fields' order, every problem.
+
+use std::sync::Arc;
+
+use super::FieldSchema;
+use crate::problem::{At, Code, Problems};
+use crate::read::{nearest, wrong_type};
+use crate::types::{Type, TypeDefs, absent_value, admit};
+use crate::value::{Fields, Payload};
+
+/// Checks an object of field values and completes it. `None` when anything is wrong.
+pub fn admit_inputs<'f>(
+    fields: impl Iterator<Item = &'f FieldSchema> + Clone,
+    defs: &Arc<TypeDefs>,
+    values: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Fields> {
+    let Payload::Map(values) = values else {
+        wrong_type(at, problems, "an object", values);
+        return None;
+    };
+    let before = problems.len();
+    let mut admitted = Fields::with_capacity(values.len());
+    for field in fields.clone() {
+        let place = at.key(&field.name);
+        let found = match values.get(&field.name) {
+            Some(value) => {
+                admit(value, &Type::new(field.ty.clone(), defs.clone()), &place, problems)
+            }
+            None => absent_value(&field.ty, defs, field.default.as_ref()).or_else(|| {
+                let detail = format!("`{}` is missing; it is `{}`", field.name, field.ty);
+                problems.add(&place, Code::MissingField, detail);
+                None
+            }),
+        };
+        if let Some(found) = found {
+            admitted.insert(field.name.clone(), found);
+        }
+    }
+    for name in values.keys().filter(|name| !fields.clone().any(|f| f.name == **name)) {
+        let hint = nearest(name, fields.clone().map(|field| field.name.as_ref()))
+            .map_or_else(String::new, |known| format!("; did you mean `{known}`?"));
+        let detail = format!("unknown field `{name}`{hint}");
+        problems.add(&at.key(name), Code::UnknownField, detail);
+    }
+    (problems.len() == before).then_some(admitted)
+}

@@ -1,0 +1,170 @@
+//! The registry: every strategy that is linked into the program, by name. A strategy registers
+//! itself beside its factory with [`inventory::submit!`]; nothing here names one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::Validator;
+
+use super::{BuildEnv, DynModule, StrategyFactory};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::read::nearest;
+use crate::signature::SignatureSchema;
+use crate::value::{Map, Payload};
+
+/// What a strategy submits to be found.
+pub struct StrategyRegistration(pub &'static dyn StrategyFactory);
+
+inventory::collect!(StrategyRegistration);
+
+struct Entry {
+    factory: &'static dyn StrategyFactory,
+    config: Validator,
+}
+
+/// All strategies, by name in alphabetical order.
+pub fn list() -> impl Iterator<Item = &'static dyn StrategyFactory> {
+    entries().values().map(|entry| entry.factory)
+}
+
+/// The strategy of a name.
+#[must_use]
+pub fn get(name: &str) -> Option<&'static dyn StrategyFactory> {
+    entries().get(name).map(|entry| entry.factory)
+}
+
+/// Makes the module of a node: finds the strategy, checks the config against its schema, creates.
+/// An absent config is an empty one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dsrs::problem::At;
+/// use dsrs::signature::{FieldSchema, SignatureSchema};
+/// use dsrs::strategy::{BuildEnv, registry};
+/// use dsrs::types::{TypeDefs, TypeIR};
+///
+/// struct NoModels;
+/// impl BuildEnv for NoModels {
+///     fn knows_model(&self, _: &str) -> bool { false }
+/// }
+/// let base = Arc::new(SignatureSchema {
+///     instructions: "Answer.".into(),
+///     inputs: vec![FieldSchema::of("question", TypeIR::Str)],
+///     outputs: vec![FieldSchema::of("answer", TypeIR::Str)],
+///     defs: Arc::new(TypeDefs::default()),
+/// });
+/// let module = registry::create(&NoModels, "chain_of_thought", &base, None, &At::Root).unwrap();
+/// assert_eq!(module.schema().outputs[0].name.as_ref(), "reasoning");
+/// assert_eq!(module.predictors()[0].0, "predict");
+/// ```
+///
+/// # Errors
+/// `unknown_strategy`, every `invalid_config`, and what the strategy itself refuses; pointers below
+/// `at`, the place of the node.
+pub fn create(
+    env: &dyn BuildEnv,
+    strategy: &str,
+    base: &Arc<SignatureSchema>,
+    config: Option<&Payload>,
+    at: &At<'_>,
+) -> Result<Box<dyn DynModule>, Problems> {
+    let Some(entry) = entries().get(strategy) else {
+        return Err(unknown(strategy, &at.key("strategy")));
+    };
+    let empty = Payload::map(Map::new());
+    let config = config.unwrap_or(&empty);
+    check_config(entry, config, &at.key("config"))?;
+    entry.factory.create(env, base, config, at)
+}
+
+fn unknown(strategy: &str, at: &At<'_>) -> Problems {
+    let known: Vec<&str> = entries().keys().copied().collect();
+    let hint = nearest(strategy, known.iter().copied())
+        .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+    let detail =
+        format!("there is no strategy `{strategy}`; {hint}known ones: {}", known.join(", "));
+    let pointer = at.pointer();
+    Problem { pointer, code: Code::UnknownStrategy, detail }.into()
+}
+
+fn check_config(entry: &Entry, config: &Payload, at: &At<'_>) -> Result<(), Problems> {
+    // The validator reads serde_json's own tree; a payload always has one.
+    let tree = serde_json::to_value(config).unwrap_or_default();
+    let mut problems = Problems::new();
+    for error in entry.config.iter_errors(&tree) {
+        let pointer = format!("{}{}", at.pointer(), error.instance_path());
+        let detail = format!("config of `{}`: {error}", entry.factory.name());
+        problems.push(Problem { pointer, code: Code::InvalidConfig, detail });
+    }
+    problems.or(())
+}
+
+fn entries() -> &'static BTreeMap<&'static str, Entry> {
+    static ENTRIES: OnceLock<BTreeMap<&'static str, Entry>> = OnceLock::new();
+    ENTRIES.get_or_init(|| {
+        let registrations = inventory::iter::<StrategyRegistration>;
+        registrations.into_iter().map(|found| (found.0.name(), entry(found.0))).collect()
+    })
+}
+
+// A config schema is a constant of the program, so one that does not compile is caught by the
+// test below; the validator that refuses everything keeps a release build from guessing.
+fn entry(factory: &'static dyn StrategyFactory) -> Entry {
+    let schema = serde_json::to_value(factory.config_schema()).unwrap_or_default();
+    let refuse_all = serde_json::Value::Bool(false);
+    let config = jsonschema::validator_for(&schema)
+        .or_else(|_| jsonschema::validator_for(&refuse_all))
+        .unwrap_or_else(|_| unreachable!("`false` is a JSON Schema"));
+    Entry { factory, config }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TypeDefs;
+
+    struct Env;
+    impl BuildEnv for Env {
+        fn knows_model(&self, _: &str) -> bool {
+            true
+        }
+    }
+
+    fn base() -> Arc<SignatureSchema> {
+        Arc::new(SignatureSchema {
+            instructions: "Answer.".into(),
+            inputs: vec![],
+            outputs: vec![],
+            defs: Arc::new(TypeDefs::default()),
+        })
+    }
+
+    #[test]
+    fn every_registered_config_schema_compiles_and_accepts_its_absence() {
+        for factory in list() {
+            let schema = serde_json::to_value(factory.config_schema()).unwrap();
+            assert!(jsonschema::validator_for(&schema).is_ok(), "{}", factory.name());
+        }
+        assert!(list().count() >= 2);
+    }
+
+    #[test]
+    fn an_unknown_strategy_is_told_with_the_nearest_name() {
+        let node = At::Root.key("nodes");
+        let problems =
+            create(&Env, "chain_of_thougt", &base(), None, &node.key("a")).err().unwrap();
+        let problem = problems.iter().next().unwrap();
+        assert_eq!(problem.pointer, "/nodes/a/strategy");
+        assert_eq!(problem.code, Code::UnknownStrategy);
+        assert!(problem.detail.contains("did you mean `chain_of_thought`?"), "{}", problem.detail);
+    }
+
+    #[test]
+    fn an_unknown_config_key_is_refused_at_its_place() {
+        let config = Payload::from_json(r#"{"temprature": 1}"#).unwrap();
+        let problems = create(&Env, "predict", &base(), Some(&config), &At::Root).err().unwrap();
+        let problem = problems.iter().next().unwrap();
+        assert_eq!((problem.pointer.as_str(), problem.code), ("/config", Code::InvalidConfig));
+        assert!(problem.detail.contains("temprature"), "{}", problem.detail);
+    }
+}

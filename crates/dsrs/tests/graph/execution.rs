@@ -1,0 +1,171 @@
+//! How a program runs: dataflow, conversion along edges, fail-fast, time, cancellation, the trace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::support::{build, fields, run_on};
+use dsrs::graph::{NodeStatus, Outcome};
+use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::predict::{PredictErrorKind, SpanKind, SpanStatus};
+use dsrs::value::Payload;
+use tokio::time::Instant;
+
+const DIAMOND: &str = r#"{"name": "diamond", "nodes": {
+    "top":   {"strategy": "predict", "signature": "x -> seed: int"},
+    "left":  {"strategy": "predict", "signature": "seed: int -> l"},
+    "right": {"strategy": "predict", "signature": "seed: float -> r"},
+    "join":  {"strategy": "predict", "signature": "l, r -> done"}},
+  "edges": [{"from": "top.seed", "to": "left.seed"}, {"from": "top.seed", "to": "right.seed"},
+            {"from": "left.l", "to": "join.l"}, {"from": "right.r", "to": "join.r"}],
+  "outputs": {"done": "join.done", "x": "input.x"}}"#;
+
+fn asked_for(request: &LmRequest) -> String {
+    request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect()
+}
+
+async fn run(document: &str, lm: Scripted, inputs: &str) -> Outcome {
+    let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
+    let run = run_on(Arc::new(lm));
+    program.execute(&run, fields(inputs)).await
+}
+
+fn answers() -> Scripted {
+    Scripted::sections([("seed", "7"), ("l", "left"), ("r", "right"), ("done", "both")])
+}
+
+#[tokio::test]
+async fn a_diamond_gives_its_outputs_and_every_node_its_place() {
+    let outcome = run(DIAMOND, answers(), r#"{"x": "go"}"#).await;
+    let outputs = Payload::map(outcome.outputs.unwrap()).to_json();
+    assert_eq!(outputs, r#"{"done":"both","x":"go"}"#);
+    let names: Vec<_> = outcome.nodes.keys().map(AsRef::as_ref).collect();
+    assert_eq!(names, ["top", "left", "right", "join"]);
+    assert!(outcome.nodes.values().all(|node| node.status == NodeStatus::Succeeded));
+    assert_eq!(outcome.usage.lm_calls, 4);
+}
+
+#[tokio::test]
+async fn an_edge_delivers_exactly_the_type_of_its_target() {
+    let outcome = run(DIAMOND, answers(), r#"{"x": "go"}"#).await;
+    let input_of = |node: &str| {
+        let span = outcome.spans.iter().find(|s| s.kind == SpanKind::Node && &*s.node == node);
+        Payload::map(span.unwrap().inputs.clone().unwrap()).to_json()
+    };
+    assert_eq!(input_of("left"), r#"{"seed":7}"#);
+    assert_eq!(input_of("right"), r#"{"seed":7.0}"#);
+}
+
+#[tokio::test]
+async fn an_int_that_no_float_can_hold_fails_the_node_that_would_receive_it() {
+    let lm = Scripted::sections([("seed", "9007199254740993"), ("l", "left"), ("r", "right")]);
+    let outcome = run(DIAMOND, lm, r#"{"x": "go"}"#).await;
+    let failure = outcome.outputs.unwrap_err();
+    assert_eq!(failure.node.as_deref(), Some("right"));
+    let kind = PredictErrorKind::InvalidValue { field: Arc::from("seed") };
+    assert_eq!(failure.error.kind, kind);
+}
+
+#[tokio::test(start_paused = true)]
+async fn siblings_run_at_the_same_time() {
+    let slow = Duration::from_secs(1);
+    let lm = Scripted::by(move |request| {
+        let asked = asked_for(request);
+        let wants = |name: &str| asked.rfind(&format!("[[ ## {name} ## ]]"));
+        let name = ["seed", "l", "r", "done"].into_iter().max_by_key(|name| wants(name)).unwrap();
+        let value = if name == "seed" { "1" } else { "text" };
+        Answer::from(format!("[[ ## {name} ## ]]\n{value}\n\n[[ ## completed ## ]]")).after(slow)
+    });
+    let started = Instant::now();
+    let outcome = run(DIAMOND, lm, r#"{"x": "go"}"#).await;
+    assert!(outcome.outputs.is_ok(), "{:?}", outcome.outputs);
+    assert_eq!(started.elapsed().as_millis() / 100, 30, "three levels of one second each");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_failure_ends_the_run_and_says_what_became_of_the_rest() {
+    let document = r#"{"name": "g", "nodes": {
+        "bad":   {"strategy": "predict", "signature": "x -> y", "retries": 0},
+        "slow":  {"strategy": "predict", "signature": "x -> z"},
+        "after": {"strategy": "predict", "signature": "y -> w"}},
+      "edges": [{"from": "bad.y", "to": "after.y"}], "outputs": {"z": "slow.z"}}"#;
+    let lm = Scripted::by(|request| {
+        if asked_for(request).contains("## z ##") {
+            Answer::hang()
+        } else {
+            Answer::fail(LmErrorKind::Refused, "no such model").status(404)
+        }
+    });
+    let outcome = run(document, lm, r#"{"x": "go"}"#).await;
+    let failure = outcome.outputs.unwrap_err();
+    assert_eq!(failure.node.as_deref(), Some("bad"));
+    assert_eq!(failure.error.kind, PredictErrorKind::Lm);
+    let statuses: Vec<_> = outcome.nodes.values().map(|node| node.status.as_str()).collect();
+    assert_eq!(statuses, ["failed", "cancelled", "skipped"]);
+    let open = outcome.spans.iter().filter(|span| span.status == SpanStatus::Running);
+    assert_eq!(open.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_takes_too_long_times_out_by_itself() {
+    let document = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y", "timeout_ms": 1500}}}"#;
+    let started = Instant::now();
+    let outcome = run(document, Scripted::always(Answer::hang()), r#"{"x": "go"}"#).await;
+    let failure = outcome.outputs.unwrap_err();
+    assert_eq!(failure.error.kind, PredictErrorKind::Timeout);
+    assert_eq!(failure.node.as_deref(), Some("a"));
+    assert_eq!(started.elapsed().as_millis() / 100, 15);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_runs_deadline_bounds_every_node() {
+    let document = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y", "timeout_ms": 60000}}}"#;
+    let started = Instant::now();
+    let outcome = run(document, Scripted::always(Answer::hang()), r#"{"x": "go"}"#).await;
+    assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Timeout);
+    assert_eq!(started.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_stops_at_once() {
+    let document =
+        r#"{"name": "g", "nodes": {"a": {"strategy": "predict", "signature": "x -> y"}}}"#;
+    let program = build(document).map_err(|p| p.to_string()).unwrap();
+    let run = run_on(Arc::new(Scripted::always(Answer::hang())));
+    let cancel = run.cancelled.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        cancel.cancel();
+    });
+    let started = Instant::now();
+    let outcome = program.execute(&run, fields(r#"{"x": "go"}"#)).await;
+    assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Cancelled);
+    assert_eq!(outcome.nodes["a"].status, NodeStatus::Cancelled);
+    assert!(started.elapsed() < Duration::from_millis(200));
+}
+
+#[tokio::test]
+async fn the_trace_holds_node_predictor_and_lm_with_the_exact_messages_and_the_raw_answer() {
+    let document = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "chain_of_thought", "signature": "x -> y"}}}"#;
+    let lm = Scripted::sections([("reasoning", "because"), ("y", "yes")]);
+    let outcome = run(document, lm, r#"{"x": "go"}"#).await;
+    let kinds: Vec<_> = outcome.spans.iter().map(|span| span.kind).collect();
+    assert_eq!(kinds, [SpanKind::Node, SpanKind::Predictor, SpanKind::Lm]);
+    let lm = &outcome.spans[2];
+    assert_eq!(lm.predictor.as_deref(), Some("predict"));
+    assert_eq!(lm.attempt, Some(1));
+    assert!(lm.raw.as_ref().unwrap().contains("because"));
+    let (prefix, turns) = lm.messages.as_ref().unwrap();
+    assert_eq!((prefix.len(), turns.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn optional_inputs_that_nothing_feeds_are_null() {
+    let document = r#"{"name": "g", "inputs": {"x": "str"}, "nodes": {
+        "a": {"strategy": "predict", "signature": "x, hint: str? -> y"}}}"#;
+    let outcome = run(document, Scripted::sections([("y", "ok")]), r#"{"x": "go"}"#).await;
+    let inputs = Payload::map(outcome.spans[0].inputs.clone().unwrap()).to_json();
+    assert_eq!(inputs, r#"{"x":"go","hint":null}"#);
+}

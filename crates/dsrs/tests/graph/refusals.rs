@@ -1,0 +1,214 @@
+//! What a graph document is refused for: text in, `pointer code` out, all problems at once.
+
+/// Asserts the problems of a document, one `pointer code` a line.
+fn refused(document: &str, expected: &[&str]) -> String {
+    let problems = crate::support::build(document).err().expect("the document is wrong");
+    let found: Vec<_> = problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect();
+    assert_eq!(found, expected, "{problems}");
+    problems.to_string()
+}
+
+/// A graph of two `predict` nodes `a: x -> y` and `b: y -> z` with extra members.
+fn two_nodes(rest: &str) -> String {
+    let nodes = r#""nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y"},
+        "b": {"strategy": "predict", "signature": "y -> z"}}"#;
+    format!(r#"{{"name": "g", {nodes}, {rest}}}"#)
+}
+
+#[test]
+fn a_document_that_is_no_object_is_refused_whole() {
+    refused("[]", &[" wrong_type"]);
+}
+
+#[test]
+fn all_problems_of_shape_come_at_once() {
+    refused(
+        r#"{"nmae": "g", "nodes": {"a": {"strategy": 3, "signature": "x -> y", "retires": 1}}}"#,
+        &[
+            "/name missing_field",
+            "/nodes/a/strategy wrong_type",
+            "/nodes/a/retires unknown_field",
+            "/nmae unknown_field",
+        ],
+    );
+}
+
+#[test]
+fn a_graph_needs_a_node() {
+    refused(r#"{"name": "g", "nodes": {}}"#, &["/nodes invalid_value"]);
+}
+
+#[test]
+fn names_obey_their_grammar_and_reserved_ones_are_refused() {
+    refused(
+        r#"{"name": "Support Reply", "nodes": {
+            "9lives": {"strategy": "predict", "signature": "x -> y"},
+            "input": {"strategy": "predict", "signature": "x -> z"}}}"#,
+        &["/name invalid_name", "/nodes/9lives invalid_name", "/nodes/input reserved_name"],
+    );
+    refused(
+        r#"{"name": "validate", "nodes": {"a": {"strategy": "predict", "signature": "x -> y"}}}"#,
+        &["/name reserved_name"],
+    );
+}
+
+#[test]
+fn unknown_strategies_configs_and_models_point_at_their_member() {
+    let text = refused(
+        r#"{"name": "g", "nodes": {
+            "a": {"strategy": "predct", "signature": "x -> y"},
+            "b": {"strategy": "predict", "signature": "x -> z", "config": {"n": 3}},
+            "c": {"strategy": "predict", "signature": "x -> w", "lm": {"model": "slow"}}}}"#,
+        &[
+            "/nodes/a/strategy unknown_strategy",
+            "/nodes/b/config invalid_config",
+            "/nodes/c/lm/model unknown_model",
+        ],
+    );
+    assert!(text.contains("did you mean `predict`?"), "{text}");
+}
+
+#[test]
+fn a_signature_that_cannot_be_read_names_its_column() {
+    let text = refused(
+        r#"{"name": "g", "nodes": {"a": {"strategy": "predict", "signature": "x y -> z"}}}"#,
+        &["/nodes/a/signature invalid_signature"],
+    );
+    assert!(text.contains("column 3"), "{text}");
+}
+
+#[test]
+fn edges_of_unknown_nodes_and_fields_point_at_their_end() {
+    let document = two_nodes(
+        r#""edges": [{"from": "a.y", "to": "b.nope"}, {"from": "aa.y", "to": "b.y"},
+                     {"from": "a.why", "to": "c.y"}]"#,
+    );
+    refused(
+        &document,
+        &[
+            "/edges/0/to unknown_field",
+            "/edges/1/from unknown_node",
+            "/edges/2/from unknown_field",
+            "/edges/2/to unknown_node",
+        ],
+    );
+}
+
+#[test]
+fn an_edge_whose_types_part_says_where() {
+    let document = r#"{"name": "g",
+        "types": {"Old": {"class": {"name": "str", "age": "str"}},
+                  "New": {"class": {"name": "str", "age": "int"}}},
+        "nodes": {
+            "a": {"strategy": "predict", "signature": "x -> person: Old"},
+            "b": {"strategy": "predict", "signature": "person: New -> z"}},
+        "edges": [{"from": "a.person", "to": "b.person"}]}"#;
+    let text = refused(document, &["/edges/0 type_mismatch"]);
+    assert!(text.contains("age: str is not assignable to int"), "{text}");
+}
+
+#[test]
+fn a_cycle_is_named_at_the_last_edge_on_it() {
+    let document = r#"{"name": "g", "nodes": {
+            "a": {"strategy": "predict", "signature": "x -> y"},
+            "b": {"strategy": "predict", "signature": "y -> z"},
+            "c": {"strategy": "predict", "signature": "z -> x"}},
+        "edges": [{"from": "c.x", "to": "a.x"}, {"from": "a.y", "to": "b.y"},
+                  {"from": "b.z", "to": "c.z"}]}"#;
+    let text = refused(document, &["/edges/2 cycle"]);
+    assert!(text.contains("c -> a -> b -> c"), "{text}");
+}
+
+#[test]
+fn a_node_cannot_feed_itself() {
+    let document = r#"{"name": "g", "nodes": {"a": {"strategy": "predict", "signature": "x -> y"}},
+        "edges": [{"from": "a.y", "to": "a.x"}]}"#;
+    refused(document, &["/edges/0 cycle"]);
+}
+
+#[test]
+fn an_input_has_one_source() {
+    let document = two_nodes(
+        r#""edges": [{"from": "a.y", "to": "b.y"}, {"from": "a.y", "to": "b.y"},
+                     {"from": "input.x", "to": "b.y"}]"#,
+    );
+    refused(&document, &["/edges/1 duplicate_edge", "/edges/2 input_already_connected"]);
+}
+
+#[test]
+fn with_declared_inputs_a_node_input_that_nothing_feeds_is_told_at_its_node() {
+    let document = two_nodes(r#""inputs": {"x": "str"}"#);
+    let text = refused(&document, &["/nodes/b unconnected_input"]);
+    assert!(text.contains("`b.y`"), "{text}");
+}
+
+#[test]
+fn a_declared_input_of_another_type_is_not_wired_and_the_reason_is_told() {
+    let document = r#"{"name": "g", "inputs": {"x": "int"},
+        "nodes": {"a": {"strategy": "predict", "signature": "x -> y"}}}"#;
+    let text = refused(document, &["/nodes/a unconnected_input"]);
+    assert!(text.contains("`int`") && text.contains("`str`"), "{text}");
+}
+
+#[test]
+fn an_edge_that_was_refused_does_not_make_its_target_unconnected_too() {
+    let document =
+        two_nodes(r#""inputs": {"x": "str"}, "edges": [{"from": "a.nope", "to": "b.y"}]"#);
+    refused(&document, &["/edges/0/from unknown_field"]);
+}
+
+#[test]
+fn inferred_inputs_of_one_name_must_agree() {
+    let document = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y"},
+        "b": {"strategy": "predict", "signature": "x: int -> z"}}}"#;
+    refused(document, &["/nodes/b type_mismatch"]);
+}
+
+#[test]
+fn inferred_outputs_of_one_name_must_be_named_apart() {
+    let document = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y"},
+        "b": {"strategy": "predict", "signature": "x -> y"}}}"#;
+    refused(document, &["/nodes/b duplicate_name"]);
+}
+
+#[test]
+fn outputs_are_checked_selections() {
+    let document = two_nodes(
+        r#""edges": [{"from": "a.y", "to": "b.y"}],
+                     "outputs": {"ok": "b.z", "bad": "b.q", "worse": "q.z", "worst": "z"}"#,
+    );
+    refused(
+        &document,
+        &[
+            "/outputs/worst invalid_value",
+            "/outputs/bad unknown_field",
+            "/outputs/worse unknown_node",
+        ],
+    );
+}
+
+#[test]
+fn a_node_that_could_not_be_made_is_reported_once_and_its_edges_not_at_all() {
+    let document = r#"{"name": "g", "nodes": {
+            "a": {"strategy": "nope", "signature": "x -> y"},
+            "b": {"strategy": "predict", "signature": "y -> z"}},
+        "edges": [{"from": "a.y", "to": "b.y"}], "outputs": {"y": "a.y"}}"#;
+    refused(document, &["/nodes/a/strategy unknown_strategy"]);
+}
+
+#[test]
+fn the_number_of_edges_is_limited() {
+    let edges = r#"{"from": "a.y", "to": "b.y"},"#.repeat(50_001);
+    let document = two_nodes(&format!(r#""edges": [{}]"#, edges.trim_end_matches(',')));
+    refused(&document, &["/edges too_large"]);
+}
+
+#[test]
+fn reasoning_belongs_to_chain_of_thought() {
+    let document = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "chain_of_thought", "signature": "x -> reasoning, y"}}}"#;
+    refused(document, &["/nodes/a/signature duplicate_name"]);
+}

@@ -1,0 +1,43 @@
+//! What the graph tests share: an environment with one model, and documents as text.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::graph::Program;
+use dsrs::lm::{Lm, LmParams, Model, Models};
+use dsrs::predict::RunScope;
+use dsrs::problem::Problems;
+use dsrs::strategy::BuildEnv;
+use dsrs::value::{Fields, Payload};
+use tokio::time::Instant;
+
+pub(crate) struct Env;
+
+impl BuildEnv for Env {
+    fn knows_model(&self, alias: &str) -> bool {
+        ["default", "fast"].contains(&alias)
+    }
+}
+
+pub(crate) fn build(document: &str) -> Result<Program, Problems> {
+    let document = Payload::from_json(document).expect("the test's document is JSON");
+    Program::from_document(&document, &Env)
+}
+
+/// A run over one scripted model, with ten seconds.
+pub(crate) fn run_on(lm: Arc<dyn Lm>) -> Arc<RunScope> {
+    let model = Model {
+        alias: Arc::from("default"),
+        model: Arc::from("scripted"),
+        lm,
+        params: LmParams::default(),
+        prices: None,
+    };
+    let models = Arc::new(Models::new([model], None));
+    Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(10)))
+}
+
+/// Fields from JSON text.
+pub(crate) fn fields(text: &str) -> Fields {
+    Payload::from_json(text).unwrap().as_map().unwrap().clone()
+}
