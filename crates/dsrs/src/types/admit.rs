@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::admit_union::{Choice, choose};
-use super::instance::{Fit, Mode, VALUE_DEPTH, bytes_of, float_of, is_literal};
+use super::instance::{Fit, Mode, VALUE_DEPTH, bytes_of, float_of, is_kind_of_literal, is_literal};
 use super::shape::{Node, Shape, look};
-use super::show::{brief, brief_value, literal};
+use super::show::{brief, brief_value};
 use super::{Class, Enum, Type, TypeDefs, TypeIR, absent_value};
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
@@ -224,9 +224,9 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
             },
             (Shape::Literal(wanted), _) if is_literal(value, wanted) => Some(value.clone()),
             (Shape::Literal(wanted), _) => {
-                let same_kind = super::instance::is_kind_of_literal(value, wanted);
+                let same_kind = is_kind_of_literal(value, wanted);
                 let code = if same_kind { Code::InvalidValue } else { Code::WrongType };
-                let detail = format!("expected {}, found {}", literal(wanted), brief_value(value));
+                let detail = format!("expected {wanted}, found {}", brief_value(value));
                 self.refuse(at, code, detail)
             }
             (Shape::Error, _) => {

@@ -1,6 +1,9 @@
 //! Which member of a union a given value is meant to be. Knows nothing of how misfits are told.
 
-use super::instance::{Fit, could_be, is_kind_of_literal};
+use std::sync::Arc;
+
+use super::TypeIR;
+use super::instance::{Fit, could_be, is_kind_of_literal, is_literal};
 use super::shape::{Node, Shape};
 use crate::value::Payload;
 
@@ -57,10 +60,10 @@ fn likeness(value: &Payload, member: &Node<'_>) -> usize {
     match (&member.shape, value) {
         (Shape::Error, _) => 0,
         (Shape::Class(class), Payload::Map(map)) => {
-            let shared = |name: &&std::sync::Arc<str>| class.fields.contains_key(*name);
+            let shared = |name: &&Arc<str>| class.fields.contains_key(*name);
             let tags = class.fields.iter().filter(|(name, field)| {
                 let tag = |value| match &field.ty {
-                    super::TypeIR::Literal(tag) => super::instance::is_literal(value, tag),
+                    TypeIR::Literal(tag) => is_literal(value, tag),
                     _ => false,
                 };
                 map.get(*name).is_some_and(tag)

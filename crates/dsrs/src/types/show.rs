@@ -1,7 +1,7 @@
 //! Types and values in messages: short, however large they are. Knows nothing of what is wrong
 //! with them.
 
-use super::{Literal, TypeIR};
+use super::TypeIR;
 use crate::value::Payload;
 
 const LONGEST: usize = 120;
@@ -23,14 +23,5 @@ fn cut(text: String) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
-    }
-}
-
-/// A literal as it is written in a type.
-pub(crate) fn literal(literal: &Literal) -> String {
-    match literal {
-        Literal::Str(text) => Payload::Str(text.clone()).to_json(),
-        Literal::Int(number) => number.to_string(),
-        Literal::Bool(flag) => flag.to_string(),
     }
 }

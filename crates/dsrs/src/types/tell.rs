@@ -1,7 +1,6 @@
 //! How a type is told to an LM: a compact notation that reads like TypeScript, with descriptions as
 //! comments and aliases in the place of names. Knows nothing of prompts around it.
 
-use super::show::literal;
 use super::walk::reachable;
 use super::{Class, ClassField, Enum, Literal, Type, TypeDef, TypeIR};
 
@@ -52,7 +51,7 @@ fn tell_ir(ir: &TypeIR, depth: usize) -> String {
         TypeIR::Any => "any".to_owned(),
         TypeIR::Bytes => "base64".to_owned(),
         TypeIR::Error => "error".to_owned(),
-        TypeIR::Literal(value) => literal(value),
+        TypeIR::Literal(value) => value.to_string(),
         TypeIR::List(element) => match element.as_ref() {
             TypeIR::Union(_) => format!("({})[]", tell_ir(element, depth)),
             _ => format!("{}[]", tell_ir(element, depth)),
@@ -102,7 +101,7 @@ fn tell_field(name: &str, field: &ClassField, depth: usize) -> (String, String) 
 fn tell_enum(known: &Enum) -> String {
     let members = known.members.iter().map(|(name, member)| {
         let seen_as = member.alias.as_ref().unwrap_or(name).clone();
-        (literal(&Literal::Str(seen_as)), member.description.as_deref().map(one_line))
+        (Literal::Str(seen_as).to_string(), member.description.as_deref().map(one_line))
     });
     let members: Vec<(String, Option<String>)> = members.collect();
     if members.iter().all(|(_, description)| description.is_none()) {
