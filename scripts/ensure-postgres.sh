@@ -87,6 +87,7 @@ install_by_apt() {
   export DEBIAN_FRONTEND=noninteractive
   { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; } >&2 || installed=1
   rm -f "$quiet"
+  rmdir "${quiet%/*}" 2>/dev/null || true
   return "$installed"
 }
 

@@ -4,4 +4,5 @@
 
 mod config;
 mod pg;
+mod serve;
 mod support;

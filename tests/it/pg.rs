@@ -2,27 +2,11 @@
 //! at a time, and outlives one that is killed.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use dsrs_server::config::Environment;
 use dsrs_server::pg::{PgOptions, PrivatePostgres};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{cluster, scratch_dir, test_database};
-
-fn options(data_dir: &Path) -> PgOptions {
-    PgOptions {
-        data_dir: data_dir.to_owned(),
-        pg_bin: None,
-        host: Environment::of_process().host(),
-        connections: 4,
-        throwaway: true,
-    }
-}
-
-fn scratch() -> tempfile::TempDir {
-    tempfile::Builder::new().prefix("pg-").tempdir_in(scratch_dir()).unwrap()
-}
+use crate::support::{cluster, is_running, pg_options as options, scratch, test_database};
 
 /// Runs one statement that answers a text.
 async fn ask(url: &str, question: &'static str) -> String {
@@ -36,12 +20,6 @@ async fn execute(url: &str, statement: &'static str) {
     let mut connection = PgConnection::connect(url).await.unwrap();
     sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-}
-
-fn is_running(pid: u32) -> bool {
-    let mut ps = std::process::Command::new("ps");
-    let state = ps.args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap().stdout;
-    !state.is_empty() && !state.starts_with(b"Z")
 }
 
 fn is_root() -> bool {

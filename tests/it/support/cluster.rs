@@ -23,17 +23,23 @@ pub fn cluster() -> &'static TestCluster {
     static CLUSTER: OnceLock<TestCluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
         let data_dir = scratch_dir().join(format!("cluster-{}", std::process::id()));
-        let postgres = PrivatePostgres::start(&PgOptions {
-            data_dir: data_dir.clone(),
-            pg_bin: None,
-            host: Environment::of_process().host(),
-            connections: 300,
-            throwaway: true,
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+        let options = PgOptions { connections: 300, ..pg_options(&data_dir) };
+        let postgres = PrivatePostgres::start(&options).unwrap_or_else(|error| panic!("{error}"));
         let lifeline = guard(&postgres, &data_dir);
         TestCluster { postgres, _lifeline: lifeline }
     })
+}
+
+/// A throwaway Postgres in a directory, with the programs that `PG_BIN` names if it names any.
+pub fn pg_options(data_dir: &Path) -> PgOptions {
+    let env = Environment::of_process();
+    PgOptions {
+        data_dir: data_dir.to_owned(),
+        pg_bin: env.get("PG_BIN").map(PathBuf::from),
+        host: env.host(),
+        connections: 4,
+        throwaway: true,
+    }
 }
 
 /// A directory under the build's own for files of tests.

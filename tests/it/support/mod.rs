@@ -1,7 +1,37 @@
-//! What tests stand on: a Postgres of their own.
+//! What tests stand on: a Postgres of their own, and the server as a process.
 
 mod cluster;
 mod database;
+mod server;
 
-pub use cluster::{cluster, scratch_dir};
+use std::path::PathBuf;
+
+pub use cluster::{cluster, pg_options, scratch_dir};
 pub use database::test_database;
+pub use server::{Refused, ServerSetup};
+
+/// A directory of a test's own, under the build's.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("test-").tempdir_in(scratch_dir()).unwrap()
+}
+
+/// A client for talking to a server of ours. The engine builds reqwest without a cryptography of
+/// its own, so that one has to be named even though nothing here is encrypted.
+pub fn http_client() -> reqwest::Client {
+    // A second test finds it named already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
+}
+
+/// Whether a process of this id runs; one that has ended but was not waited for does not.
+pub fn is_running(pid: u32) -> bool {
+    let mut ps = std::process::Command::new("ps");
+    let state = ps.args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap().stdout;
+    !state.is_empty() && !state.starts_with(b"Z")
+}
+
+/// The process id that the private Postgres in a server's data directory wrote down.
+pub fn postgres_pid(data_dir: PathBuf) -> Option<u32> {
+    let text = std::fs::read_to_string(data_dir.join("postgres/data/postmaster.pid")).ok()?;
+    text.lines().next()?.parse().ok()
+}

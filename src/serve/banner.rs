@@ -1,0 +1,82 @@
+//! The block that start-up prints: what was started, where, with what.
+
+use std::net::SocketAddr;
+
+use crate::config::{Config, Models};
+
+/// The block, ending in an empty line.
+pub(super) fn start_up_block(config: &Config, address: SocketAddr, database: &str) -> String {
+    let keys = match config.api_keys.len() {
+        0 if config.bind.ip().to_canonical().is_loopback() => "none: only this machine can connect",
+        0 => "none: anyone who can connect may do anything",
+        _ => "wanted: Authorization: Bearer <key>",
+    };
+    let mut block = format!("dsrs-server {}\n", env!("CARGO_PKG_VERSION"));
+    for (name, text) in [
+        ("address", format!("http://{address}")),
+        ("docs", format!("http://{address}/docs/")),
+        ("database", database.to_owned()),
+        ("models", models(&config.models)),
+        ("API keys", keys.to_owned()),
+    ] {
+        block.push_str(&format!("  {name:<9} {text}\n"));
+    }
+    block.push('\n');
+    block
+}
+
+fn models(models: &Models) -> String {
+    if models.is_empty() {
+        return "none: set OPENAI_API_KEY or OPENAI_BASE_URL, or configure [models.NAME]"
+            .to_owned();
+    }
+    let lines: Vec<String> = models
+        .iter()
+        .map(|(alias, model)| {
+            let default = match models.default_alias() == Some(alias) && alias != "default" {
+                true => ", the default",
+                false => "",
+            };
+            format!("{alias}: {} at {}{default}", model.model, model.base_url)
+        })
+        .collect();
+    lines.join("\n            ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, Flags};
+
+    #[test]
+    fn the_block_shows_address_docs_database_and_models_and_no_key() {
+        let env: Environment = [
+            ("DSRS_MODELS__FAST__MODEL", "small"),
+            ("DSRS_MODELS__FAST__API_KEY", "sk-secret"),
+            ("DSRS_MODELS__GOOD__MODEL", "large"),
+            ("DSRS_DEFAULT_MODEL", "good"),
+        ]
+        .into_iter()
+        .collect();
+        let config = Config::load(&Flags::default(), &env).unwrap();
+        let block = start_up_block(&config, "127.0.0.1:4711".parse().unwrap(), "private Postgres");
+        let expected = format!(
+            "dsrs-server {}\n  \
+               address   http://127.0.0.1:4711\n  \
+               docs      http://127.0.0.1:4711/docs/\n  \
+               database  private Postgres\n  \
+               models    fast: small at https://api.openai.com/v1\n            \
+                         good: large at https://api.openai.com/v1, the default\n  \
+               API keys  none: only this machine can connect\n\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(block, expected);
+    }
+
+    #[test]
+    fn without_models_the_block_says_how_to_get_one() {
+        let config = Config::load(&Flags::default(), &Environment::default()).unwrap();
+        let block = start_up_block(&config, config.bind, "x");
+        assert!(block.contains("  models    none: set OPENAI_API_KEY"), "{block}");
+    }
+}

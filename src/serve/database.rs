@@ -1,0 +1,108 @@
+//! The database that the server works on: the one it was told, or a private Postgres of its own,
+//! which stops with it.
+
+use secrecy::ExposeSecret;
+use url::Url;
+
+use super::ServeError;
+use crate::config::Config;
+use crate::pg::{PgOptions, PrivatePostgres};
+use crate::store::{Db, PoolSettings};
+
+/// An open, migrated database, and the Postgres under it if that is ours.
+pub(super) struct Database {
+    pub(super) db: Db,
+    /// Where it is, for people; never with a password.
+    pub(super) place: String,
+    private: Option<PrivatePostgres>,
+}
+
+impl Database {
+    /// Starts what has to be started, connects, and applies missing migrations.
+    pub(super) async fn open(config: &Config) -> Result<Self, ServeError> {
+        let private = match &config.database.url {
+            Some(_) => None,
+            None => Some(start_private(config).await?),
+        };
+        let (url, place) = match (&config.database.url, &private) {
+            (Some(url), _) => (url.expose_secret().to_owned(), place_of(url.expose_secret())),
+            (None, Some(postgres)) => (postgres.url(), describe(postgres)),
+            (None, None) => return Err(ServeError::NoDatabase),
+        };
+        match connect(&url, config).await {
+            Ok(db) => Ok(Self { db, place, private }),
+            Err(error) => {
+                stop_private(private).await?;
+                Err(ServeError::Database { place, reason: error.cause() })
+            }
+        }
+    }
+
+    /// Closes the connections and stops a Postgres of ours.
+    pub(super) async fn close(self) -> Result<(), ServeError> {
+        self.db.close().await;
+        stop_private(self.private).await
+    }
+}
+
+async fn connect(url: &str, config: &Config) -> Result<Db, crate::store::StoreError> {
+    let max_connections = config.database.max_connections;
+    let settings = PoolSettings { max_connections, ..PoolSettings::default() };
+    let db = Db::connect(url, &settings).await?;
+    db.migrate().await?;
+    Ok(db)
+}
+
+async fn start_private(config: &Config) -> Result<PrivatePostgres, ServeError> {
+    let options = PgOptions {
+        data_dir: config.data_dir.clone(),
+        pg_bin: config.database.pg_bin.clone(),
+        host: config.host.clone(),
+        connections: config.database.max_connections,
+        throwaway: false,
+    };
+    let start = tokio::task::spawn_blocking(move || PrivatePostgres::start(&options));
+    let postgres = start.await.map_err(|_| ServeError::NoDatabase)??;
+    if postgres.is_adopted() {
+        tracing::info!(pid = postgres.pid(), "took over the Postgres that an earlier server left");
+    }
+    Ok(postgres)
+}
+
+async fn stop_private(postgres: Option<PrivatePostgres>) -> Result<(), ServeError> {
+    let Some(postgres) = postgres else { return Ok(()) };
+    let stop = tokio::task::spawn_blocking(move || postgres.stop());
+    Ok(stop.await.map_err(|_| ServeError::NoDatabase)??)
+}
+
+fn describe(postgres: &PrivatePostgres) -> String {
+    let directory = postgres.directory().display();
+    let why = match postgres.is_elsewhere() {
+        true => " (root does not run it, and its user cannot enter the data directory)",
+        false => "",
+    };
+    format!("private Postgres {} in {directory}{why}", postgres.version())
+}
+
+/// Host, port and name out of a URL.
+fn place_of(url: &str) -> String {
+    let Ok(url) = Url::parse(url) else { return "the configured URL".to_owned() };
+    let socket =
+        url.query_pairs().find(|(name, _)| name == "host").map(|(_, host)| host.into_owned());
+    let host = socket.or_else(|| url.host_str().map(str::to_owned)).unwrap_or_default();
+    format!("{host}:{}{}", url.port().unwrap_or(5432), url.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_of;
+
+    #[test]
+    fn a_place_shows_host_port_and_name_and_no_password() {
+        assert_eq!(
+            place_of("postgres://u:secret@db.example/x?password=secret"),
+            "db.example:5432/x"
+        );
+        assert_eq!(place_of("postgres://u@localhost:6000/x?host=%2Frun%2Fpg"), "/run/pg:6000/x");
+    }
+}

@@ -1,0 +1,141 @@
+//! Puts the server together: settings, database, router, and the order in which all of it starts
+//! and stops. Above every room; decides nothing that one of them could.
+
+mod banner;
+mod database;
+mod health;
+
+use std::future::IntoFuture;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::pg::PgError;
+use crate::shutdown::Shutdown;
+use database::Database;
+use health::Health;
+
+/// How long connections get to finish their last answer once all work is done.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// Why the server could not start or go on, in one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The port is taken.
+    #[error(
+        "cannot listen on {0}: the port is taken, perhaps by another dsrs-server; stop that, or choose another --bind"
+    )]
+    PortTaken(SocketAddr),
+    /// The address cannot be listened on for another reason.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// What was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The private Postgres.
+    #[error(transparent)]
+    Postgres(#[from] PgError),
+    /// The database does not answer, or cannot be migrated.
+    #[error("cannot use the database at {place}: {reason}; check DATABASE_URL")]
+    Database {
+        /// Where it is.
+        place: String,
+        /// What it said.
+        reason: String,
+    },
+    /// Starting the database was cut off.
+    #[error("the start of the database was cut off")]
+    NoDatabase,
+    /// Signals cannot be listened for, or the listener broke.
+    #[error("the server broke off: {0}")]
+    Broken(#[from] std::io::Error),
+    /// The OpenAPI document cannot be written as JSON.
+    #[error("cannot write the OpenAPI document: {0}")]
+    OpenApi(#[from] serde_json::Error),
+}
+
+/// Serves until a signal ends it.
+pub async fn serve(config: Config) -> Result<(), ServeError> {
+    let shutdown = Shutdown::new();
+    shutdown.listen_for_signals()?;
+    // Before the database: what is quickest to fail comes first.
+    let listener = listen(config.bind).await?;
+    let database = Database::open(&config).await?;
+    let served = serve_on(listener, &config, &database, &shutdown).await;
+    let closed = database.close().await;
+    served.and(closed)
+}
+
+/// Brings the database up to date.
+pub async fn migrate(config: Config) -> Result<(), ServeError> {
+    let database = Database::open(&config).await?;
+    println!("the database is up to date: {}", database.place);
+    database.close().await
+}
+
+/// The OpenAPI document as JSON text.
+pub fn openapi() -> Result<String, ServeError> {
+    let (_, document) = health::router().split_for_parts();
+    Ok(document.to_pretty_json()?)
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        std::io::ErrorKind::AddrInUse => ServeError::PortTaken(address),
+        _ => ServeError::Listen { address, source },
+    })
+}
+
+async fn serve_on(
+    listener: TcpListener,
+    config: &Config,
+    database: &Database,
+    shutdown: &Shutdown,
+) -> Result<(), ServeError> {
+    let block = banner::start_up_block(config, listener.local_addr()?, &database.place);
+    // Nobody reading is no reason not to serve.
+    let mut out = std::io::stdout();
+    let _ = out.write_all(block.as_bytes()).and_then(|()| out.flush());
+    run(listener, router(database, shutdown), config.shutdown_timeout, shutdown).await
+}
+
+fn router(database: &Database, shutdown: &Shutdown) -> Router {
+    let health = Health { db: database.db.clone(), shutdown: shutdown.clone() };
+    let (router, _) = health::router().with_state(health).split_for_parts();
+    router
+}
+
+/// Answers requests while work drains too, so that readiness can be seen to be gone; stops
+/// listening once the work is done.
+async fn run(
+    listener: TcpListener,
+    router: Router,
+    patience: Duration,
+    shutdown: &Shutdown,
+) -> Result<(), ServeError> {
+    let stop = CancellationToken::new();
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "a connection keeps its delay");
+        }
+    });
+    let serving =
+        axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let ending = async {
+        shutdown.drained(patience).await;
+        stop.cancel();
+        tokio::time::sleep(CLOSING).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => Ok(served?),
+        () = ending => Ok(()),
+    }
+}

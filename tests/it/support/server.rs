@@ -1,0 +1,152 @@
+//! The server as a process: the built program with settings of the test's own, nothing of the
+//! environment that the tests run in, and files of its own.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::cluster::scratch_dir;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A server to be started: its settings and its directory, which outlives every process of it.
+pub struct ServerSetup {
+    directory: TempDir,
+    env: Vec<(String, String)>,
+    args: Vec<String>,
+}
+
+/// A running server; ended when dropped.
+pub struct Server {
+    child: Child,
+    /// What it printed at start.
+    pub block: String,
+    /// `http://127.0.0.1:PORT`.
+    pub url: String,
+}
+
+/// How a server ended that did not start.
+#[derive(Debug)]
+pub struct Refused {
+    pub success: bool,
+    pub stderr: String,
+}
+
+impl ServerSetup {
+    /// On a free port of this machine, with a private Postgres in a directory of its own.
+    pub fn new() -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("server-").tempdir_in(scratch_dir()).unwrap();
+        let setup = Self { directory, env: Vec::new(), args: vec!["serve".to_owned()] };
+        let mut setup = setup.env("DSRS_BIND", "127.0.0.1:0").env("DSRS_SHUTDOWN_TIMEOUT", "5s");
+        for name in ["PATH", "HOME", "PG_BIN", "TMPDIR"] {
+            if let Ok(text) = std::env::var(name) {
+                setup = setup.env(name, &text);
+            }
+        }
+        setup
+    }
+
+    /// Sets an environment variable.
+    pub fn env(mut self, name: &str, text: &str) -> Self {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// Works on this database instead of a private Postgres.
+    pub fn database(self, url: &str) -> Self {
+        self.env("DATABASE_URL", url)
+    }
+
+    /// Adds a word to the command line.
+    pub fn arg(mut self, text: &str) -> Self {
+        self.args.push(text.to_owned());
+        self
+    }
+
+    /// The directory it runs in, where `dsrs.toml` and `data` are looked for.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Starts it; a server that refuses to start is the test's failure.
+    pub fn start(&self) -> Server {
+        self.try_start().unwrap_or_else(|refused| panic!("{}", refused.stderr))
+    }
+
+    /// Starts it and waits for its start-up block, or for its end.
+    pub fn try_start(&self) -> Result<Server, Refused> {
+        let log = self.log();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dsrs-server"));
+        command.args(&self.args).env_clear().envs(self.env.iter().cloned());
+        command.current_dir(self.directory()).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(std::fs::File::create(&log).unwrap());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let block: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        match block.iter().find_map(|line| line.trim().strip_prefix("address")) {
+            Some(url) => Ok(Server { url: url.trim().to_owned(), block: block.join("\n"), child }),
+            None => {
+                let success = child.wait().unwrap().success();
+                Err(Refused { success, stderr: std::fs::read_to_string(log).unwrap() })
+            }
+        }
+    }
+
+    /// Where the process writes its log.
+    pub fn log(&self) -> PathBuf {
+        self.directory().join("stderr.log")
+    }
+}
+
+impl Server {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Asks it to end and waits.
+    pub fn stop(mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.wait()
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => return status,
+                None if Instant::now() > deadline => panic!("the server does not end"),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Asked first, so that its Postgres ends with it.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            let _ = self.child.wait();
+        }
+    }
+}
