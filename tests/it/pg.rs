@@ -27,7 +27,7 @@ fn is_root() -> bool {
 }
 
 fn refusal(options: &PgOptions) -> String {
-    PrivatePostgres::start(options).err().expect("it starts").to_string()
+    PrivatePostgres::start(options).expect_err("it starts").to_string()
 }
 
 #[tokio::test]

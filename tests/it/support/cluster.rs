@@ -6,16 +6,16 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use dsrs_server::config::Environment;
 use dsrs_server::pg::{PgOptions, PrivatePostgres};
 
-/// The running cluster and the pipe that keeps it alive.
+/// The running cluster and its guard, whose input is the pipe.
 pub struct TestCluster {
     pub postgres: PrivatePostgres,
-    _lifeline: ChildStdin,
+    _guard: Child,
 }
 
 /// The cluster of this run.
@@ -25,8 +25,8 @@ pub fn cluster() -> &'static TestCluster {
         let data_dir = scratch_dir().join(format!("cluster-{}", std::process::id()));
         let options = PgOptions { connections: 300, ..pg_options(&data_dir) };
         let postgres = PrivatePostgres::start(&options).unwrap_or_else(|error| panic!("{error}"));
-        let lifeline = guard(&postgres, &data_dir);
-        TestCluster { postgres, _lifeline: lifeline }
+        let guard = guard(&postgres, &data_dir);
+        TestCluster { postgres, _guard: guard }
     })
 }
 
@@ -57,13 +57,12 @@ shift
 rm -rf "$@"
 "#;
 
-fn guard(postgres: &PrivatePostgres, data_dir: &Path) -> ChildStdin {
+fn guard(postgres: &PrivatePostgres, data_dir: &Path) -> Child {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", GUARD, "guard"]).arg(postgres.pid().to_string());
     command.args([data_dir, postgres.directory(), postgres.socket_dir()]);
     // Its own group, so that a Ctrl-C leaves it to do its work; no output, so that nobody who
     // reads ours waits for it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap()
+    command.spawn().unwrap()
 }
