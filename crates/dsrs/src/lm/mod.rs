@@ -2,16 +2,20 @@
 //! Knows messages and nothing of signatures, fields or graphs.
 
 mod error;
+mod http;
 mod message;
 mod models;
+mod openai;
 pub mod retry;
 mod scripted;
 
 use futures_util::future::BoxFuture;
 
 pub use error::{LmError, LmErrorKind};
+pub use http::HttpLimits;
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Role, Usage};
 pub use models::{Model, Models, Prices};
+pub use openai::{MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
 pub use scripted::{Answer, Scripted};
 
 /// One endpoint of a language model. Implementations send one request and report what came back;

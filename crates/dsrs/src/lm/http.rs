@@ -1,0 +1,147 @@
+//! The HTTP client beneath the providers: posts bytes to one address over kept-alive connections
+//! and hands back status, headers and a bounded body. The only file that knows which HTTP library
+//! is used. Knows no JSON, and puts neither headers nor paths into its errors.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::HeaderMap;
+use hyper::{Method, Request, Response, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{ClientConfig, RootCertStore};
+
+/// Limits of the client.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpLimits {
+    /// How long setting up a connection may take.
+    pub connect_timeout: Duration,
+    /// How many unused connections are kept.
+    pub idle_connections: usize,
+    /// How long an unused connection is kept.
+    pub idle_timeout: Duration,
+    /// The largest answer that is read.
+    pub answer_bytes: usize,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            idle_connections: 512,
+            idle_timeout: Duration::from_secs(60),
+            answer_bytes: 16 << 20,
+        }
+    }
+}
+
+/// An answer, whatever its status.
+pub(super) struct HttpAnswer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Why there is no whole answer.
+pub(super) enum HttpError {
+    /// No connection could be made.
+    Connect(String),
+    /// The connection broke off, or what came was not HTTP.
+    Broken(String),
+    /// The answer is larger than the limit.
+    TooLarge,
+}
+
+/// Posts to one address.
+pub(super) struct HttpClient {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    address: Uri,
+    headers: HeaderMap,
+    answer_bytes: usize,
+}
+
+impl HttpClient {
+    /// A client that sends these headers with every request. Fails only for want of certificates.
+    pub(super) fn new(
+        address: Uri,
+        headers: HeaderMap,
+        limits: &HttpLimits,
+    ) -> Result<Self, String> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(limits.connect_timeout));
+        tcp.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(address.scheme_str() == Some("https"))?)
+            .https_or_http()
+            .enable_http1()
+            .enable_http2()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(limits.idle_timeout)
+            .pool_max_idle_per_host(limits.idle_connections)
+            .build(connector);
+        Ok(Self { client, address, headers, answer_bytes: limits.answer_bytes })
+    }
+
+    /// Posts a body. Redirects are answers like any other. Dropping the future closes the
+    /// connection it uses.
+    pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.address.clone();
+        *request.headers_mut() = self.headers.clone();
+        let response = self.client.request(request).await.map_err(|error| {
+            let reason = root_cause(&error);
+            if error.is_connect() { HttpError::Connect(reason) } else { HttpError::Broken(reason) }
+        })?;
+        self.read(response).await
+    }
+
+    async fn read(&self, response: Response<Incoming>) -> Result<HttpAnswer, HttpError> {
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, self.answer_bytes).collect().await.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                HttpError::TooLarge
+            } else {
+                HttpError::Broken(root_cause(&*error))
+            }
+        })?;
+        let (status, headers) = (head.status.as_u16(), head.headers);
+        Ok(HttpAnswer { status, headers, body: body.to_bytes() })
+    }
+}
+
+/// TLS with the machine's certificates, which are read only where they are needed: reading them
+/// takes longer than starting all the rest.
+fn tls(wanted: bool) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    if wanted {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err("https needs CA certificates and this machine has none: install the \
+                        package ca-certificates or set SSL_CERT_FILE"
+                .into());
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,141 @@
+//! Turns failed answers into errors: the kind from the status, the wait from the headers, the
+//! message from the provider's own words, shortened and without the key.
+
+use std::time::{Duration, SystemTime};
+
+use hyper::StatusCode;
+use hyper::header::{DATE, HeaderMap, RETRY_AFTER};
+use serde_json::Value;
+
+use crate::lm::LmErrorKind;
+
+const LONGEST_MESSAGE: usize = 500;
+/// Placeholder keys shorter than this ("x", "no") are no secrets, and are found in ordinary words.
+const SHORTEST_SECRET: usize = 4;
+
+/// The kind of failure that a status other than success stands for.
+pub(super) const fn kind(status: u16) -> LmErrorKind {
+    match status {
+        429 => LmErrorKind::RateLimited,
+        408 | 409 | 500.. => LmErrorKind::Provider,
+        _ => LmErrorKind::Refused,
+    }
+}
+
+/// `429 Too Many Requests`, or the bare number.
+pub(super) fn status_line(status: u16) -> String {
+    StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |code| code.to_string())
+}
+
+/// How long the provider asks to wait: `retry-after-ms`, else `Retry-After` in seconds or as a
+/// date, which counts from the provider's own clock where it tells it.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name: &str| text(name)?.parse::<f64>().ok();
+    let millis = number("retry-after-ms").map(|millis| millis / 1e3);
+    if let Some(seconds) = millis.or_else(|| number(RETRY_AFTER.as_str())) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = httpdate::parse_http_date(text(RETRY_AFTER.as_str())?).ok()?;
+    let told = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
+    let now = told.unwrap_or_else(SystemTime::now);
+    Some(until.duration_since(now).unwrap_or_default())
+}
+
+/// The provider's own words, if it has any.
+pub(super) fn provider_message(body: &[u8], key: Option<&str>) -> Option<String> {
+    let words = match serde_json::from_slice::<Value>(body) {
+        Ok(answer) => told_in(&answer).unwrap_or_else(|| answer.to_string()),
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    };
+    let masked = match key {
+        Some(key) if key.len() >= SHORTEST_SECRET => words.replace(key, "***"),
+        _ => words,
+    };
+    let line = masked.split_whitespace().collect::<Vec<_>>().join(" ");
+    let clean: String = line.chars().filter(|c| !c.is_control()).collect();
+    (!clean.is_empty()).then(|| shortened(&clean))
+}
+
+/// `{"error": {"message"}}` is OpenAI's way; `{"error": text}`, `{"message"}` and `{"detail"}` are
+/// those of servers that speak its language.
+fn told_in(answer: &Value) -> Option<String> {
+    let error = answer.get("error");
+    let places = [
+        error.and_then(|error| error.get("message")),
+        error,
+        answer.get("message"),
+        answer.get("detail"),
+    ];
+    places.into_iter().flatten().find_map(Value::as_str).map(str::to_owned)
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderName;
+
+    use super::*;
+
+    fn wait(headers: &[(&'static str, &str)]) -> Option<Duration> {
+        let pairs = headers.iter().map(|(name, value)| {
+            (HeaderName::from_static(name), value.parse().expect("a header value"))
+        });
+        retry_after(&pairs.collect())
+    }
+
+    #[test]
+    fn the_status_decides_whether_another_try_may_help() {
+        let refused = [301, 400, 401, 403, 404, 413, 422].map(kind);
+        assert_eq!(refused, [LmErrorKind::Refused; 7]);
+        assert_eq!([408, 409, 500, 502, 503, 529].map(kind), [LmErrorKind::Provider; 6]);
+        assert_eq!(kind(429), LmErrorKind::RateLimited);
+    }
+
+    #[test]
+    fn a_wait_is_told_in_seconds_in_milliseconds_or_as_a_date() {
+        assert_eq!(wait(&[]), None);
+        assert_eq!(wait(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
+        assert_eq!(wait(&[("retry-after", "0")]), Some(Duration::ZERO));
+        let both = [("retry-after", "7"), ("retry-after-ms", "250")];
+        assert_eq!(wait(&both), Some(Duration::from_millis(250)));
+        let date = [
+            ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT"),
+        ];
+        assert_eq!(wait(&date), Some(Duration::from_secs(30)));
+        let past = [("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")];
+        assert_eq!(wait(&past), Some(Duration::ZERO));
+        for odd in ["soon", "-1", "1e300", "nan"] {
+            assert_eq!(wait(&[("retry-after", odd)]), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_providers_words_are_found_wherever_its_kind_puts_them() {
+        let told = |body: &str| provider_message(body.as_bytes(), None).unwrap_or_default();
+        assert_eq!(told(r#"{"error":{"message":"no such model","code":404}}"#), "no such model");
+        assert_eq!(told(r#"{"error":"bad"}"#), "bad");
+        assert_eq!(told(r#"{"message":"worse"}"#), "worse");
+        assert_eq!(told(r#"{"detail":"worst"}"#), "worst");
+        assert_eq!(told("{\"odd\": [1]}"), r#"{"odd":[1]}"#);
+        assert_eq!(told("<h1>bad\n   gateway</h1>\u{7}"), "<h1>bad gateway</h1>");
+        assert_eq!(told(" \n"), "");
+    }
+
+    #[test]
+    fn a_long_message_is_cut_and_an_echoed_key_masked_even_at_the_cut() {
+        let body = format!(r#"{{"error":{{"message":"{}sk-secret"}}}}"#, "é".repeat(496));
+        let told = provider_message(body.as_bytes(), Some("sk-secret")).expect("a message");
+        assert_eq!(told, format!("{}***", "é".repeat(496)));
+        let long = provider_message("é".repeat(900).as_bytes(), None).expect("a message");
+        assert_eq!(long.chars().count(), 501);
+        assert_eq!(provider_message(b"no", Some("no")).as_deref(), Some("no"));
+    }
+}

@@ -1,0 +1,268 @@
+//! The wire format of chat completions: a request written straight to bytes from what it borrows,
+//! and an answer read straight into what is kept. Knows no HTTP.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::MaxTokensField;
+use crate::lm::{Chat, LmReply, LmRequest, Usage};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Turns<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<&'a [Arc<str>]>,
+}
+
+struct Turns<'a>(&'a Chat);
+
+impl Serialize for Turns<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.messages())
+    }
+}
+
+/// The body of a request.
+pub(super) fn body(
+    model: &str,
+    request: &LmRequest,
+    field: MaxTokensField,
+) -> serde_json::Result<Vec<u8>> {
+    let params = &request.params;
+    let text: usize = request.chat.messages().map(|said| said.content.len() + 48).sum();
+    // Room for the escapes of a usual prompt, so that the buffer grows at most once.
+    let mut bytes = Vec::with_capacity(256 + text + text / 8);
+    let limit = |wanted| if field == wanted { params.max_tokens } else { None };
+    let body = Body {
+        model,
+        messages: Turns(&request.chat),
+        temperature: params.temperature,
+        max_tokens: limit(MaxTokensField::MaxTokens),
+        max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
+        top_p: params.top_p,
+        seed: params.seed,
+        stop: params.stop.as_deref(),
+    };
+    serde_json::to_writer(&mut bytes, &body)?;
+    Ok(bytes)
+}
+
+#[derive(Deserialize)]
+struct Completion {
+    #[serde(default)]
+    model: Option<Text>,
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Said,
+    #[serde(default)]
+    finish_reason: Option<Text>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    content: Option<Text>,
+    #[serde(default)]
+    refusal: Option<Text>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptTokens>,
+}
+
+#[derive(Deserialize)]
+struct PromptTokens {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+/// A text, or a list of parts of which the texts count. Read by hand because serde's own way into
+/// an `Arc<str>` copies the text twice.
+struct Text(Arc<str>);
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+        Ok(Text(text.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Text, A::Error> {
+        let mut text = String::new();
+        while let Some(part) = parts.next_element::<Part>()? {
+            text.push_str(part.text.as_deref().unwrap_or_default());
+        }
+        Ok(Text(text.into()))
+    }
+}
+
+/// Why an answer of status 200 is no reply.
+#[derive(Debug, PartialEq)]
+pub(super) enum NoReply {
+    /// It holds an error of the provider's.
+    Error,
+    /// It is not a chat completion.
+    Malformed(String),
+}
+
+/// Reads an answer. An answer without text is a reply with an empty text: its reader has more to
+/// say about it than we have. A refusal is a reply too, in the model's words.
+pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
+    let completion: Completion =
+        serde_json::from_slice(body).map_err(|error| NoReply::Malformed(error.to_string()))?;
+    let Some(choice) = completion.choices.into_iter().flatten().next() else {
+        return Err(match completion.error {
+            Some(_) => NoReply::Error,
+            None => NoReply::Malformed("it has no choices".into()),
+        });
+    };
+    let said = choice.message;
+    let text = said.content.filter(|text| !text.0.is_empty()).or(said.refusal);
+    Ok(LmReply {
+        text: text.map_or_else(|| "".into(), |text| text.0),
+        model: completion.model.map_or_else(|| asked.clone(), |model| model.0),
+        finish_reason: choice.finish_reason.map(|reason| reason.0),
+        usage: usage(completion.usage),
+    })
+}
+
+fn usage(tokens: Option<Tokens>) -> Usage {
+    let mut usage = Usage { lm_calls: 1, ..Usage::default() };
+    if let Some(tokens) = tokens {
+        usage.input_tokens = tokens.prompt_tokens.unwrap_or(0);
+        usage.output_tokens = tokens.completion_tokens.unwrap_or(0);
+        let cached = tokens.prompt_tokens_details.and_then(|details| details.cached_tokens);
+        usage.cached_tokens = cached.unwrap_or(0);
+    }
+    usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lm::{LmParams, Message};
+
+    fn read(body: &str) -> Result<LmReply, NoReply> {
+        reply(body.as_bytes(), &"asked".into())
+    }
+
+    fn written(params: LmParams, field: MaxTokensField) -> String {
+        let chat = Chat {
+            prefix: [Message::system("be \"brief\"")].into(),
+            turns: vec![Message::user("why?\n\u{0}")],
+        };
+        let bytes = body("small", &LmRequest { chat, params }, field).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_request_holds_the_turns_in_order_and_only_the_settings_that_are_set() {
+        assert_eq!(
+            written(LmParams::default(), MaxTokensField::MaxTokens),
+            r#"{"model":"small","messages":[{"role":"system","content":"be \"brief\""},{"role":"user","content":"why?\n\u0000"}]}"#
+        );
+        let params = LmParams {
+            temperature: Some(0.5),
+            max_tokens: Some(64),
+            top_p: Some(1.0),
+            seed: Some(-1),
+            stop: Some(vec!["END".into()]),
+        };
+        let settings = written(params.clone(), MaxTokensField::MaxTokens);
+        assert!(settings.ends_with(
+            r#""temperature":0.5,"max_tokens":64,"top_p":1.0,"seed":-1,"stop":["END"]}"#
+        ));
+        let newer = written(params, MaxTokensField::MaxCompletionTokens);
+        assert!(newer.contains(r#""max_completion_tokens":64"#) && !newer.contains("max_tokens\""));
+    }
+
+    #[test]
+    fn an_answer_gives_text_model_reason_and_tokens() {
+        let got = read(
+            r#"{"id":"x","model":"small-1","choices":[{"index":0,"message":{"role":"assistant",
+            "content":"caf\u00e9\n"},"finish_reason":"length"}],"usage":{"prompt_tokens":9,
+            "completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}"#,
+        )
+        .unwrap();
+        assert_eq!((&*got.text, &*got.model), ("café\n", "small-1"));
+        assert_eq!(got.finish_reason.as_deref(), Some("length"));
+        let usage = got.usage;
+        assert_eq!((usage.lm_calls, usage.input_tokens, usage.output_tokens), (1, 9, 2));
+        assert_eq!((usage.cached_tokens, usage.cost), (4, None));
+    }
+
+    #[test]
+    fn what_a_model_leaves_out_is_an_empty_text_and_its_refusal_is_a_text() {
+        let text = |message: &str| {
+            let got = read(&format!(r#"{{"choices":[{{"message":{message}}}]}}"#)).unwrap();
+            (got.text.to_string(), got.model.to_string(), got.usage.lm_calls)
+        };
+        assert_eq!(text(r#"{"content":null}"#), (String::new(), "asked".into(), 1));
+        assert_eq!(text("{}").0, "");
+        assert_eq!(text(r#"{"content":null,"refusal":"i will not"}"#).0, "i will not");
+        assert_eq!(
+            text(r#"{"content":[{"type":"thinking"},{"type":"text","text":"a"},{"text":"b"}]}"#).0,
+            "ab"
+        );
+    }
+
+    #[test]
+    fn an_answer_that_is_no_completion_says_so() {
+        let reason = |body: &str| match read(body) {
+            Err(NoReply::Malformed(reason)) => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(reason(r#"{"choices":[]}"#), "it has no choices");
+        assert_eq!(reason("{}"), "it has no choices");
+        assert!(reason("<html>").contains("expected value"));
+        assert!(reason(r#"{"choices":[{"message":{"content":"#).contains("EOF"));
+        assert!(reason(r#"{"choices":[{"message":{"content":7}}]}"#).contains("a text"));
+        assert_eq!(read(r#"{"error":{"message":"overloaded"}}"#), Err(NoReply::Error));
+    }
+}

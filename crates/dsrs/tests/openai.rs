@@ -1,0 +1,227 @@
+//! The OpenAI client against a small server that speaks plain TCP, so that it can also break off,
+//! fall silent and talk nonsense.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dsrs::lm::{
+    Chat, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, OpenAi,
+    OpenAiConfig,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+const KEY: &str = "sk-very-secret";
+const GOOD: &str = r#"{"model":"m-1","choices":[{"message":{"content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#;
+
+/// What the server does once it has read a whole request.
+#[derive(Clone)]
+enum Does {
+    /// Says this and goes on.
+    Say(String),
+    /// Says this and closes the connection.
+    SayAndClose(String),
+    /// Keeps the connection open and says nothing.
+    Stall,
+}
+
+/// An answer with a status line, more headers and a body.
+fn http(status: &str, headers: &str, body: &str) -> Does {
+    let length = body.len();
+    Does::Say(format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n{body}"))
+}
+
+#[derive(Default)]
+struct Seen {
+    connections: AtomicUsize,
+    closed: AtomicUsize,
+    requests: Mutex<Vec<String>>,
+}
+
+/// Starts a server that always does the same; tells its address and what it sees.
+async fn server(does: Does) -> (String, Arc<Seen>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::new(Seen::default());
+    let kept = seen.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            seen.connections.fetch_add(1, Ordering::SeqCst);
+            let (seen, does) = (seen.clone(), does.clone());
+            tokio::spawn(async move {
+                serve(stream, &does, &seen).await;
+                seen.closed.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+    });
+    (format!("http://{address}/v1"), kept)
+}
+
+async fn serve(mut stream: TcpStream, does: &Does, seen: &Seen) {
+    while let Some(request) = next_request(&mut stream).await {
+        seen.requests.lock().unwrap().push(request);
+        match does {
+            Does::Say(text) => {
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            Does::SayAndClose(text) => {
+                let _ = stream.write_all(text.as_bytes()).await;
+                return;
+            }
+            Does::Stall => {
+                let _ = stream.read(&mut [0]).await;
+                return;
+            }
+        }
+    }
+}
+
+async fn next_request(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    loop {
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let (_, length) = head.split_once("content-length: ").unwrap();
+        if body.len() >= length.lines().next().unwrap().parse().unwrap() {
+            return Some(text.into_owned());
+        }
+    }
+}
+
+fn client(url: &str) -> OpenAi {
+    let http = HttpLimits { answer_bytes: 100_000, ..HttpLimits::default() };
+    let config = OpenAiConfig { api_key: Some(KEY.into()), http, ..OpenAiConfig::new(url, "m") };
+    OpenAi::new(config).unwrap()
+}
+
+fn request() -> LmRequest {
+    let chat =
+        Chat { prefix: [Message::system("be kind")].into(), turns: vec![Message::user("hi")] };
+    LmRequest { chat, params: LmParams { max_tokens: Some(5), ..LmParams::default() } }
+}
+
+async fn ask(does: Does) -> Result<LmReply, LmError> {
+    let (url, _) = server(does).await;
+    client(&url).complete(&request()).await
+}
+
+#[tokio::test]
+async fn a_question_is_posted_with_its_key_and_the_answer_read() {
+    let (url, seen) = server(http("200 OK", "", GOOD)).await;
+    let reply = client(&url).complete(&request()).await.unwrap();
+    assert_eq!((&*reply.text, &*reply.model, reply.usage.input_tokens), ("hello", "m-1", 3));
+
+    let sent = seen.requests.lock().unwrap()[0].clone();
+    let (head, body) = sent.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("authorization: Bearer sk-very-secret"), "{head}");
+    assert!(head.contains("content-type: application/json"), "{head}");
+    assert_eq!(
+        body,
+        r#"{"model":"m","messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}],"max_tokens":5}"#
+    );
+}
+
+#[tokio::test]
+async fn connections_are_kept_and_used_again_also_after_a_failed_request() {
+    for does in [http("200 OK", "", GOOD), http("500 Oh No", "", "{}")] {
+        let (url, seen) = server(does).await;
+        let lm = client(&url);
+        for _ in 0..5 {
+            let _ = lm.complete(&request()).await;
+        }
+        assert_eq!(seen.requests.lock().unwrap().len(), 5);
+        assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_or_failure_tells_kind_status_wait_and_the_providers_words() {
+    let cases = [
+        ("429 Too Many Requests", LmErrorKind::RateLimited),
+        ("500 Internal Server Error", LmErrorKind::Provider),
+        ("503 Service Unavailable", LmErrorKind::Provider),
+        ("408 Request Timeout", LmErrorKind::Provider),
+        ("401 Unauthorized", LmErrorKind::Refused),
+        ("302 Found", LmErrorKind::Refused),
+    ];
+    for (status, kind) in cases {
+        let words = r#"{"error":{"message":"because of sk-very-secret"}}"#;
+        let headers = "retry-after: 7\r\nlocation: /elsewhere\r\n";
+        let error = ask(http(status, headers, words)).await.unwrap_err();
+        assert_eq!(error.kind, kind, "{status}");
+        assert_eq!(error.status, status[..3].parse().ok());
+        assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
+        assert!(error.message.starts_with("model m at 127.0.0.1:"), "{error}");
+        assert!(error.message.ends_with(&format!("answered {status}: because of ***")), "{error}");
+        assert!(!format!("{error:?}").contains(KEY));
+    }
+}
+
+#[tokio::test]
+async fn an_error_under_status_200_is_the_providers_failure() {
+    let error = ask(http("200 OK", "", r#"{"error":{"message":"overloaded"}}"#)).await.unwrap_err();
+    assert_eq!((error.kind, error.status), (LmErrorKind::Provider, Some(200)));
+    assert!(error.message.ends_with(": overloaded"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let error = client(&url).complete(&request()).await.unwrap_err();
+    assert_eq!(error.kind, LmErrorKind::Connection);
+    assert!(error.message.contains("no connection: "), "{error}");
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_off_before_or_within_the_answer_is_a_connection_failure() {
+    let half = format!("HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{}", &GOOD[..40]);
+    for said in ["", "HTTP/1.1 200", &half] {
+        let error = ask(Does::SayAndClose(said.into())).await.unwrap_err();
+        assert_eq!((error.kind, error.status), (LmErrorKind::Connection, None), "{said}");
+        assert!(error.message.contains("the connection broke off"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_completion_is_malformed() {
+    for body in ["", "so sorry", "[]", r#"{"choices":[]}"#, &GOOD[..40]] {
+        let error = ask(http("200 OK", "", body)).await.unwrap_err();
+        assert_eq!((error.kind, error.status), (LmErrorKind::Malformed, Some(200)), "{body}");
+        assert!(error.message.contains("not a chat completion"), "{error}");
+    }
+    let error = ask(Does::SayAndClose("hello, who is there?\r\n\r\n".into())).await.unwrap_err();
+    assert!(error.is_transient());
+}
+
+#[tokio::test]
+async fn an_answer_beyond_the_limit_is_not_read_to_its_end() {
+    let error = ask(http("200 OK", "", &" ".repeat(100_001))).await.unwrap_err();
+    assert_eq!(error.kind, LmErrorKind::Malformed);
+    assert!(error.message.contains("too large"), "{error}");
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_closes_the_connection_of_a_silent_server() {
+    let (url, seen) = server(Does::Stall).await;
+    let (lm, request) = (client(&url), request());
+    let waiting = tokio::time::timeout(Duration::from_millis(100), lm.complete(&request));
+    assert!(waiting.await.is_err());
+    let closed = async {
+        while seen.closed.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the connection to close");
+    assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
+}
