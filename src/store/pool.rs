@@ -5,12 +5,19 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use super::StoreError;
 
-static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!();
+/// A database migrated further by a newer release is fine: steps only ever expand what this one
+/// uses, and it must be able to start again beside that release or after it.
+fn migrator() -> Migrator {
+    let mut migrator = sqlx::migrate!();
+    migrator.set_ignore_missing(true);
+    migrator
+}
 
 /// Set on every pooled connection, so that no statement and no forgotten transaction of ours can
 /// hold a lock for good. A session `set` passes connection poolers that refuse start-up options.
@@ -77,15 +84,16 @@ impl Db {
     /// migrator holds an advisory lock on the database meanwhile.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         // a connection of its own: waiting for that lock must not hit the statement timeout
-        let mut connection = self.open_connection().await?;
-        MIGRATOR.run(&mut connection).await.map_err(from_migrate)?;
-        connection.close().await?;
-        Ok(())
+        let one = PgPoolOptions::new().max_connections(1).acquire_timeout(self.acquire_timeout);
+        let own = one.connect_lazy_with(self.options());
+        let outcome = migrator().run(&own).await.map_err(from_migrate);
+        own.close().await;
+        outcome
     }
 
     /// Whether every migration of this binary has been applied.
     pub async fn is_migrated(&self) -> Result<bool, StoreError> {
-        let newest = MIGRATOR.iter().map(|migration| migration.version).max();
+        let newest = migrator().iter().map(|migration| migration.version).max();
         // not checked at compile time: the migrator's own table is not among the migrations
         let applied: Result<Option<i64>, sqlx::Error> =
             sqlx::query_scalar("select max(version) from _sqlx_migrations where success")
@@ -138,9 +146,9 @@ fn connect_options(url: &str, settings: &PoolSettings) -> Result<PgConnectOption
     Ok(options.disable_statement_logging())
 }
 
-fn from_migrate(error: sqlx::migrate::MigrateError) -> StoreError {
+fn from_migrate(error: MigrateError) -> StoreError {
     match error {
-        sqlx::migrate::MigrateError::Execute(error) => error.into(),
+        MigrateError::Execute(error) => error.into(),
         other => StoreError::Internal(Box::new(other)),
     }
 }

@@ -127,6 +127,11 @@ impl RunRecorder {
         }
     }
 
+    /// How many runs wait to be written.
+    pub fn queued(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
+    }
+
     /// Takes no more runs. The writer ends when everything taken so far is written; wait for its
     /// task before closing the database.
     pub fn close(&self) {

@@ -5,4 +5,5 @@
 mod config;
 mod pg;
 mod serve;
+mod store;
 mod support;

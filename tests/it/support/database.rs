@@ -14,11 +14,28 @@ const TEMPLATE: &str = "dsrs_template";
 /// The URL of a migrated database that no other test uses.
 pub async fn test_database() -> String {
     static TEMPLATE_MADE: OnceCell<()> = OnceCell::const_new();
-    static NEXT: AtomicU32 = AtomicU32::new(1);
     TEMPLATE_MADE.get_or_init(make_template).await;
-    let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let name = next_name();
     administer(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await;
     url_of(&name)
+}
+
+/// The URL of a database without any table.
+pub async fn empty_database() -> String {
+    let name = next_name();
+    administer(&format!("CREATE DATABASE {name}")).await;
+    url_of(&name)
+}
+
+/// Takes a test's database away, cutting its connections.
+pub async fn drop_database(url: &str) {
+    let name = url.split(['/', '?']).find(|part| part.starts_with("test_")).unwrap();
+    administer(&format!("DROP DATABASE {name} WITH (FORCE)")).await;
+}
+
+fn next_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 async fn make_template() {

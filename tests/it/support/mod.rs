@@ -7,7 +7,7 @@ mod server;
 use std::path::PathBuf;
 
 pub use cluster::{cluster, pg_options, scratch_dir};
-pub use database::test_database;
+pub use database::{drop_database, empty_database, test_database};
 pub use server::{Refused, ServerSetup};
 
 /// A directory of a test's own, under the build's.

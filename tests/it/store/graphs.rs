@@ -1,0 +1,192 @@
+//! Graphs and states: versions, locks, names, pages.
+
+use dsrs_server::store::graph::{self, GraphRef, NewGraph, Pick};
+use dsrs_server::store::graph_edit::{Expect, lock};
+use dsrs_server::store::scope::DEFAULT_WORKSPACE;
+use dsrs_server::store::{Scope, StoreError, graph_version, state as states, workspace};
+use uuid::Uuid;
+
+use super::{ann, database, make, name, state, tick, version};
+
+/// Keys out of order, odd spacing, U+0000 as its escape, numbers that a float would spoil.
+const ODD: &str = "{ \"zeta\":1.0, \"alpha\" : \"a\\u0000b \\ud83d\", \"zeta\":2,\n \
+                   \"n\": 123456789012345678901234567890.10e400, \"é\": [ ] }";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_comes_back_byte_for_byte_with_nul_order_and_spacing() {
+    let db = database().await;
+    let mut new_version = version(ODD);
+    new_version.description = Some("ends in nul \0");
+    let (id, at) = (Uuid::now_v7(), tick());
+    let new = NewGraph { id, name: "odd", version: new_version, state: state(ODD), at };
+    let made = graph::create(&ann(), &db, new).await.unwrap();
+    let read = graph::get(&ann(), &db, &GraphRef::Id(id), Pick::NEWEST).await.unwrap();
+    assert_eq!(read, made);
+    assert_eq!(read.definition, ODD);
+    assert_eq!(read.state.predictors, ODD);
+    assert_eq!(read.description.as_deref(), Some("ends in nul \0"));
+    let listed = graph::list(&ann(), &db, None, 10).await.unwrap();
+    assert_eq!(listed.items[0].description.as_deref(), Some("ends in nul \0"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_taken_until_its_graph_is_deleted() {
+    let db = database().await;
+    let first = make(&db, "reply").await.unwrap();
+    let refused = make(&db, "reply").await.unwrap_err();
+    assert_eq!(refused.to_string(), "graph \"reply\" already exists");
+    let locked = lock(&ann(), &db, &name("reply"), Expect::Newest).await.unwrap();
+    locked.delete(tick()).await.unwrap();
+    let gone = graph::get(&ann(), &db, &GraphRef::Id(first.id), Pick::NEWEST).await.unwrap_err();
+    assert_eq!(gone.to_string(), format!("no graph \"{}\"", first.id));
+    let second = make(&db, "reply").await.unwrap();
+    assert_ne!(second.id, first.id);
+    assert_eq!(graph::id_of(&ann(), &db, &name("reply")).await.unwrap(), second.id);
+    // an ETag of the deleted graph names version 1 as well, but of another graph
+    let expect = Expect::Graph { id: first.id, version: 1 };
+    let stale = lock(&ann(), &db, &name("reply"), expect).await.err().unwrap();
+    assert!(matches!(stale, StoreError::Stale { current: 1 }), "{stale}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_writers_are_serialised_and_never_merged() {
+    let db = database().await;
+    make(&db, "counter").await.unwrap();
+    let add_one = || {
+        let db = db.clone();
+        tokio::spawn(async move {
+            let locked = lock(&ann(), &db, &name("counter"), Expect::Newest).await.unwrap();
+            // each writes what it read and one letter: a lost update would lose a letter
+            let next = locked.head().definition.replace('}', "1}");
+            let next = if next == "{1}" { "{\"n\":1}".to_owned() } else { next };
+            locked.put_version(version(&next), state("{}"), tick()).await.unwrap().version
+        })
+    };
+    let writers: Vec<_> = (0..12).map(|_| add_one()).collect();
+    let mut versions = Vec::new();
+    for writer in writers {
+        versions.push(writer.await.unwrap());
+    }
+    versions.sort_unstable();
+    assert_eq!(versions, (2..=13).collect::<Vec<_>>());
+    let head = graph::get(&ann(), &db, &name("counter"), Pick::NEWEST).await.unwrap();
+    assert_eq!(head.definition, format!("{{\"n\":{}}}", "1".repeat(12)));
+    assert_eq!((head.version, head.state.version), (13, 13));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_writers_who_expect_the_same_version_one_is_stale() {
+    let db = database().await;
+    let made = make(&db, "reply").await.unwrap();
+    let expect = Expect::Graph { id: made.id, version: 1 };
+    let locked = lock(&ann(), &db, &name("reply"), expect).await.unwrap();
+    let other = {
+        let db = db.clone();
+        tokio::spawn(async move { lock(&ann(), &db, &name("reply"), expect).await.err() })
+    };
+    locked.put_version(version("{\"v\":2}"), state("{}"), tick()).await.unwrap();
+    let refused = other.await.unwrap().unwrap();
+    assert_eq!(refused.to_string(), "the version has changed: the current one is 2");
+    let dropped = lock(&ann(), &db, &name("reply"), Expect::Newest).await.unwrap();
+    drop(dropped);
+    let head = graph::get(&ann(), &db, &name("reply"), Pick::NEWEST).await.unwrap();
+    assert_eq!(head.version, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own() {
+    let (db, ann) = (database().await, ann());
+    let id = make(&db, "reply").await.unwrap().id;
+    let by_id = GraphRef::Id(id);
+    let edit = || lock(&ann, &db, &by_id, Expect::Newest);
+    let second = edit().await.unwrap().put_state(state("{\"s\":2}"), tick()).await.unwrap();
+    assert_eq!((second.version, second.graph_version), (2, 1));
+    let third = edit().await.unwrap().add_state(state("{\"s\":3}"), tick()).await.unwrap();
+    let in_force = || graph::pin(&ann, &db, &by_id, Pick::NEWEST);
+    assert_eq!(in_force().await.unwrap().state_version, 2, "a candidate is not in force");
+    edit().await.unwrap().activate_state(third.version, tick()).await.unwrap();
+    assert_eq!(in_force().await.unwrap().state_hash, "{\"s\":3}");
+    edit().await.unwrap().activate_state(1, tick()).await.unwrap();
+    assert_eq!(in_force().await.unwrap().state_version, 1);
+
+    let stale = Expect::State { id, version: 2 };
+    let refused = lock(&ann, &db, &GraphRef::Id(id), stale).await.err().unwrap();
+    assert!(matches!(refused, StoreError::Stale { current: 1 }), "{refused}");
+
+    edit().await.unwrap().put_version(version("[]"), state("{\"s\":4}"), tick()).await.unwrap();
+    assert_eq!(in_force().await.unwrap().state_version, 4);
+    let older = Pick { version: Some(1), state_version: None };
+    let older = graph::get(&ann, &db, &GraphRef::Id(id), older).await.unwrap();
+    assert_eq!((older.version, older.newest_version, older.state.version), (1, 2, 1));
+    let refused = edit().await.unwrap().activate_state(3, tick()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "state version 3 fits graph version 1, not 2");
+
+    let page = states::list(&ann, &db, id, None, 3).await.unwrap();
+    let told: Vec<_> = page.items.iter().map(|s| (s.version, s.in_force)).collect();
+    assert_eq!(told, [(4, true), (3, false), (2, false)]);
+    let page = states::list(&ann, &db, id, page.next, 3).await.unwrap();
+    assert_eq!((page.items[0].version, page.items[0].in_force, page.next), (1, true, None));
+    assert_eq!(states::get(&ann, &db, id, 2).await.unwrap(), second);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_named() {
+    let (db, ann) = (database().await, ann());
+    let id = make(&db, "reply").await.unwrap().id;
+    let ask = |version, state_version| {
+        let pick = Pick { version, state_version };
+        let (db, ann) = (&db, &ann);
+        async move {
+            let full = graph::get(ann, db, &GraphRef::Id(id), pick).await.unwrap_err();
+            let light = graph::pin(ann, db, &GraphRef::Id(id), pick).await.unwrap_err();
+            assert_eq!(full.to_string(), light.to_string());
+            full.to_string()
+        }
+    };
+    assert_eq!(ask(Some(7), None).await, "no graph version \"7\"");
+    assert_eq!(ask(None, Some(8)).await, "no state version \"8\"");
+    assert_eq!(ask(Some(1), Some(9)).await, "no state version \"9\"");
+    lock(&ann, &db, &name("reply"), Expect::Newest)
+        .await
+        .unwrap()
+        .put_version(version("[]"), state("{}"), tick())
+        .await
+        .unwrap();
+    assert_eq!(ask(Some(2), Some(1)).await, "state version 1 fits graph version 1, not 2");
+    let versions = graph_version::list(&ann, &db, id, None, 1).await.unwrap();
+    assert_eq!((versions.items[0].version, versions.next), (2, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_workspace_sees_nothing() {
+    let (db, ann) = (database().await, ann());
+    let id = make(&db, "reply").await.unwrap().id;
+    let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
+    let by_id = GraphRef::Id(id);
+    assert!(graph::get(&stranger, &db, &by_id, Pick::NEWEST).await.is_err());
+    assert!(lock(&stranger, &db, &name("reply"), Expect::Newest).await.is_err());
+    assert!(states::get(&stranger, &db, id, 1).await.is_err());
+    assert!(graph::list(&stranger, &db, None, 10).await.unwrap().items.is_empty());
+    assert!(workspace::get(&stranger, &db).await.is_err());
+    assert_eq!(workspace::get(&ann, &db).await.unwrap().id, DEFAULT_WORKSPACE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_do_not_shift_when_graphs_arrive_meanwhile() {
+    let (db, ann) = (database().await, ann());
+    for number in 0..7 {
+        make(&db, &format!("graph-{number}")).await.unwrap();
+    }
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = graph::list(&ann, &db, cursor, 3).await.unwrap();
+        seen.extend(page.items.into_iter().map(|graph| graph.name));
+        make(&db, &format!("late-{}", seen.len())).await.unwrap();
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let expected: Vec<_> = (0..7).rev().map(|number| format!("graph-{number}")).collect();
+    assert_eq!(seen, expected);
+}

@@ -1,0 +1,90 @@
+//! Idempotency keys: one does it, the others wait or get the same answer.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use dsrs_server::store::idempotency::{
+    Answer, Begun, KEEP, KeyRef, Lease, abandon, begin, complete, purge,
+};
+use dsrs_server::store::{Db, Scope};
+use uuid::Uuid;
+
+use super::{ann, database, tick};
+
+const KEY: KeyRef<'static> = KeyRef { route: "POST /v1/graphs", key: "k-1" };
+
+async fn begin_as(scope: &Scope, db: &Db, body: &[u8], now: DateTime<Utc>) -> Begun {
+    let lease_until = now + TimeDelta::minutes(10);
+    begin(scope, db, &KEY, body, Uuid::now_v7(), now, lease_until).await.unwrap()
+}
+
+fn lease(begun: Begun) -> Lease {
+    match begun {
+        Begun::New(lease) => lease,
+        other => panic!("not the first: {other:?}"),
+    }
+}
+
+fn answer() -> Answer {
+    let headers = vec![("etag".to_owned(), "\"1\"".to_owned())];
+    Answer { status: 201, headers, body: b"{\"a\":\"\\u0000\0\xff\"}".to_vec() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_waits_for_the_first_and_then_gets_its_answer() {
+    let (db, ann, now) = (database().await, ann(), tick());
+    let lease = lease(begin_as(&ann, &db, b"body", now).await);
+    assert_eq!(begin_as(&ann, &db, b"body", now).await, Begun::InProgress);
+    assert_eq!(begin_as(&ann, &db, b"other", now).await, Begun::Reused);
+    assert!(complete(&ann, &db, &KEY, lease, &answer()).await.unwrap());
+    assert_eq!(begin_as(&ann, &db, b"body", now).await, Begun::Replay(answer()));
+    assert_eq!(begin_as(&ann, &db, b"other", now).await, Begun::Reused);
+    assert!(matches!(begin_as(&Scope::of("bob"), &db, b"other", now).await, Begun::New(_)));
+    let next_day = now + KEEP;
+    assert!(matches!(begin_as(&ann, &db, b"other", next_day).await, Begun::New(_)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_not_to_be_kept_frees_the_key() {
+    let (db, ann, now) = (database().await, ann(), tick());
+    let first = lease(begin_as(&ann, &db, b"body", now).await);
+    abandon(&ann, &db, &KEY, first).await.unwrap();
+    lease(begin_as(&ann, &db, b"other", now).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_request_is_taken_over_when_its_lease_has_lapsed() {
+    let (db, ann, now) = (database().await, ann(), tick());
+    let crashed = lease(begin_as(&ann, &db, b"body", now).await);
+    let later = now + TimeDelta::minutes(10);
+    assert_eq!(begin_as(&ann, &db, b"other", later).await, Begun::Reused);
+    let second = lease(begin_as(&ann, &db, b"body", later).await);
+    assert!(!complete(&ann, &db, &KEY, crashed, &answer()).await.unwrap(), "it came too late");
+    abandon(&ann, &db, &KEY, crashed).await.unwrap();
+    assert!(complete(&ann, &db, &KEY, second, &answer()).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_at_once_exactly_one_is_the_first() {
+    let (db, now) = (database().await, tick());
+    let tasks: Vec<_> = (0..24)
+        .map(|_| {
+            let db = db.clone();
+            tokio::spawn(async move { begin_as(&ann(), &db, b"body", now).await })
+        })
+        .collect();
+    let mut first = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            Begun::New(_) => first += 1,
+            other => assert_eq!(other, Begun::InProgress),
+        }
+    }
+    assert_eq!(first, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_expired_keys_are_purged() {
+    let (db, ann, now) = (database().await, ann(), tick());
+    begin_as(&ann, &db, b"body", now).await;
+    assert_eq!(purge(&ann, &db, now + KEEP - TimeDelta::seconds(1)).await.unwrap(), 0);
+    assert_eq!(purge(&ann, &db, now + KEEP).await.unwrap(), 1);
+}

@@ -1,0 +1,78 @@
+//! The store against a real Postgres, without HTTP above it.
+
+mod graphs;
+mod idempotency;
+mod recorder;
+mod runs;
+mod upkeep;
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use dsrs_server::store::graph::{self, GraphRef, GraphRow, NewGraph};
+use dsrs_server::store::graph_version::NewVersion;
+use dsrs_server::store::run::{RunRow, RunStatus};
+use dsrs_server::store::state::NewState;
+use dsrs_server::store::{Db, PoolSettings, Scope, StoreError};
+use uuid::Uuid;
+
+async fn database() -> Db {
+    let url = crate::support::test_database().await;
+    Db::connect(&url, &PoolSettings::default()).await.unwrap()
+}
+
+fn ann() -> Scope {
+    Scope::of("ann")
+}
+
+/// A time a second after the one before.
+fn tick() -> DateTime<Utc> {
+    static SECONDS: AtomicI64 = AtomicI64::new(0);
+    let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+    start + TimeDelta::seconds(SECONDS.fetch_add(1, Ordering::Relaxed))
+}
+
+fn name(text: &str) -> GraphRef {
+    GraphRef::Name(text.into())
+}
+
+fn version(definition: &str) -> NewVersion<'_> {
+    NewVersion { description: None, format: 1, definition, content_hash: definition }
+}
+
+fn state(predictors: &str) -> NewState<'_> {
+    NewState { parent: None, score: None, predictors, content_hash: predictors }
+}
+
+async fn make(db: &Db, name: &str) -> Result<GraphRow, StoreError> {
+    let new = NewGraph {
+        id: Uuid::now_v7(),
+        name,
+        version: version("{}"),
+        state: state("{}"),
+        at: tick(),
+    };
+    graph::create(&ann(), db, new).await
+}
+
+fn run(graph: &str) -> RunRow {
+    RunRow {
+        id: Uuid::now_v7(),
+        graph_id: Uuid::nil(),
+        graph_name: graph.into(),
+        graph_version: 1,
+        state_version: 1,
+        status: RunStatus::Succeeded,
+        created_at: tick(),
+        started_at: Some(tick()),
+        finished_at: None,
+        duration_ms: Some(12),
+        inputs: r#"{"ticket": "it broke"}"#.into(),
+        outputs: Some(r#"{"answer": "sorry"}"#.into()),
+        error: None,
+        usage: r#"{"lm_calls": 1}"#.into(),
+        nodes: "{}".into(),
+        trace: r#"{"spans": []}"#.into(),
+        created_by: "ann".into(),
+    }
+}

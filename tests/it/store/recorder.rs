@@ -1,0 +1,140 @@
+//! Group commit: few transactions, no run lost, no innocent run refused.
+
+use std::time::Duration;
+
+use dsrs_server::config::Record;
+use dsrs_server::store::run::{self, RunFilter};
+use dsrs_server::store::run_recorder::recorder;
+use dsrs_server::store::{Db, PoolSettings, StoreError};
+
+use super::{ann, database, run as new_run};
+
+async fn count(db: &Db) -> usize {
+    let mut cursor = None;
+    let mut count = 0;
+    loop {
+        let page = run::list(&ann(), db, &RunFilter::default(), cursor, 1000).await.unwrap();
+        count += page.items.len();
+        cursor = page.next;
+        if cursor.is_none() {
+            return count;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_thousand_acknowledged_runs_take_few_transactions_and_all_are_there() {
+    let db = database().await;
+    let (recorder, writer) = recorder(db.clone(), Record::Ack);
+    let writer = tokio::spawn(writer.run());
+    let started = std::time::Instant::now();
+    let callers: Vec<_> = (0..64)
+        .map(|caller| {
+            let recorder = recorder.clone();
+            tokio::spawn(async move {
+                for _ in 0..(5000 + caller) / 64 {
+                    recorder.record(&ann(), new_run("busy")).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let stats = recorder.stats();
+    println!("{} runs in {} transactions, {:?}", stats.runs, stats.commits, started.elapsed());
+    assert_eq!((stats.runs, stats.lost), (5000, 0));
+    assert!(stats.commits < 1000, "{} transactions", stats.commits);
+    assert_eq!(count(&db).await, 5000);
+    recorder.close();
+    writer.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_the_database_refuses_does_not_take_others_with_it() {
+    let db = database().await;
+    let (recorder, writer) = recorder(db.clone(), Record::Ack);
+    let tasks: Vec<_> = (0..20)
+        .map(|number| {
+            let (recorder, mut run) = (recorder.clone(), new_run("mixed"));
+            if number == 7 {
+                run.outputs = Some("{not json".into());
+            }
+            tokio::spawn(async move { recorder.record(&ann(), run).await })
+        })
+        .collect();
+    // the writer starts last, so that all of them are in its first batch
+    while recorder.queued() < 20 {
+        tokio::task::yield_now().await;
+    }
+    let writer = tokio::spawn(writer.run());
+    for (number, task) in tasks.into_iter().enumerate() {
+        match task.await.unwrap() {
+            Ok(()) => assert_ne!(number, 7),
+            Err(error) => {
+                assert_eq!(number, 7);
+                assert!(matches!(error, StoreError::Internal(_)), "{error}");
+            }
+        }
+    }
+    assert_eq!(count(&db).await, 19);
+    assert_eq!(recorder.stats().lost, 1);
+    recorder.close();
+    writer.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_handed_over_twice_is_kept_once() {
+    let db = database().await;
+    let (recorder, writer) = recorder(db.clone(), Record::Ack);
+    let writer = tokio::spawn(writer.run());
+    let run = new_run("again");
+    recorder.record(&ann(), run.clone()).await.unwrap();
+    recorder.record(&ann(), run).await.unwrap();
+    assert_eq!(count(&db).await, 1);
+    recorder.close();
+    writer.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_writes_what_was_taken_and_takes_no_more() {
+    let db = database().await;
+    let (recorder, writer) = recorder(db.clone(), Record::Async);
+    for _ in 0..1500 {
+        recorder.record(&ann(), new_run("queued")).await.unwrap();
+    }
+    recorder.close();
+    writer.run().await;
+    assert_eq!(count(&db).await, 1500);
+    let late = recorder.record(&ann(), new_run("late")).await.unwrap_err();
+    assert!(matches!(late, StoreError::Unavailable { .. }), "{late}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_recorded_when_recording_is_off() {
+    let db = database().await;
+    let (recorder, writer) = recorder(db.clone(), Record::Off);
+    recorder.record(&ann(), new_run("unseen")).await.unwrap();
+    recorder.close();
+    writer.run().await;
+    assert_eq!(count(&db).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_database_callers_get_an_error_and_do_not_hang() {
+    let url = crate::support::test_database().await;
+    let acquire_timeout = Duration::from_millis(500);
+    let settings = PoolSettings { acquire_timeout, ..PoolSettings::default() };
+    let db = Db::connect(&url, &settings).await.unwrap();
+    let (recorder, writer) = recorder(db.clone(), Record::Ack);
+    let writer = tokio::spawn(writer.run());
+    recorder.record(&ann(), new_run("before")).await.unwrap();
+    crate::support::drop_database(&url).await;
+    let lost = recorder.record(&ann(), new_run("after")).await.unwrap_err();
+    assert!(matches!(lost, StoreError::Unavailable { .. }), "{lost}");
+    assert!(matches!(db.ping().await.unwrap_err(), StoreError::Unavailable { .. }));
+    let read = run::list(&ann(), &db, &RunFilter::default(), None, 1).await.unwrap_err();
+    assert!(matches!(read, StoreError::Unavailable { .. }), "{read}");
+    recorder.close();
+    writer.await.unwrap();
+}

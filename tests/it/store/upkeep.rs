@@ -1,0 +1,96 @@
+//! The database itself: migrations, reachability, news of changes.
+
+use std::time::Duration;
+
+use dsrs_server::store::graph_edit::{Expect, lock};
+use dsrs_server::store::{Db, PoolSettings, StoreError};
+
+use sqlx::Connection;
+
+use super::{ann, database, make, name, state, tick};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_migrate_at_once_take_turns() {
+    let url = crate::support::empty_database().await;
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    assert!(!db.is_migrated().await.unwrap());
+    let servers: Vec<_> = (0..4)
+        .map(|_| {
+            let db = db.clone();
+            tokio::spawn(async move { db.migrate().await })
+        })
+        .collect();
+    for server in servers {
+        server.await.unwrap().unwrap();
+    }
+    assert!(db.is_migrated().await.unwrap());
+    make(&db, "first").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_release_starts_on_a_database_that_a_newer_one_has_migrated() {
+    let url = crate::support::test_database().await;
+    let mut connection = sqlx::PgConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(
+        "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+         values (9999, 'from the future', true, '', 0)",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    db.migrate().await.unwrap();
+    assert!(db.is_migrated().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_where_nobody_listens_is_told_at_once_and_without_its_password() {
+    let url = "postgres://someone:s3cret@127.0.0.1:1/nowhere";
+    let error = Db::connect(url, &PoolSettings::default()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    assert!(!format!("{error} {error:?}").contains("s3cret"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_of_a_graph_moves_the_epoch_here_and_on_other_servers() {
+    let url = crate::support::test_database().await;
+    let here = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let there = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    assert_eq!(there.changes().epoch(), None, "nobody listens yet");
+    let watch = |db: &Db| {
+        let db = db.clone();
+        tokio::spawn(async move { db.watch_changes().await })
+    };
+    let watchers = [watch(&here), watch(&there)];
+    wait_until(|| here.changes().epoch().is_some() && there.changes().epoch().is_some()).await;
+
+    let before = (here.changes().epoch(), there.changes().epoch());
+    make(&here, "reply").await.unwrap();
+    assert_ne!(here.changes().epoch(), before.0, "the writer knows at once");
+    wait_until(|| there.changes().epoch() != before.1).await;
+
+    let before = there.changes().epoch();
+    let locked = lock(&ann(), &here, &name("reply"), Expect::Newest).await.unwrap();
+    locked.put_state(state("{}"), tick()).await.unwrap();
+    wait_until(|| there.changes().epoch() != before).await;
+
+    for watcher in watchers {
+        watcher.abort();
+        assert!(watcher.await.unwrap_err().is_cancelled());
+    }
+    assert_eq!(here.changes().epoch(), None, "nothing may be remembered any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_answers_is_pinged() {
+    database().await.ping().await.unwrap();
+}
+
+async fn wait_until(done: impl Fn() -> bool) {
+    let wait = async {
+        while !done() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wait).await.expect("it never came");
+}
