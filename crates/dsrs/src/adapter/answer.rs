@@ -8,7 +8,7 @@ use super::checks::{CheckOutcome, Checks, Verdict};
 use super::sections;
 use crate::coerce::{self, CoerceError, LeniencyKind, Path, Report};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{ConstraintKind, TypeIR};
+use crate::types::{ConstraintKind, TypeIR, absent_value};
 use crate::value::{Fields, Map, Payload};
 
 /// What an answer said.
@@ -289,10 +289,8 @@ impl<'t> Reading<'t> {
     fn lacks<'s>(&self, schema: &'s SignatureSchema) -> Option<&'s FieldSchema> {
         let pairs = schema.outputs.iter().zip(&self.parts);
         let mut missing = pairs.filter(|(_, part)| part.is_none()).map(|(field, _)| field);
-        missing.find(|field| {
-            let mut unused = Report::default();
-            coerce::absent(&schema.type_of(field), field.default.as_ref(), &mut unused).is_err()
-        })
+        missing
+            .find(|field| absent_value(&field.ty, &schema.defs, field.default.as_ref()).is_none())
     }
 }
 

@@ -5,6 +5,9 @@ use std::ops::Range;
 /// The name that ends an answer.
 pub(super) const COMPLETED: &str = "completed";
 
+/// The most bytes between the brackets of a header: a name of 63 and marks around it.
+const HEADER_LIMIT: usize = 96;
+
 /// A header found in a text.
 struct Header<'t> {
     name: &'t str,
@@ -100,7 +103,8 @@ fn line_headers(text: &str) -> Vec<Header<'_>> {
 /// marks of emphasis around it.
 fn header(line: &str, start: usize) -> Option<Header<'_>> {
     let inside = line.get(start..)?.strip_prefix("[[")?;
-    let (inside, _) = inside.split_once("]]")?;
+    let near = inside.as_bytes().get(..HEADER_LIMIT.min(inside.len()))?;
+    let inside = inside.get(..near.windows(2).position(|pair| pair == b"]]")?)?;
     let name = inside.trim_matches([' ', '\t', '#', '*', '`', ':']);
     let hashed = inside.trim().starts_with('#') || inside.trim().ends_with('#');
     if name.is_empty() || !hashed || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {

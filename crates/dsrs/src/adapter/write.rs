@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::notation;
 use crate::signature::{FieldFormat, FieldSchema, SignatureSchema};
+use crate::types::{TypeIR, to_lm};
 use crate::value::Payload;
 
 /// An input, in the field's format.
@@ -17,7 +17,7 @@ pub(super) fn input(
     match field.format {
         None => output(text, schema, field, value),
         Some(format) => {
-            let told = notation::to_lm(value, &schema.type_of(field));
+            let told = to_lm(value, &schema.type_of(field));
             match format {
                 FieldFormat::Json => text.push_str(&pretty(&told)),
                 FieldFormat::Yaml => yaml(text, &told, 0),
@@ -34,10 +34,10 @@ pub(super) fn output(
     field: &FieldSchema,
     value: &Payload,
 ) {
-    if let (crate::types::TypeIR::Str, Payload::Str(verbatim)) = (&field.ty, value) {
+    if let (TypeIR::Str, Payload::Str(verbatim)) = (&field.ty, value) {
         return text.push_str(verbatim);
     }
-    match notation::to_lm(value, &schema.type_of(field)) {
+    match to_lm(value, &schema.type_of(field)) {
         Payload::Str(verbatim) => text.push_str(&verbatim),
         other => text.push_str(&other.to_json()),
     }
@@ -127,9 +127,13 @@ fn plain(text: &mut String, value: &Payload, indent: usize) {
         Payload::Map(members) => {
             for (position, (name, member)) in members.iter().enumerate() {
                 start_line(text, position, indent);
-                let _ = write!(text, "{name}: ");
-                if matches!(member, Payload::List(_) | Payload::Map(_)) {
-                    let _ = write!(text, "\n{:width$}", "", width = indent + 2);
+                let _ = write!(text, "{name}:");
+                match member {
+                    Payload::List(elements) if elements.is_empty() => text.push_str(" none"),
+                    Payload::List(_) | Payload::Map(_) => {
+                        let _ = write!(text, "\n{:width$}", "", width = indent + 2);
+                    }
+                    _ => text.push(' '),
                 }
                 plain(text, member, indent + 2);
             }

@@ -2,7 +2,7 @@
 
 use super::report::shorten;
 use super::{CoerceError, LeniencyKind, Path, Report};
-use crate::types::{Class, ClassField, TypeDef, TypeDefs, TypeIR};
+use crate::types::{Class, ClassField, TypeDef, TypeDefs, TypeIR, absent_value};
 use crate::value::{Map, Payload};
 
 /// How many steps of types and values one reading may take below each other.
@@ -180,21 +180,10 @@ impl Fitter<'_> {
         path: &Path<'_>,
         report: &mut Report,
     ) -> Fit {
-        let stand_in = match default {
-            Some(default) => default.clone(),
-            None if self.takes_null(ty) => Payload::Null,
-            None => return Err(CoerceError::new(path, "is missing")),
-        };
+        let stand_in = absent_value(ty, self.defs, default)
+            .ok_or_else(|| CoerceError::new(path, "is missing"))?;
         report.add(path, LeniencyKind::Default, "", &stand_in);
         Ok(stand_in)
-    }
-
-    pub(super) fn takes_null(&self, ty: &TypeIR) -> bool {
-        match self.resolve(ty) {
-            Some(Resolved::Plain(TypeIR::Null | TypeIR::Any)) => true,
-            Some(Resolved::Plain(TypeIR::Union(members))) => members.contains(&TypeIR::Null),
-            _ => false,
-        }
     }
 
     fn drop_extras(

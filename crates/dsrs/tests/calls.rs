@@ -1,0 +1,212 @@
+//! The call path against a scripted LM: what is sent, tried again, recorded and refused.
+
+mod story;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{Answer, LmErrorKind, Models, Role, Scripted};
+use dsrs::predict::{
+    Ctx, DynPredictor, PredictError, PredictErrorKind, Span, SpanKind, SpanStatus,
+};
+use dsrs::problem::At;
+use dsrs::value::{Fields, Payload};
+use story::{ctx, fields, over, predictor, signature, state};
+
+const GOOD: &str = "[[ ## score ## ]]\n7\n\n[[ ## completed ## ]]";
+const BAD: &str = "[[ ## score ## ]]\nmany\n\n[[ ## completed ## ]]";
+const SCHEMA: &str = r#"{"instructions": "Count.", "inputs": [{"name": "question"}],
+    "outputs": [{"name": "score", "type": "int", "constraints": [{"assert": "this < 100", "label": "small"}]}]}"#;
+
+async fn ask(ctx: &Ctx, state: &str) -> Result<Fields, PredictError> {
+    let predictor = predictor(&signature("{}", SCHEMA), state);
+    predictor.forward(ctx, fields(r#"{"question": "how many?"}"#)).await
+}
+
+fn script(answers: impl IntoIterator<Item = impl Into<Answer>>) -> Arc<Scripted> {
+    Arc::new(Scripted::answering(answers))
+}
+
+fn told(spans: &[Span]) -> Vec<(SpanKind, SpanStatus, Option<u32>)> {
+    spans.iter().map(|span| (span.kind, span.status, span.attempt)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_fits_is_given_and_recorded() {
+    let lm = script([GOOD]);
+    let ctx = ctx(&lm);
+    let outputs = ask(&ctx, "{}").await.unwrap();
+    assert_eq!(Payload::map(outputs).to_json(), r#"{"score":7}"#);
+    let spans = ctx.trace().take();
+    let [predictor, lm] = spans.as_slice() else { panic!("{spans:?}") };
+    assert_eq!(told(&spans)[1], (SpanKind::Lm, SpanStatus::Succeeded, Some(1)));
+    assert_eq!(
+        (predictor.kind, predictor.predictor.as_deref()),
+        (SpanKind::Predictor, Some("predictor"))
+    );
+    assert_eq!(predictor.inputs, Some(fields(r#"{"question": "how many?"}"#)));
+    assert_eq!(predictor.outputs, Some(fields(r#"{"score": 7}"#)));
+    assert_eq!((lm.raw.as_deref(), &*lm.node), (Some(GOOD), "triage"));
+    let usage = lm.usage.unwrap();
+    let cost = (usage.input_tokens as f64 + 2.0 * usage.output_tokens as f64) / 1e6;
+    assert_eq!(usage.cost, Some(cost));
+    let (prefix, turns) = lm.messages.as_ref().unwrap();
+    assert_eq!((prefix.len(), turns.len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_fit_is_asked_again_with_the_reason() {
+    let lm = script([BAD, GOOD]);
+    let ctx = ctx(&lm);
+    assert_eq!(ask(&ctx, "{}").await.unwrap(), fields(r#"{"score": 7}"#));
+    let second = &lm.requests()[1].chat.turns;
+    assert_eq!(second[1].role, Role::Assistant);
+    assert_eq!(&*second[1].content, BAD);
+    insta::assert_snapshot!(&*second[2].content, @"
+    Your answer does not fit:
+    - `score`: expected a whole number, found `many`
+
+    Write the whole answer again. Now write `[[ ## score ## ]]` (int), then `[[ ## completed ## ]]`.
+    ");
+    let spans = ctx.trace().take();
+    assert_eq!(spans[1].error.as_deref(), Some("`score`: expected a whole number, found `many`"));
+    assert_eq!((spans[2].attempt, spans[2].error.as_deref()), (Some(2), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_never_fits_is_a_parse_error_with_the_raw_text() {
+    let lm = script([GOOD.replace('7', "x"), BAD.into()]);
+    let ctx = ctx(&lm);
+    let error = ask(&ctx, "{}").await.unwrap_err();
+    let kind = PredictErrorKind::Parse { field: Some("score".into()), raw: BAD.into() };
+    assert_eq!((error.kind, error.predictor.as_deref()), (kind, Some("predictor")));
+    assert_eq!(ctx.trace().take()[0].status, SpanStatus::Failed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_assert_is_a_constraint_error() {
+    let big = GOOD.replace('7', "700");
+    let lm = script([big.clone(), big.clone()]);
+    let error = ask(&ctx(&lm), "{}").await.unwrap_err();
+    let (field, constraint) = ("score".into(), "small".into());
+    assert_eq!(error.kind, PredictErrorKind::Constraint { field, constraint, raw: big.into() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_fails_in_passing_is_sent_again() {
+    let busy = Answer::fail(LmErrorKind::Provider, "overloaded").status(503);
+    let lm = script([busy, GOOD.into()]);
+    let ctx = ctx(&lm);
+    assert!(ask(&ctx, "{}").await.is_ok());
+    let expected = [
+        (SpanKind::Predictor, SpanStatus::Succeeded, None),
+        (SpanKind::Lm, SpanStatus::Failed, Some(1)),
+        (SpanKind::Lm, SpanStatus::Succeeded, Some(2)),
+    ];
+    assert_eq!(told(&ctx.trace().take()), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_longer_than_the_time_left_fails_at_once() {
+    let wait = Duration::from_secs(600);
+    let lm =
+        script([Answer::fail(LmErrorKind::RateLimited, "quota").status(429).retry_after(wait)]);
+    let ctx = ctx(&lm);
+    let error = ask(&ctx, "{}").await.unwrap_err();
+    assert_eq!(error.kind, PredictErrorKind::RateLimited { retry_after: Some(wait) });
+    assert_eq!(ctx.trace().elapsed(), Duration::ZERO);
+    assert_eq!(error.source.unwrap().status, Some(429));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_ends_with_the_nodes_time() {
+    let ctx = ctx(&script([Answer::hang()]));
+    assert_eq!(ask(&ctx, "{}").await.unwrap_err().kind, PredictErrorKind::Timeout);
+    assert!(ctx.trace().elapsed() < Duration::from_secs(61));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_stops_waiting() {
+    let ctx = ctx(&script([Answer::hang()]));
+    let cancelled = ctx.run.cancelled.clone();
+    let cancel = async { cancelled.cancel() };
+    let (outcome, ()) = tokio::join!(ask(&ctx, "{}"), cancel);
+    assert_eq!(outcome.unwrap_err().kind, PredictErrorKind::Cancelled);
+    let statuses: Vec<_> = ctx.trace().take().iter().map(|span| span.status).collect();
+    assert_eq!(statuses, [SpanStatus::Cancelled, SpanStatus::Cancelled]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_and_absent_models_are_told_apart() {
+    let error = ask(&ctx(&script([GOOD])), r#"{"lm": {"model": "slow"}}"#).await.unwrap_err();
+    assert_eq!(error.kind, PredictErrorKind::UnknownModel { alias: "slow".into() });
+    assert_eq!(error.message, "no model `slow` is configured; known: `fast`");
+    let error = ask(&over(Models::default()), "{}").await.unwrap_err();
+    assert_eq!(error.kind, PredictErrorKind::NoModel);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_states_settings_stand_over_the_models() {
+    let lm = script([GOOD]);
+    ask(&ctx(&lm), r#"{"lm": {"temperature": 0, "seed": 3}}"#).await.unwrap();
+    let params = &lm.requests()[0].params;
+    assert_eq!(
+        (params.temperature, params.seed, params.max_tokens),
+        (Some(0.0), Some(3), Some(50))
+    );
+}
+
+#[test]
+fn demos_that_do_not_fit_are_all_named_and_change_nothing() {
+    let mut predictor = predictor(&signature("{}", SCHEMA), "{}");
+    let before = predictor.prefix().clone();
+    let state = state(
+        r#"{"instruction": "new", "demos": [
+            {"input": {"question": 3}, "output": {"scor": 1}},
+            {"input": {}, "output": {"score": 1}},
+            {"input": {"question": "a"}, "output": {}}]}"#,
+    );
+    let root = At::Root;
+    let at = root.key("state");
+    let problems = predictor.load_state(state, &at).unwrap_err();
+    let found: Vec<_> = problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect();
+    assert_eq!(
+        found,
+        [
+            "/state/demos/0/input/question wrong_type",
+            "/state/demos/0/output/scor unknown_field",
+            "/state/demos/1/input/question missing_field",
+            "/state/demos/2/output missing_field",
+        ]
+    );
+    assert_eq!((predictor.instruction(), predictor.prefix()), ("Count.", &before));
+}
+
+#[test]
+fn a_state_is_written_as_it_was_read() {
+    let text = r#"{"instruction":"x","demos":[{"input":{"b":1,"a":2.0},"output":{"c":null}}],"lm":{"model":"m","temperature":0.5,"max_tokens":9,"top_p":1.0,"seed":-1,"stop":["a"]}}"#;
+    assert_eq!(dsrs::predict::state_to_payload(&state(text)).to_json(), text);
+    let empty = dsrs::predict::state_to_payload(&state(r#"{"effective_instruction": "y"}"#));
+    assert_eq!(empty.to_json(), r#"{"instruction":null,"demos":[]}"#);
+}
+
+#[test]
+fn settings_out_of_range_are_all_named() {
+    let mut problems = dsrs::problem::Problems::new();
+    let lm = story::json(
+        r#"{"temperature": 3, "max_tokens": 0, "top_p": -0.1, "seed": 1.5, "stop": [], "tmp": 1}"#,
+    );
+    assert!(dsrs::predict::read_lm(&lm, &At::Root, &mut problems).is_none());
+    let found: Vec<_> = problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect();
+    assert_eq!(
+        found,
+        [
+            "/temperature invalid_value",
+            "/max_tokens invalid_value",
+            "/top_p invalid_value",
+            "/seed wrong_type",
+            "/stop invalid_value",
+            "/tmp unknown_field",
+        ]
+    );
+}
