@@ -1,6 +1,6 @@
 //! How the types of fields are told to an LM: as `types` tells them, with two spellings of our own
-//! that small models follow better: lists say that they are lists, and a plain enum shows its
-//! members where it is used instead of a name to look up.
+//! that small models follow better: lists say that they are lists, and a short enum
+//! shows its members where it is used instead of a name to look up.
 
 use crate::types::{self, Enum, Type, TypeDef, TypeIR};
 use crate::value::Payload;
@@ -35,7 +35,7 @@ pub(super) fn tell(ty: &Type) -> String {
 /// The definitions that fields name, without the enums that are told in place.
 pub(super) fn tell_defs(fields: &[Type]) -> String {
     let named: Vec<Type> =
-        fields.iter().filter(|ty| inline_enum(&core(ty)).is_none()).cloned().collect();
+        fields.iter().filter(|ty| !is_told_in_place(&core(ty))).cloned().collect();
     types::tell_defs(&named)
 }
 
@@ -51,15 +51,28 @@ fn core(ty: &Type) -> Type {
     }
 }
 
+/// The members of an enum that is short enough to be told in place.
 fn inline_enum(ty: &Type) -> Option<String> {
-    let TypeIR::Named(name) = &ty.ir else { return None };
-    let Some(TypeDef::Enum(Enum { description: None, members })) = ty.defs.get(name) else {
-        return None;
-    };
-    let told = members.iter().map(|(name, member)| {
-        let seen = Payload::Str(member.alias.as_ref().unwrap_or(name).clone()).to_json();
-        member.description.is_none().then_some(seen)
+    let members = members(ty)?.members.iter();
+    let told = members.map(|(name, member)| {
+        Payload::Str(member.alias.as_ref().unwrap_or(name).clone()).to_json()
     });
-    let told = told.collect::<Option<Vec<_>>>()?.join(" | ");
+    let told = told.collect::<Vec<_>>().join(" | ");
     (told.len() <= INLINE).then_some(told)
+}
+
+/// Whether all that there is to say of a type is said where it is used.
+fn is_told_in_place(ty: &Type) -> bool {
+    let plain = members(ty).is_some_and(|found| {
+        found.description.is_none() && found.members.values().all(|m| m.description.is_none())
+    });
+    plain && inline_enum(ty).is_some()
+}
+
+fn members(ty: &Type) -> Option<&Enum> {
+    let TypeIR::Named(name) = &ty.ir else { return None };
+    match ty.defs.get(name) {
+        Some(TypeDef::Enum(found)) => Some(found),
+        _ => None,
+    }
 }
