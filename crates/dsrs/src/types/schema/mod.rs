@@ -1,0 +1,179 @@
+//! JSON Schema (a subset of draft 2020-12) to types and back. What no type can keep is a problem
+//! with its place, never dropped. Knows nothing of signatures and nodes.
+
+mod containers;
+mod document;
+mod keywords;
+mod limits;
+mod notes;
+mod reader;
+mod values;
+mod write;
+
+use std::sync::Arc;
+
+use self::document::{lift_definitions, names_root};
+use self::keywords::{Group, group};
+use self::reader::{Reader, Shape};
+use super::field::Outline;
+use super::names::definition_name;
+use super::{TypeDef, TypeIR, TypeScope};
+use crate::problem::{At, Code, Problems};
+use crate::value::Payload;
+
+pub(super) use keywords::looks_like_schema;
+pub(super) use write::alias_to_schema;
+pub use write::to_json_schema;
+
+/// Reads a schema where only a type can stand.
+pub(super) fn read_type(
+    payload: &Payload,
+    hint: &str,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<TypeIR> {
+    if names_root(payload) {
+        return read_recursive(payload, hint, scope, at, problems);
+    }
+    let ty = read_with(payload, scope, at, problems, |reader, problems| {
+        reader.bare(payload, hint, at, problems)
+    });
+    scope.settle(problems);
+    ty
+}
+
+/// Reads a schema whose description, default and so on go with a field.
+pub(super) fn read_field(
+    payload: &Payload,
+    hint: &str,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Outline> {
+    if names_root(payload) {
+        return read_recursive(payload, hint, scope, at, problems).map(Outline::of);
+    }
+    let outline = read_with(payload, scope, at, problems, |reader, problems| {
+        reader.field(payload, hint, true, at, problems)
+    });
+    scope.settle(problems);
+    outline
+}
+
+/// Reads an entry of `types` that is a schema.
+pub(super) fn read_definition(
+    name: &Arc<str>,
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<TypeDef> {
+    let map = payload.as_map()?;
+    let own = own_definition(payload).map(|pointer| (pointer, name));
+    let (refs, body) = lift_definitions(map, own, Some(name), scope, at, problems);
+    if own.is_some() && body.is_some() {
+        return body;
+    }
+    Reader { scope, refs: &refs, depth: 0 }.definition(payload, name, at, problems)
+}
+
+/// Where a schema is nothing but a reference into its own `$defs`: that reference.
+fn own_definition(payload: &Payload) -> Option<&str> {
+    let map = payload.as_map()?;
+    let target = map.get("$ref")?.as_str()?;
+    let silent = |name: &str| {
+        name == "$ref" || matches!(group(name), Some(Group::Annotation | Group::Definitions))
+    };
+    let inside = target.strip_prefix("#/$defs/")?;
+    let defined = map.get("$defs")?.as_map()?.contains_key(inside);
+    (defined && map.keys().all(|name| silent(name))).then_some(target)
+}
+
+/// The fields of an object schema, and what is said of the whole.
+pub(crate) fn read_object_fields(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<(Option<Arc<str>>, Vec<(Arc<str>, Outline)>)> {
+    let found = read_with(payload, scope, at, problems, |reader, problems| {
+        reader.schema(payload, "Fields", at, problems)
+    });
+    scope.settle(problems);
+    let (shape, mut notes) = found?;
+    let mut description = notes.description.take();
+    notes.refuse(at, problems);
+    let named = match &shape {
+        Shape::Type(TypeIR::Named(name)) => scope.defs().get(name),
+        _ => None,
+    };
+    let fields = match (shape, named) {
+        (Shape::Object(fields), _) => fields,
+        (_, Some(TypeDef::Class(class))) => {
+            description = description.or_else(|| class.description.clone());
+            let outline =
+                |field: &super::ClassField| Outline { field: field.clone(), format: None };
+            class.fields.iter().map(|(name, field)| (name.clone(), outline(field))).collect()
+        }
+        _ => {
+            let detail = "expected an object schema with `properties`, one for each field";
+            problems.add(at, Code::InvalidSignature, detail);
+            return None;
+        }
+    };
+    Some((description, fields))
+}
+
+/// A schema that refers to its own root becomes a definition.
+fn read_recursive(
+    payload: &Payload,
+    hint: &str,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<TypeIR> {
+    let map = payload.as_map()?;
+    let title = map.get("title").and_then(Payload::as_str).unwrap_or(hint);
+    let mut count = 0;
+    loop {
+        // The definition must know its own name before it can be compared with those there are.
+        count += 1;
+        let wanted = definition_name(title);
+        let name: Arc<str> = if count == 1 { wanted } else { format!("{wanted}_{count}").into() };
+        let mut attempt = scope.clone();
+        let mut found = Problems::new();
+        let taken = scope.defs().get(&name);
+        if taken.is_none() {
+            attempt.declare(&name, at, &mut found);
+        }
+        let (refs, _) = lift_definitions(map, None, Some(&name), &mut attempt, at, &mut found);
+        let mut reader = Reader { scope: &mut attempt, refs: &refs, depth: 0 };
+        let def = reader.definition(payload, hint, at, &mut found);
+        let differs = taken.is_some_and(|taken| def.as_ref().is_some_and(|def| def != taken));
+        if differs || scope.is_pending(&name) {
+            continue;
+        }
+        if taken.is_none() {
+            let def = def.unwrap_or(TypeDef::Alias(TypeIR::Any));
+            attempt.define(name.clone(), def, at);
+        }
+        *scope = attempt;
+        problems.extend(found);
+        scope.settle(problems);
+        return Some(TypeIR::Named(name));
+    }
+}
+
+fn read_with<T>(
+    payload: &Payload,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+    read: impl FnOnce(&mut Reader<'_, '_>, &mut Problems) -> T,
+) -> T {
+    let empty = crate::value::Map::new();
+    let map = payload.as_map().unwrap_or(&empty);
+    let (refs, _) = lift_definitions(map, None, None, scope, at, problems);
+    read(&mut Reader { scope, refs: &refs, depth: 0 }, problems)
+}

@@ -1,0 +1,202 @@
+//! Kinds, fixed values and scalars of JSON Schema.
+
+use indexmap::IndexMap;
+
+use super::keywords::{Group, group};
+use super::notes::Notes;
+use super::reader::Shape;
+use crate::problem::{At, Code, Problems};
+use crate::types::defs::read_enum_members;
+use crate::types::expr::UNION_LIMIT;
+use crate::types::{EnumMember, Literal, TypeIR};
+use crate::value::{Map, Payload};
+
+/// A word of `type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Object,
+    Array,
+    Text,
+    Integer,
+    Number,
+    Flag,
+    Null,
+}
+
+impl Kind {
+    fn of_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "object" => Self::Object,
+            "array" => Self::Array,
+            "string" => Self::Text,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Flag,
+            "null" => Self::Null,
+            _ => return None,
+        })
+    }
+
+    /// The keywords that say something of it.
+    pub(super) const fn group(self) -> Option<Group> {
+        match self {
+            Self::Object => Some(Group::Object),
+            Self::Array => Some(Group::Array),
+            Self::Text => Some(Group::Text),
+            Self::Integer | Self::Number => Some(Group::Number),
+            Self::Flag | Self::Null => None,
+        }
+    }
+
+    const fn holds(self, value: &Payload) -> bool {
+        matches!(
+            (self, value),
+            (Self::Text, Payload::Str(_))
+                | (Self::Integer | Self::Number, Payload::Int(_))
+                | (Self::Flag, Payload::Bool(_))
+                | (Self::Null, Payload::Null)
+        )
+    }
+}
+
+/// The kinds that a schema names, or that its keywords imply; none stands for all.
+pub(super) fn read_kinds(map: &Map, at: &At<'_>, problems: &mut Problems) -> Option<Vec<Kind>> {
+    let at = at.key("type");
+    match map.get("type") {
+        None => Some(implied(map).into_iter().collect()),
+        Some(Payload::List(words)) if !words.is_empty() => {
+            let kinds = words.iter().enumerate();
+            kinds.map(|(index, word)| read_kind(word, &at.index(index), problems)).collect()
+        }
+        Some(word) => read_kind(word, &at, problems).map(|kind| vec![kind]),
+    }
+}
+
+fn read_kind(word: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Kind> {
+    let kind = word.as_str().and_then(Kind::of_word);
+    if kind.is_none() {
+        let found =
+            word.as_str().map_or_else(|| word.kind().to_owned(), |word| format!("`{word}`"));
+        let detail = format!(
+            "expected one of string, integer, number, boolean, null, array and object, found {found}"
+        );
+        problems.add(at, Code::InvalidType, detail);
+    }
+    kind
+}
+
+fn implied(map: &Map) -> Option<Kind> {
+    let has = |wanted: Group| map.keys().any(|name| group(name) == Some(wanted));
+    if has(Group::Object) {
+        Some(Kind::Object)
+    } else if has(Group::Array) {
+        Some(Kind::Array)
+    } else if has(Group::Text) {
+        Some(Kind::Text)
+    } else {
+        has(Group::Number).then_some(Kind::Number)
+    }
+}
+
+/// The type of `enum` or `const`.
+pub(super) fn fixed(
+    word: &str,
+    value: &Payload,
+    explained: Option<&Payload>,
+    kinds: &[Kind],
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Shape> {
+    let place = at.key(word);
+    if word == "const" {
+        return literal(value, kinds, &place, problems).map(Shape::Type);
+    }
+    let Some(values) = value.as_list().filter(|values| !values.is_empty()) else {
+        problems.add(&place, Code::InvalidType, "`enum` wants an array of one value at least");
+        return None;
+    };
+    let read = |(index, value)| literal(value, kinds, &place.index(index), problems);
+    let members = values.iter().enumerate().map(read).collect::<Option<Vec<_>>>()?;
+    let texts: Option<IndexMap<_, _>> = members.iter().map(text_member).collect();
+    match (texts, explained) {
+        (Some(texts), Some(explained)) => {
+            let place = at.key("x-dsrs-enum");
+            let explained = read_enum_members(explained, &place, problems)?;
+            if !explained.keys().eq(texts.keys()) {
+                let detail = "`x-dsrs-enum` has the values of `enum`, in the same order";
+                problems.add(&place, Code::InvalidType, detail);
+            }
+            Some(Shape::Enum(explained))
+        }
+        (Some(texts), None) => Some(Shape::Enum(texts)),
+        (None, _) if members.len() > UNION_LIMIT => {
+            let detail = format!("a union has at most {UNION_LIMIT} members");
+            problems.add(&place, Code::InvalidType, detail);
+            None
+        }
+        (None, _) => Some(Shape::Type(TypeIR::union(members))),
+    }
+}
+
+fn text_member(ty: &TypeIR) -> Option<(std::sync::Arc<str>, EnumMember)> {
+    match ty {
+        TypeIR::Literal(Literal::Str(text)) => Some((text.clone(), EnumMember::default())),
+        _ => None,
+    }
+}
+
+fn literal(
+    value: &Payload,
+    kinds: &[Kind],
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<TypeIR> {
+    let ty = match value {
+        Payload::Str(text) => TypeIR::Literal(Literal::Str(text.clone())),
+        Payload::Int(number) => TypeIR::Literal(Literal::Int(*number)),
+        Payload::Bool(flag) => TypeIR::Literal(Literal::Bool(*flag)),
+        Payload::Null => TypeIR::Null,
+        other => {
+            let detail = format!(
+                "{} cannot be a type; texts, whole numbers, true, false and null can",
+                other.kind()
+            );
+            problems.add(at, Code::InvalidType, detail);
+            return None;
+        }
+    };
+    if !kinds.is_empty() && !kinds.iter().any(|kind| kind.holds(value)) {
+        problems.add(at, Code::InvalidType, format!("{} does not fit `type`", value.kind()));
+        return None;
+    }
+    Some(ty)
+}
+
+/// `str`, or `bytes` where an encoding says so.
+pub(super) fn text_type(
+    map: &Map,
+    notes: &mut Notes,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> TypeIR {
+    if let Some(encoding) = map.get("contentEncoding") {
+        if encoding.as_str() != Some("base64") {
+            let detail = "`contentEncoding` is `base64`; no other is read";
+            problems.add(&at.key("contentEncoding"), Code::InvalidType, detail);
+        }
+        return TypeIR::Bytes;
+    }
+    if matches!(notes.text_format.as_deref(), Some("byte" | "base64")) {
+        notes.text_format = None;
+        return TypeIR::Bytes;
+    }
+    TypeIR::Str
+}
+
+/// A number; the widths that formats name are told by its type already.
+pub(super) fn number_type(ty: TypeIR, notes: &mut Notes) -> TypeIR {
+    if matches!(notes.text_format.as_deref(), Some("int64" | "int32" | "double" | "float")) {
+        notes.text_format = None;
+    }
+    ty
+}
