@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::constraint::{constraints_to_payload, read_constraints};
 use super::schema::looks_like_schema;
+use super::scope::DefaultOf;
 use super::{ClassField, TypeIR, TypeScope};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, boolean, shared_text};
@@ -85,7 +86,8 @@ pub(crate) fn read_members(
     field.strict = strict.unwrap_or(field.strict);
     if let Some(default) = default {
         let at = object.at().key("default");
-        field.default = scope.fit_default(&default, &field.ty, &at, object.problems());
+        let owner = if expect.format { DefaultOf::Field } else { DefaultOf::Definition };
+        field.default = scope.fit_default(&default, &field.ty, owner, &at, object.problems());
     }
     Some(outline)
 }

@@ -88,7 +88,11 @@ pub(super) fn unknown_type<'k>(name: &str, known: impl IntoIterator<Item = &'k s
     };
     let words =
         ["str", "int", "float", "bool", "null", "any", "bytes", "error", "list", "dict", "tuple"];
-    let hint = foreign.or_else(|| nearest(name, known.into_iter().chain(words)));
+    let hint = foreign.or_else(|| {
+        let near = nearest(name, known.into_iter().chain(words));
+        // A single letter is near every other.
+        near.filter(|_| name.len() > 1)
+    });
     let hint = hint.map_or_else(
         || "; define it in `types`".to_owned(),
         |meant| format!("; did you mean `{meant}`?"),

@@ -10,7 +10,7 @@ use super::field::Outline;
 use super::finite::{names_itself, without_value};
 use super::names::{check_type_name, legal_name, unknown_type};
 use super::schema;
-use super::{Class, Type, TypeDef, TypeDefs, TypeIR};
+use super::{Class, Type, TypeDef, TypeDefs, TypeIR, admit, admit_default};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::wrong_type;
 use crate::value::Payload;
@@ -48,6 +48,15 @@ struct OpenDefault {
     pointer: String,
 }
 
+/// Where a default stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DefaultOf {
+    /// With a member of a class, where it must be complete.
+    Definition,
+    /// With a field of a signature or graph.
+    Field,
+}
+
 impl From<Arc<TypeDefs>> for TypeScope {
     fn from(defs: Arc<TypeDefs>) -> Self {
         Self { defs, ..Self::default() }
@@ -72,7 +81,7 @@ impl TypeScope {
         };
         for name in members.keys() {
             if check_type_name(name, &at.key(name), problems) {
-                scope.declare(name, at, problems);
+                scope.declare(name);
             }
         }
         for (name, member) in members {
@@ -161,29 +170,23 @@ impl TypeScope {
 
     /// Makes a default fit its type, or reports that it does not. Where definitions that the type
     /// names are still to be read, it is kept as it is and checked when they are there.
-    pub(crate) fn fit_default(
+    pub(super) fn fit_default(
         &mut self,
         default: &Payload,
         ty: &TypeIR,
+        owner: DefaultOf,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<Payload> {
         if self.pending.is_empty() || !names_definitions(ty) {
-            return self.admit(default, ty, at, problems);
+            let ty = Type::new(ty.clone(), self.defs.clone());
+            return match owner {
+                DefaultOf::Definition => admit_default(default, &ty, at, problems),
+                DefaultOf::Field => admit(default, &ty, at, problems),
+            };
         }
         let open = OpenDefault { default: default.clone(), ty: ty.clone(), pointer: at.pointer() };
         self.open.push(open);
-        Some(default.clone())
-    }
-
-    fn admit(
-        &self,
-        default: &Payload,
-        ty: &TypeIR,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Payload> {
-        let _ = (Type::new(ty.clone(), self.defs.clone()), at, problems);
         Some(default.clone())
     }
 
@@ -195,16 +198,8 @@ impl TypeScope {
         self.pending.contains(name)
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.defs.0.keys().map(AsRef::as_ref)
-    }
-
     /// Makes a name known before its definition has been read.
-    pub(super) fn declare(&mut self, name: &Arc<str>, at: &At<'_>, problems: &mut Problems) {
-        if self.defs.0.len() >= DEFINITION_LIMIT {
-            let detail = format!("a graph has at most {DEFINITION_LIMIT} types");
-            problems.add(at, Code::TooLarge, detail);
-        }
+    pub(super) fn declare(&mut self, name: &Arc<str>) {
         Arc::make_mut(&mut self.defs).0.insert(name.clone(), TypeDef::Alias(TypeIR::Any));
         self.pending.insert(name.clone());
     }
@@ -246,18 +241,51 @@ impl TypeScope {
             return;
         }
         let fresh = std::mem::take(&mut self.fresh);
+        if self.defs.0.len() > DEFINITION_LIMIT
+            && let Some((_, pointer)) = fresh.last()
+        {
+            let detail = format!("a graph has at most {DEFINITION_LIMIT} types");
+            let pointer = pointer.clone();
+            problems.push(Problem { pointer, code: Code::TooLarge, detail });
+            return;
+        }
         let broken = self.broken(&fresh);
         for (name, pointer, detail) in broken {
             problems.push(Problem { pointer, code: Code::InvalidType, detail });
             Arc::make_mut(&mut self.defs).0.insert(name, TypeDef::Alias(TypeIR::Any));
         }
+        self.check_open(problems);
+        self.complete_defaults(&fresh);
+    }
+
+    fn check_open(&mut self, problems: &mut Problems) {
         for OpenDefault { default, ty, pointer } in std::mem::take(&mut self.open) {
             let mut found = Problems::new();
-            self.admit(&default, &ty, &At::Root, &mut found);
+            let ty = Type::new(ty, self.defs.clone());
+            admit_default(&default, &ty, &At::Root, &mut found);
             problems.extend(found.into_iter().map(|problem| Problem {
                 pointer: format!("{pointer}{}", problem.pointer),
                 ..problem
             }));
+        }
+    }
+
+    /// Makes the defaults that had to wait exactly of their types.
+    fn complete_defaults(&mut self, fresh: &[(Arc<str>, String)]) {
+        let before = self.defs.clone();
+        for (name, _) in fresh {
+            let Some(TypeDef::Class(class)) = before.get(name) else { continue };
+            let mut class = class.clone();
+            for field in class.fields.values_mut().filter(|field| names_definitions(&field.ty)) {
+                let ty = Type::new(field.ty.clone(), before.clone());
+                let fit = |default: &Payload| {
+                    admit_default(default, &ty, &At::Root, &mut Problems::new())
+                };
+                field.default = field.default.as_ref().and_then(fit);
+            }
+            if before.get(name) != Some(&TypeDef::Class(class.clone())) {
+                Arc::make_mut(&mut self.defs).0.insert(name.clone(), TypeDef::Class(class));
+            }
         }
     }
 

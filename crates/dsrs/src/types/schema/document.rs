@@ -112,7 +112,7 @@ fn read_all(
 ) -> Vec<Option<TypeDef>> {
     for name in refs.names.values() {
         if !scope.is_defined(name) {
-            scope.declare(name, at, problems);
+            scope.declare(name);
         }
     }
     let mut bodies = Vec::new();

@@ -90,13 +90,16 @@ fn own_definition(payload: &Payload) -> Option<&str> {
     (defined && map.keys().all(|name| silent(name))).then_some(target)
 }
 
+/// What is said of an object schema as a whole, and its fields.
+pub(crate) type ObjectFields = (Option<Arc<str>>, Vec<(Arc<str>, Outline)>);
+
 /// The fields of an object schema, and what is said of the whole.
 pub(crate) fn read_object_fields(
     payload: &Payload,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Option<(Option<Arc<str>>, Vec<(Arc<str>, Outline)>)> {
+) -> Option<ObjectFields> {
     let found = read_with(payload, scope, at, problems, |reader, problems| {
         reader.schema(payload, "Fields", at, problems)
     });
@@ -145,7 +148,7 @@ fn read_recursive(
         let mut found = Problems::new();
         let taken = scope.defs().get(&name);
         if taken.is_none() {
-            attempt.declare(&name, at, &mut found);
+            attempt.declare(&name);
         }
         let (refs, _) = lift_definitions(map, None, Some(&name), &mut attempt, at, &mut found);
         let mut reader = Reader { scope: &mut attempt, refs: &refs, depth: 0 };

@@ -13,6 +13,7 @@ use crate::types::defs::check_seen_names;
 use crate::types::expr::{DEPTH_LIMIT, UNION_LIMIT, count_members};
 use crate::types::field::{Outline, check_alias};
 use crate::types::names::definition_name;
+use crate::types::scope::DefaultOf;
 use crate::types::{Class, ClassField, Enum, EnumMember, Literal, TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
@@ -59,10 +60,10 @@ impl Reader<'_, '_> {
         if !required && notes.default.is_none() {
             ty = ty.optional();
         }
-        let default = notes
-            .default
-            .as_ref()
-            .and_then(|default| self.scope.fit_default(default, &ty, &at.key("default"), problems));
+        let owner = if self.depth == 0 { DefaultOf::Field } else { DefaultOf::Definition };
+        let default = notes.default.as_ref().and_then(|default| {
+            self.scope.fit_default(default, &ty, owner, &at.key("default"), problems)
+        });
         let field = ClassField {
             description: notes.told(),
             constraints: notes.constraints_on(&ty),
@@ -194,6 +195,14 @@ impl Reader<'_, '_> {
             None => kinds.iter().filter_map(|kind| kind.group()).collect(),
         };
         check_keywords(map, &groups, self.depth == 1, at, problems);
+        if map.contains_key("x-dsrs-enum") && !map.contains_key("enum") {
+            let detail = "`x-dsrs-enum` stands beside an `enum` of texts";
+            problems.add(&at.key("x-dsrs-enum"), Code::InvalidType, detail);
+        }
+        if map.get("nullable").is_some_and(|flag| !matches!(flag, Payload::Bool(_))) {
+            let detail = "`nullable` wants true or false";
+            problems.add(&at.key("nullable"), Code::InvalidType, detail);
+        }
         if kinds.iter().filter(|kind| **kind != Kind::Null).count() > 1 && !notes.limits.is_empty()
         {
             let limits = Notes { limits: std::mem::take(&mut notes.limits), ..Notes::default() };

@@ -129,12 +129,17 @@ pub(super) fn fixed(
             Some(Shape::Enum(explained))
         }
         (Some(texts), None) => Some(Shape::Enum(texts)),
-        (None, _) if members.len() > UNION_LIMIT => {
+        (None, Some(_)) => {
+            let detail = "`x-dsrs-enum` stands beside an `enum` of texts alone";
+            problems.add(&at.key("x-dsrs-enum"), Code::InvalidType, detail);
+            None
+        }
+        (None, None) if members.len() > UNION_LIMIT => {
             let detail = format!("a union has at most {UNION_LIMIT} members");
             problems.add(&place, Code::InvalidType, detail);
             None
         }
-        (None, _) => Some(Shape::Type(TypeIR::union(members))),
+        (None, None) => Some(Shape::Type(TypeIR::union(members))),
     }
 }
 
