@@ -190,7 +190,7 @@ pub static SETTINGS: &[Setting] = &[
         .default("30s")
         .flag(),
     row("log", Kind::Text, "what is logged, as in `info,sqlx=warn`")
-        .default("info")
+        .default("info,sqlx=warn")
         .also(&["RUST_LOG"])
         .flag(),
 ];
