@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use dsrs::lm::Usage;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
-use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusRecorder};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
+
+pub use metrics_exporter_prometheus::BuildError as MetricsError;
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, None);
 
@@ -51,7 +53,7 @@ impl Metrics {
     ///
     /// # Errors
     /// When the exporter refuses the buckets.
-    pub fn new() -> Result<Self, BuildError> {
+    pub fn new() -> Result<Self, MetricsError> {
         let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
         describe(&recorder);
         let counter = |name| recorder.register_counter(&Key::from_static_name(name), &METADATA);

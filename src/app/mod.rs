@@ -1,4 +1,111 @@
 //! The verbs of the service, noun first: ids, wall clocks, transactions and caches. Uses `store`
 //! and the engine; knows nothing of HTTP.
 
+mod background;
+mod clock;
+mod error;
+mod graph;
+pub(crate) mod json;
 pub mod metrics;
+mod model;
+mod predictor;
+mod programs;
+mod run;
+mod run_failure;
+mod run_record;
+mod state;
+mod strategy;
+mod task;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::config::{Config, Limits, Models as ModelSettings};
+use crate::shutdown::Shutdown;
+use crate::store::run_recorder::{RunRecorder, recorder};
+use crate::store::{Db, StoreError};
+use metrics::Metrics;
+use programs::Programs;
+
+pub use background::Background;
+pub(crate) use clock::{now, timestamp};
+pub use error::{AppError, Invalid};
+pub(crate) use graph::{GraphPut, Seen};
+pub use model::{ModelError, engine_models};
+pub(crate) use run::ExecuteRequest;
+pub use run_failure::RunFailure;
+pub(crate) use run_failure::whole_seconds;
+pub(crate) use state::StateView;
+pub(crate) use task::detached;
+
+/// The service: everything that the verbs share.
+pub struct App {
+    pub(crate) db: Db,
+    pub(crate) models: Arc<dsrs::lm::Models>,
+    pub(crate) model_settings: ModelSettings,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) limits: Limits,
+    pub(crate) idempotency_window: Duration,
+    recorder: RunRecorder,
+    run_slots: Arc<Semaphore>,
+    programs: Programs,
+}
+
+impl App {
+    /// Puts the service together over an open, migrated database. `models` is the table that runs
+    /// use; it is handed in, so that a test can put scripted models there. What has to go on
+    /// beside requests is in the [`Background`], which the caller keeps and stops.
+    #[must_use]
+    pub fn start(
+        config: &Config,
+        db: Db,
+        models: dsrs::lm::Models,
+        metrics: Arc<Metrics>,
+        shutdown: Shutdown,
+    ) -> (Arc<Self>, Background) {
+        let (recorder, writer) = recorder(db.clone(), config.record);
+        let app = Arc::new(Self {
+            programs: Programs::new(),
+            run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
+            models: Arc::new(models),
+            model_settings: config.models.clone(),
+            limits: config.limits,
+            idempotency_window: config.idempotency_window,
+            recorder,
+            metrics,
+            shutdown,
+            db,
+        });
+        let background = Background::start(&app, writer);
+        (app, background)
+    }
+
+    /// Whether the database answers and is migrated, and whether the server takes work.
+    pub(crate) async fn readiness(&self) -> Readiness {
+        let database = self.db.ping().await;
+        let migrated = match &database {
+            Ok(()) => self.db.is_migrated().await.unwrap_or(false),
+            Err(_) => false,
+        };
+        Readiness { stopping: self.shutdown.is_draining(), database, migrated }
+    }
+
+    /// The metrics, as Prometheus reads them.
+    pub(crate) fn metrics_text(&self) -> String {
+        let stats = self.recorder.stats();
+        self.metrics.gauge("dsrs_recorder_commits", stats.commits as f64);
+        self.metrics.gauge("dsrs_recorder_runs", stats.runs as f64);
+        self.metrics.gauge("dsrs_recorder_lost", stats.lost as f64);
+        self.metrics.render()
+    }
+}
+
+/// What readiness consists of.
+pub(crate) struct Readiness {
+    pub(crate) stopping: bool,
+    pub(crate) database: Result<(), StoreError>,
+    pub(crate) migrated: bool,
+}

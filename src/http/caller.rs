@@ -9,6 +9,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
+use crate::store::Scope;
+
 /// The header that carries a request's id.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -22,6 +24,14 @@ pub struct Caller {
     pub request_id: Arc<str>,
     /// The name of the key that was presented; `None` when none is asked for.
     pub key: Option<Arc<str>>,
+}
+
+impl Caller {
+    /// What the caller sees and writes as.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        Scope::of(self.key.clone().unwrap_or_else(|| Arc::from("anonymous")))
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

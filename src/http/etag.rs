@@ -1,13 +1,14 @@
 //! Entity tags: strong and opaque, made of an id and a version; `If-Match` and `If-None-Match`.
 //! Knows nothing of what is tagged.
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
 use super::problem::ApiProblem;
-use super::status::ProblemCode;
 
 /// A strong entity tag, with its quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,25 +42,11 @@ struct Candidate {
     tag: String,
 }
 
-/// What a writer says it has seen: absent means the newest.
+/// What a writer says it has seen: absent means the newest. A handler takes it as an argument.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IfMatch(Option<Condition>);
 
 impl IfMatch {
-    /// Reads `If-Match`.
-    ///
-    /// # Errors
-    /// `invalid_parameter` when it is no list of entity tags.
-    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, ApiProblem> {
-        condition(headers, &header::IF_MATCH).map(Self)
-    }
-
-    /// Whether nothing is asked of the version in force.
-    #[must_use]
-    pub(crate) fn is_absent(&self) -> bool {
-        self.0.is_none()
-    }
-
     /// Whether the version in force is one that the writer has seen. Weak tags never match.
     #[must_use]
     pub(crate) fn allows(&self, current: &ETag) -> bool {
@@ -70,23 +57,36 @@ impl IfMatch {
     }
 }
 
-/// The refusal of a stale `If-Match`.
-#[must_use]
-pub(crate) fn stale(current: &ETag) -> ApiProblem {
-    let detail = "`If-Match` names another version than the one in force; read it again";
-    ApiProblem::new(ProblemCode::PreconditionFailed, detail).header(header::ETAG, current.header())
+impl<S: Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiProblem> {
+        condition(&parts.headers, &header::IF_MATCH).map(Self)
+    }
 }
 
-/// Whether the reader has this version already, so that `304` is the answer.
-///
-/// # Errors
-/// `invalid_parameter` when `If-None-Match` is no list of entity tags.
-pub(crate) fn is_known(headers: &HeaderMap, current: &ETag) -> Result<bool, ApiProblem> {
-    Ok(match condition(headers, &header::IF_NONE_MATCH)? {
-        None => false,
-        Some(Condition::Any) => true,
-        Some(Condition::OneOf(tags)) => tags.iter().any(|t| t.tag == current.0),
-    })
+/// What a reader says it has. A handler takes it as an argument.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IfNoneMatch(Option<Condition>);
+
+impl IfNoneMatch {
+    /// Whether the reader has this version already, so that `304` is the answer.
+    #[must_use]
+    pub(crate) fn has(&self, current: &ETag) -> bool {
+        match &self.0 {
+            None => false,
+            Some(Condition::Any) => true,
+            Some(Condition::OneOf(tags)) => tags.iter().any(|t| t.tag == current.0),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiProblem> {
+        condition(&parts.headers, &header::IF_NONE_MATCH).map(Self)
+    }
 }
 
 fn condition(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Condition>, ApiProblem> {
@@ -137,7 +137,8 @@ mod tests {
     fn a_writer_is_allowed_by_the_strong_tag_by_a_star_and_by_silence() {
         let tag = ETag::of('g', Uuid::from_u128(7), 3);
         let allows = |value: &str| {
-            IfMatch::read(&headers(header::IF_MATCH, value)).map(|found| found.allows(&tag)).ok()
+            let found = condition(&headers(header::IF_MATCH, value), &header::IF_MATCH);
+            found.map(|found| IfMatch(found).allows(&tag)).ok()
         };
         let own = tag.header().to_str().unwrap().to_owned();
         assert!(IfMatch::default().allows(&tag));
@@ -154,9 +155,11 @@ mod tests {
     fn a_reader_knows_a_version_by_its_weak_tag_too() {
         let tag = ETag::of('s', Uuid::from_u128(7), 1);
         let own = tag.header().to_str().unwrap().to_owned();
-        let known = |value: &str| is_known(&headers(header::IF_NONE_MATCH, value), &tag).unwrap();
+        let name = header::IF_NONE_MATCH;
+        let read = |value: &str| condition(&headers(name.clone(), value), &name).unwrap();
+        let known = |value: &str| IfNoneMatch(read(value)).has(&tag);
         assert!(known(&own) && known(&format!("W/{own}")) && known("*"));
         assert!(!known("\"other\""));
-        assert!(!is_known(&HeaderMap::new(), &tag).unwrap());
+        assert!(!IfNoneMatch::default().has(&tag));
     }
 }

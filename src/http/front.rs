@@ -21,11 +21,11 @@ use crate::app::metrics::Metrics;
 use crate::config::ApiKeys;
 
 /// What the front needs to know.
-pub struct Front {
+pub(super) struct Front {
     /// Who may enter.
-    pub keys: ApiKeys,
+    pub(super) keys: ApiKeys,
     /// Where requests are counted.
-    pub metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 /// Lets a request in, and its answer out.

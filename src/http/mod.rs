@@ -2,18 +2,97 @@
 //! into calls of `app` and answers into JSON. Knows no SQL and no LM.
 
 mod accept;
+mod answer;
 mod body;
 mod caller;
 mod etag;
+mod examples;
 mod fallback;
 mod front;
-mod json;
+mod graphs;
+mod health;
+mod idempotency;
+mod openapi;
 mod page;
+mod path;
+mod predictors;
 mod problem;
 mod query;
+mod refusal;
+mod runs;
+pub mod schema;
+mod states;
 mod status;
+mod strategies;
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use axum::{Router, middleware};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::app::App;
+use crate::config::ApiKeys;
+use body::BodyLimit;
+use front::Front;
 
 pub use caller::Caller;
-pub use front::Front;
 pub use problem::ApiProblem;
 pub use status::ProblemCode;
+
+/// Every route on one page.
+fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(openapi::Base::openapi())
+        .routes(routes!(graphs::graph_create, graphs::graph_list))
+        .routes(routes!(graphs::graph_validate))
+        .routes(routes!(graphs::graph_get, graphs::graph_put, graphs::graph_delete))
+        .routes(routes!(graphs::version_list))
+        .routes(routes!(graphs::version_get))
+        .routes(routes!(predictors::graph_render))
+        .routes(routes!(runs::run_execute))
+        .routes(routes!(runs::run_list))
+        .routes(routes!(runs::run_get))
+        .routes(routes!(predictors::predictor_list))
+        .routes(routes!(predictors::predictor_get))
+        .routes(routes!(states::state_get, states::state_put))
+        .routes(routes!(states::state_version_list))
+        .routes(routes!(states::state_version_get))
+        .routes(routes!(states::state_activate))
+        .routes(routes!(strategies::strategy_list))
+        .routes(routes!(strategies::strategy_get))
+        .routes(routes!(strategies::strategy_preview))
+        .routes(routes!(strategies::model_list))
+        .routes(routes!(strategies::type_assignable))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
+}
+
+/// The whole service over HTTP.
+pub fn router(app: Arc<App>, keys: ApiKeys) -> Router {
+    let front = Arc::new(Front { keys, metrics: app.metrics.clone() });
+    let (router, document) = routes().split_for_parts();
+    let docs = SwaggerUi::new("/docs")
+        .external_url_unchecked("/openapi.json", openapi::complete(&document));
+    router
+        .with_state(app)
+        .merge(docs)
+        .fallback(fallback::no_route)
+        .method_not_allowed_fallback(fallback::no_method)
+        .layer(middleware::from_fn_with_state(front, front::front))
+}
+
+/// The OpenAPI document.
+#[must_use]
+pub fn openapi() -> serde_json::Value {
+    openapi::complete(routes().get_openapi())
+}
+
+impl FromRef<Arc<App>> for BodyLimit {
+    fn from_ref(app: &Arc<App>) -> Self {
+        Self(app.limits.body_bytes)
+    }
+}

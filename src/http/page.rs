@@ -2,10 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::DateTime;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
-use super::json::JsonObject;
 use super::query::{Query, plain_number};
+use crate::app::json::JsonObject;
+use crate::store::Cursor;
 
 /// Items on a page when nothing is said.
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
@@ -48,6 +51,34 @@ pub(crate) fn page_json(
     object.list("items", items);
     object.text_or_null("next_cursor", last.map(|key| seal(list, key)).as_deref());
     object.finish()
+}
+
+/// Cuts a page out of a list that is at hand as a whole, and gives the key of its last item when
+/// more follow. An unknown key, of an item that is gone, begins anew.
+pub(crate) fn slice<'l, T>(
+    all: &'l [T],
+    page: &PageRequest,
+    key: impl Fn(&'l T) -> &'l str,
+) -> (&'l [T], Option<&'l str>) {
+    let after = page.after.as_deref();
+    let before = after.and_then(|after| all.iter().position(|item| key(item) == after));
+    let rest = all.get(before.map_or(0, |before| before + 1)..).unwrap_or_default();
+    let items = rest.get(..page.limit as usize).unwrap_or(rest);
+    (items, items.last().filter(|_| items.len() < rest.len()).map(key))
+}
+
+/// The key of a row in lists that are ordered by time.
+#[must_use]
+pub(crate) fn key_of(cursor: Cursor) -> String {
+    format!("{}.{}", cursor.created_at.timestamp_micros(), cursor.id.simple())
+}
+
+/// The row behind a key that [`key_of`] made.
+#[must_use]
+pub(crate) fn cursor_of(key: &str) -> Option<Cursor> {
+    let (micros, id) = key.split_once('.')?;
+    let created_at = DateTime::from_timestamp_micros(micros.parse().ok()?)?;
+    Some(Cursor { created_at, id: Uuid::try_parse(id).ok()? })
 }
 
 fn seal(list: &str, key: &str) -> String {

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use dsrs::problem::{Problem, Problems};
 use dsrs::value::Payload;
 
-use super::json::JsonObject;
 use super::status::ProblemCode;
+use crate::app::json::JsonObject;
 
 /// The media type of problems.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");

@@ -65,7 +65,7 @@ impl Query {
     }
 
     /// Takes a parameter that has to be a number of one or more.
-    pub(crate) fn number(&mut self, name: &str) -> Option<u32> {
+    pub(crate) fn number(&mut self, name: &str) -> Option<i32> {
         let positive = |text: &str| plain_number(text).filter(|number| *number > 0);
         self.read(name, "a whole number of 1 or more", positive)
     }

@@ -3,11 +3,11 @@
 
 mod banner;
 mod database;
-mod health;
 
 use std::future::IntoFuture;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,11 +15,13 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::metrics::{Metrics, MetricsError};
+use crate::app::{App, ModelError, engine_models};
 use crate::config::Config;
+use crate::http;
 use crate::pg::PgError;
 use crate::shutdown::Shutdown;
 use database::Database;
-use health::Health;
 
 /// How long connections get to finish their last answer once all work is done.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -57,6 +59,12 @@ pub enum ServeError {
     /// Signals cannot be listened for, or the listener broke.
     #[error("the server broke off: {0}")]
     Broken(#[from] std::io::Error),
+    /// A model cannot be used as it is configured.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The metrics cannot be kept.
+    #[error("the metrics cannot be kept: {0}")]
+    Metrics(#[from] MetricsError),
     /// The OpenAPI document cannot be written as JSON.
     #[error("cannot write the OpenAPI document: {0}")]
     OpenApi(#[from] serde_json::Error),
@@ -83,8 +91,7 @@ pub async fn migrate(config: Config) -> Result<(), ServeError> {
 
 /// The OpenAPI document as JSON text.
 pub fn openapi() -> Result<String, ServeError> {
-    let (_, document) = health::router().split_for_parts();
-    Ok(document.to_pretty_json()?)
+    Ok(serde_json::to_string_pretty(&http::openapi())?)
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
@@ -104,13 +111,14 @@ async fn serve_on(
     // Nobody reading is no reason not to serve.
     let mut out = std::io::stdout();
     let _ = out.write_all(block.as_bytes()).and_then(|()| out.flush());
-    run(listener, router(database, shutdown), config.shutdown_timeout, shutdown).await
-}
-
-fn router(database: &Database, shutdown: &Shutdown) -> Router {
-    let health = Health { db: database.db.clone(), shutdown: shutdown.clone() };
-    let (router, _) = health::router().with_state(health).split_for_parts();
-    router
+    let models = engine_models(&config.models)?;
+    let metrics = Arc::new(Metrics::new()?);
+    let (app, background) =
+        App::start(config, database.db.clone(), models, metrics, shutdown.clone());
+    let router = http::router(app, config.api_keys.clone());
+    let served = run(listener, router, config.shutdown_timeout, shutdown).await;
+    background.stop().await;
+    served
 }
 
 /// Answers requests while work drains too, so that readiness can be seen to be gone; stops

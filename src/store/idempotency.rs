@@ -1,13 +1,22 @@
 //! First answers kept under an idempotency key, per caller and route, so that a repeat gets the
 //! same answer and does nothing. What a route or an answer is, is not known here.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
-/// How long an answer is kept.
-pub const KEEP: TimeDelta = TimeDelta::hours(24);
+/// When a claim is made, and how long it and its answer count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Now.
+    pub now: DateTime<Utc>,
+    /// The claim lapses then, so that a request whose server died does not block its repeats for
+    /// good.
+    pub lease_until: DateTime<Utc>,
+    /// The key is forgotten then.
+    pub expires_at: DateTime<Utc>,
+}
 
 /// What a client's key stands for. The caller is the scope's actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,20 +55,18 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Claims a key for one request. `holder` is a fresh id; the claim lapses at `lease_until`, so
-/// that a request whose server died does not block its repeats for good.
+/// Claims a key for one request. `holder` is a fresh id.
 pub async fn begin(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
     body_hash: &[u8],
     holder: Uuid,
-    now: DateTime<Utc>,
-    lease_until: DateTime<Utc>,
+    times: Times,
 ) -> Result<Begun, StoreError> {
     // the holder may give up between our claim and our look: then the key is free, so once more
     for _ in 0..3 {
-        if claim(scope, db, key, body_hash, holder, now, lease_until).await? {
+        if claim(scope, db, key, body_hash, holder, times).await? {
             return Ok(Begun::New(Lease(holder)));
         }
         if let Some(begun) = look(scope, db, key, body_hash).await? {
@@ -76,8 +83,7 @@ async fn claim(
     key: &KeyRef<'_>,
     body_hash: &[u8],
     holder: Uuid,
-    now: DateTime<Utc>,
-    lease_until: DateTime<Utc>,
+    times: Times,
 ) -> Result<bool, StoreError> {
     let claimed = sqlx::query!(
         "insert into idempotency_keys as held (workspace_id, created_by, route, key, body_hash,
@@ -96,9 +102,9 @@ async fn claim(
         key.key,
         body_hash,
         holder,
-        lease_until,
-        now,
-        now + KEEP
+        times.lease_until,
+        times.now,
+        times.expires_at
     )
     .execute(db.pool())
     .await?;

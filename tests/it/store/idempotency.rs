@@ -2,18 +2,20 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs_server::store::idempotency::{
-    Answer, Begun, KEEP, KeyRef, Lease, abandon, begin, complete, purge,
+    Answer, Begun, KeyRef, Lease, Times, abandon, begin, complete, purge,
 };
 use dsrs_server::store::{Db, Scope};
 use uuid::Uuid;
 
 use super::{ann, database, tick};
 
+const KEEP: TimeDelta = TimeDelta::hours(24);
 const KEY: KeyRef<'static> = KeyRef { route: "POST /v1/graphs", key: "k-1" };
 
 async fn begin_as(scope: &Scope, db: &Db, body: &[u8], now: DateTime<Utc>) -> Begun {
     let lease_until = now + TimeDelta::minutes(10);
-    begin(scope, db, &KEY, body, Uuid::now_v7(), now, lease_until).await.unwrap()
+    let times = Times { now, lease_until, expires_at: now + KEEP };
+    begin(scope, db, &KEY, body, Uuid::now_v7(), times).await.unwrap()
 }
 
 fn lease(begun: Begun) -> Lease {

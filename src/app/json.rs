@@ -54,6 +54,11 @@ impl JsonObject {
         self.raw(name, &value.to_string())
     }
 
+    /// A text member that prints without anything to escape: an id, a date.
+    pub(crate) fn shown_text(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
+        self.text(name, &value.to_string())
+    }
+
     /// An array of JSON texts.
     pub(crate) fn list(
         &mut self,

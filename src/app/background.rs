@@ -1,0 +1,94 @@
+//! What goes on beside requests: the writer of runs, the watch for changed graphs, and housekeeping.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::clock::now;
+use super::{App, detached};
+use crate::store::run_recorder::{RunRecorder, RunWriter};
+use crate::store::{Scope, idempotency};
+
+/// How often histograms are folded.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// How often expired idempotency keys are removed.
+const PURGE: Duration = Duration::from_secs(3600);
+
+/// How long the writer gets to write what it has taken.
+const LAST_WRITES: Duration = Duration::from_secs(10);
+
+/// Tasks beside requests. Keep it while the server serves, then [`Background::stop`] it.
+pub struct Background {
+    recorder: RunRecorder,
+    writer: JoinHandle<Option<()>>,
+    stop: CancellationToken,
+}
+
+impl Background {
+    pub(super) fn start(app: &Arc<App>, writer: RunWriter) -> Self {
+        let stop = CancellationToken::new();
+        let db = app.db.clone();
+        until(&stop, "changes", async move { db.watch_changes().await });
+        let weak = Arc::downgrade(app);
+        until(&stop, "upkeep", async move {
+            let mut tick = every(UPKEEP);
+            while let Some(app) = weak.upgrade() {
+                app.metrics.upkeep();
+                drop(app);
+                tick.tick().await;
+            }
+        });
+        let weak = Arc::downgrade(app);
+        until(&stop, "purge", async move {
+            let mut tick = every(PURGE);
+            while let Some(app) = weak.upgrade() {
+                purge(&app).await;
+                drop(app);
+                tick.tick().await;
+            }
+        });
+        let writer = detached("recorder", writer.run());
+        Self { recorder: app.recorder.clone(), writer, stop }
+    }
+
+    /// Ends them; every run that was taken is written first.
+    pub async fn stop(self) {
+        self.recorder.close();
+        if timeout(LAST_WRITES, self.writer).await.is_err() {
+            tracing::error!("runs were still being written when the server ended");
+        }
+        self.stop.cancel();
+    }
+}
+
+fn until(
+    stop: &CancellationToken,
+    name: &'static str,
+    work: impl Future<Output = ()> + Send + 'static,
+) {
+    let stop = stop.clone();
+    detached(name, async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = work => {}
+        }
+    });
+}
+
+fn every(period: Duration) -> tokio::time::Interval {
+    let mut tick = interval(period);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick
+}
+
+async fn purge(app: &App) {
+    match idempotency::purge(&Scope::of("housekeeping"), &app.db, now()).await {
+        Ok(0) => {}
+        Ok(count) => tracing::debug!(count, "removed expired idempotency keys"),
+        Err(error) => tracing::warn!(%error, "could not remove expired idempotency keys"),
+    }
+}

@@ -1,0 +1,168 @@
+//! Graphs: made, changed, found, deleted. A change holds the graph's lock from look to commit.
+
+use std::sync::Arc;
+
+use dsrs::graph::{Carried, Program, carry_over};
+use dsrs::problem::{At, Code, Problems};
+use dsrs::value::{Map, Payload};
+use uuid::Uuid;
+
+use super::clock::now;
+use super::error::graph_problems;
+use super::programs::read_state;
+use super::state::StateText;
+use super::{App, AppError, Invalid};
+use crate::store::graph::{self, GraphItem, GraphRef, GraphRow, NewGraph, Pick};
+use crate::store::graph_edit::{self, Expect};
+use crate::store::graph_version::{self, NewVersion, VersionItem};
+use crate::store::state::NewState;
+use crate::store::{Cursor, Page, Scope};
+
+/// The format of definition documents that is written now.
+const FORMAT: i32 = 1;
+
+/// Whether a writer has seen this version of this thing.
+pub(crate) type Seen<'a> = &'a (dyn Fn(Uuid, i32) -> bool + Sync);
+
+/// What a new graph version brought.
+pub(crate) struct GraphPut {
+    /// The newest version, changed or not.
+    pub(crate) row: GraphRow,
+    /// What became of its state.
+    pub(crate) carried: Carried,
+}
+
+impl App {
+    /// Makes a graph at version 1 with an untuned state.
+    pub(crate) async fn graph_create(
+        &self,
+        scope: &Scope,
+        document: &Payload,
+    ) -> Result<GraphRow, AppError> {
+        let program = self.graph_check(document)?;
+        let state = StateText::untuned();
+        let new = NewGraph {
+            id: Uuid::now_v7(),
+            name: program.graph().name(),
+            version: new_version(&program),
+            state: NewState {
+                parent: None,
+                score: None,
+                predictors: &state.text,
+                content_hash: &state.hash,
+            },
+            at: now(),
+        };
+        Ok(graph::create(scope, &self.db, new).await?)
+    }
+
+    /// Resolves and checks a graph; stores nothing.
+    pub(crate) fn graph_check(&self, document: &Payload) -> Result<Program, AppError> {
+        Program::from_document(document, self).map_err(graph_problems)
+    }
+
+    /// One version of a graph.
+    pub(crate) async fn graph_get(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        version: Option<i32>,
+    ) -> Result<GraphRow, AppError> {
+        let pick = Pick { version, state_version: None };
+        Ok(graph::get(scope, &self.db, graph, pick).await?)
+    }
+
+    /// One page of graphs, newest first.
+    pub(crate) async fn graph_list(
+        &self,
+        scope: &Scope,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<GraphItem>, AppError> {
+        Ok(graph::list(scope, &self.db, after, limit).await?)
+    }
+
+    /// One page of a graph's versions, newest first.
+    pub(crate) async fn graph_versions(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        before: Option<i32>,
+        limit: u32,
+    ) -> Result<Page<VersionItem, i32>, AppError> {
+        let id = graph::id_of(scope, &self.db, graph).await?;
+        Ok(graph_version::list(scope, &self.db, id, before, limit).await?)
+    }
+
+    /// Makes the next version, unless the document says what the newest says already.
+    pub(crate) async fn graph_put(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        document: &Payload,
+        seen: Seen<'_>,
+    ) -> Result<GraphPut, AppError> {
+        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let head = locked.head();
+        if !seen(head.id, head.version) {
+            return Err(AppError::Stale);
+        }
+        let program = self.graph_check(&named(document, &head.name)?)?;
+        let old = self.plain_program(&head.definition, &head.content_hash)?;
+        let carried = carry_over(&read_state(&head.state.predictors)?, &old, &program);
+        if program.canonical_text().as_ref() == head.definition {
+            return Ok(GraphPut { row: head.clone(), carried });
+        }
+        let state = StateText::of(&carried.state);
+        let new = NewState {
+            parent: Some(head.state.version),
+            score: None,
+            predictors: &state.text,
+            content_hash: &state.hash,
+        };
+        let row = locked.put_version(new_version(&program), new, now()).await?;
+        Ok(GraphPut { row, carried })
+    }
+
+    /// Deletes a graph softly: its runs stay readable, its name is free.
+    pub(crate) async fn graph_delete(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        seen: Seen<'_>,
+    ) -> Result<(), AppError> {
+        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        if !seen(locked.head().id, locked.head().version) {
+            return Err(AppError::Stale);
+        }
+        Ok(locked.delete(now()).await?)
+    }
+}
+
+fn new_version(program: &Program) -> NewVersion<'_> {
+    NewVersion {
+        description: program.graph().description(),
+        format: FORMAT,
+        definition: program.canonical_text(),
+        content_hash: program.content_hash(),
+    }
+}
+
+/// The document under the name that it is addressed by: the name may be left out, but not differ.
+fn named(document: &Payload, name: &str) -> Result<Payload, AppError> {
+    let Payload::Map(members) = document else { return Ok(document.clone()) };
+    match members.get("name") {
+        Some(Payload::Str(given)) if given.as_ref() != name => {
+            let mut problems = Problems::new();
+            let detail = format!("the graph is `{name}`, the body names `{given}`");
+            problems.add(&At::Root.key("name"), Code::NameMismatch, detail);
+            Err(AppError::invalid(Invalid::Name, problems))
+        }
+        Some(_) => Ok(document.clone()),
+        None => {
+            let name = (Arc::from("name"), Payload::from(name));
+            let members = members.iter().map(|(name, member)| (name.clone(), member.clone()));
+            Ok(Payload::map(std::iter::once(name).chain(members).collect::<Map>()))
+        }
+    }
+}

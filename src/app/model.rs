@@ -1,0 +1,85 @@
+//! From the settings' models to the engine's table: one client an alias, with its time limit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{
+    HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model, Models, OpenAi,
+    OpenAiConfig, Prices,
+};
+use futures_util::future::{BoxFuture, FutureExt};
+use secrecy::ExposeSecret;
+
+use crate::config::{DEFAULT_ALIAS, ModelConfig, Models as ModelSettings, Provider};
+
+/// A model that cannot be used as it is configured.
+#[derive(Debug, thiserror::Error)]
+#[error("models.{alias}: {reason}")]
+pub struct ModelError {
+    alias: String,
+    reason: String,
+}
+
+/// The engine's table of the configured models. Connects to nothing yet.
+///
+/// # Errors
+/// Names the first model whose address or key cannot be used.
+pub fn engine_models(settings: &ModelSettings) -> Result<Models, ModelError> {
+    let models = settings.iter().map(|(alias, model)| engine_model(alias, model));
+    let models = models.collect::<Result<Vec<_>, _>>()?;
+    let default = settings.default_alias().filter(|alias| *alias != DEFAULT_ALIAS);
+    Ok(Models::new(models, default.map(Arc::from)))
+}
+
+fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
+    let lm: Arc<dyn Lm> = match settings.provider {
+        Provider::OpenAi => Arc::new(openai(alias, settings)?),
+    };
+    let prices = settings.input_price.zip(settings.output_price);
+    Ok(Model {
+        alias: Arc::from(alias),
+        model: Arc::from(settings.model.as_str()),
+        lm: Arc::new(Limited { lm, timeout: settings.timeout }),
+        params: LmParams {
+            temperature: settings.temperature,
+            max_tokens: settings.max_tokens,
+            top_p: settings.top_p,
+            seed: settings.seed,
+            stop: None,
+        },
+        prices: prices.map(|(input, output)| Prices { input, output }),
+    })
+}
+
+fn openai(alias: &str, settings: &ModelConfig) -> Result<OpenAi, ModelError> {
+    let idle_connections = settings.max_connections as usize;
+    let config = OpenAiConfig {
+        api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
+        http: HttpLimits { idle_connections, ..HttpLimits::default() },
+        ..OpenAiConfig::new(settings.base_url.as_str(), settings.model.as_str())
+    };
+    OpenAi::new(config)
+        .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })
+}
+
+/// A model whose requests have a time limit each.
+struct Limited {
+    lm: Arc<dyn Lm>,
+    timeout: Duration,
+}
+
+impl Lm for Limited {
+    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        let limited = tokio::time::timeout(self.timeout, self.lm.complete(request));
+        limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
+    }
+}
+
+fn too_slow(timeout: Duration) -> LmError {
+    LmError {
+        kind: LmErrorKind::Timeout,
+        message: format!("no answer within {} ms (the model's timeout_ms)", timeout.as_millis()),
+        status: None,
+        retry_after: None,
+    }
+}

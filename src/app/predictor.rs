@@ -1,0 +1,55 @@
+//! Predictors of a stored graph: listed, shown, and rendered without calling an LM.
+
+use std::sync::Arc;
+
+use dsrs::graph::Program;
+use dsrs::lm::Message;
+use dsrs::problem::{At, Problems};
+use dsrs::value::Payload;
+use indexmap::IndexMap;
+use uuid::Uuid;
+
+use super::{App, AppError, Invalid};
+use crate::store::Scope;
+use crate::store::graph::{GraphRef, Pick};
+
+/// The program in force, whose predictors are shown.
+pub(crate) struct PredictorView {
+    /// The graph's id.
+    pub(crate) graph: Uuid,
+    /// The state version in force.
+    pub(crate) state_version: i32,
+    /// The program, tuned by it.
+    pub(crate) program: Arc<Program>,
+}
+
+impl App {
+    /// The predictors of the newest version with the state in force.
+    pub(crate) async fn predictor_view(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+    ) -> Result<PredictorView, AppError> {
+        let pin = self.pin(scope, graph, Pick::NEWEST).await?;
+        let program = self.program(scope, &pin).await?;
+        Ok(PredictorView { graph: pin.id, state_version: pin.state_version, program })
+    }
+
+    /// The exact messages that each predictor of a node would send for these inputs of the node.
+    pub(crate) async fn graph_render(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        pick: Pick,
+        node: &str,
+        inputs: &Payload,
+    ) -> Result<IndexMap<String, Vec<Message>>, AppError> {
+        let pin = self.pin(scope, graph, pick).await?;
+        let program = self.program(scope, &pin).await?;
+        let mut problems = Problems::new();
+        let rendered = program.render(node, inputs, &At::Root, &mut problems);
+        rendered
+            .filter(|_| problems.is_empty())
+            .ok_or_else(|| AppError::invalid(Invalid::Input, problems))
+    }
+}

@@ -1,0 +1,165 @@
+//! From a graph's name to a program that is ready to run: which version and state are in force, and
+//! built programs by hash, shared by all runs.
+//!
+//! What is in force is remembered for as long as the store vouches that no graph has changed.
+
+use std::sync::Arc;
+
+use dsrs::graph::{GraphState, Program};
+use dsrs::problem::{At, Problems};
+use dsrs::strategy::BuildEnv;
+use dsrs::value::Payload;
+use moka::sync::Cache;
+use uuid::Uuid;
+
+use super::{App, AppError};
+use crate::store::graph::{self, GraphPin, GraphRef, GraphRow, Pick};
+use crate::store::{Scope, StoreError};
+
+/// Built programs that are kept.
+const PROGRAMS: u64 = 2048;
+
+/// Look-ups that are kept.
+const PINS: u64 = 16_384;
+
+type PinKey = (Uuid, GraphRef, Pick);
+type ProgramKey = (Box<str>, Box<str>);
+
+/// The caches.
+pub(super) struct Programs {
+    pins: Cache<PinKey, (u64, Arc<GraphPin>)>,
+    built: Cache<ProgramKey, Arc<Program>>,
+}
+
+impl Programs {
+    pub(super) fn new() -> Self {
+        Self { pins: Cache::new(PINS), built: Cache::new(PROGRAMS) }
+    }
+}
+
+/// What a definition may name while it is written.
+impl BuildEnv for App {
+    fn knows_model(&self, alias: &str) -> bool {
+        self.models.knows(alias)
+    }
+}
+
+/// What a stored definition may name: it was checked when it was written, and always loads. A model
+/// that is gone fails in execution.
+pub(super) struct Stored;
+
+impl BuildEnv for Stored {
+    fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+}
+
+impl App {
+    /// Which graph and state version a request means.
+    pub(super) async fn pin(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        pick: Pick,
+    ) -> Result<Arc<GraphPin>, AppError> {
+        let epoch = self.db.changes().epoch();
+        let key = (scope.workspace, graph.clone(), pick);
+        if let (Some(epoch), Some((seen, pin))) = (epoch, self.programs.pins.get(&key))
+            && seen == epoch
+        {
+            return Ok(pin);
+        }
+        let pin = Arc::new(graph::pin(scope, &self.db, graph, pick).await?);
+        if let Some(epoch) = epoch {
+            self.programs.pins.insert(key, (epoch, pin.clone()));
+        }
+        Ok(pin)
+    }
+
+    /// The program of a pinned version, tuned by its state.
+    pub(super) async fn program(
+        &self,
+        scope: &Scope,
+        pin: &GraphPin,
+    ) -> Result<Arc<Program>, AppError> {
+        let key = (pin.content_hash.as_str().into(), pin.state_hash.as_str().into());
+        if let Some(program) = self.programs.built.get(&key) {
+            return Ok(program);
+        }
+        let pick = Pick { version: Some(pin.version), state_version: Some(pin.state_version) };
+        let row = match graph::get(scope, &self.db, &GraphRef::Id(pin.id), pick).await {
+            // Deleted between two looks.
+            Err(StoreError::NotFound { .. }) => {
+                return Err(StoreError::not_found("graph", &pin.name).into());
+            }
+            other => other?,
+        };
+        self.program_of(&row)
+    }
+
+    /// The program of a row that was read, tuned by its state.
+    pub(super) fn program_of(&self, row: &GraphRow) -> Result<Arc<Program>, AppError> {
+        let hash = row.state.content_hash.as_str();
+        self.tuned_program(&row.definition, &row.content_hash, &row.state.predictors, hash)
+    }
+
+    /// The program of a definition, tuned by a stored state.
+    pub(super) fn tuned_program(
+        &self,
+        definition: &str,
+        hash: &str,
+        state: &str,
+        state_hash: &str,
+    ) -> Result<Arc<Program>, AppError> {
+        self.cached(hash, state_hash, || {
+            let plain = self.plain_program(definition, hash)?;
+            let state = read_state(state)?;
+            if state.0.is_empty() {
+                return Ok(plain);
+            }
+            let tuned = plain.with_state(&Stored, &state, &At::Root).map_err(|p| broken(&p))?;
+            Ok(Arc::new(tuned))
+        })
+    }
+
+    /// The program of a stored definition, without any state.
+    pub(super) fn plain_program(
+        &self,
+        definition: &str,
+        hash: &str,
+    ) -> Result<Arc<Program>, AppError> {
+        self.cached(hash, "", || {
+            let document = Payload::from_json(definition)
+                .map_err(|error| AppError::Internal(format!("a stored definition: {error}")))?;
+            let program = Program::from_document(&document, &Stored).map_err(|p| broken(&p))?;
+            Ok(Arc::new(program))
+        })
+    }
+
+    /// Looks a program up, or builds it once however many ask.
+    fn cached(
+        &self,
+        hash: &str,
+        state_hash: &str,
+        build: impl FnOnce() -> Result<Arc<Program>, AppError>,
+    ) -> Result<Arc<Program>, AppError> {
+        let key = (hash.into(), state_hash.into());
+        self.programs.built.try_get_with(key, build).map_err(|error| match &*error {
+            AppError::Internal(cause) => AppError::Internal(cause.clone()),
+            other => AppError::Internal(other.to_string()),
+        })
+    }
+}
+
+/// Reads a state as the store keeps it.
+pub(super) fn read_state(text: &str) -> Result<GraphState, AppError> {
+    let payload = Payload::from_json(text)
+        .map_err(|error| AppError::Internal(format!("a stored state: {error}")))?;
+    let mut problems = Problems::new();
+    let state = GraphState::read(&payload, &At::Root, &mut problems);
+    state.filter(|_| problems.is_empty()).ok_or_else(|| broken(&problems))
+}
+
+fn broken(problems: &Problems) -> AppError {
+    AppError::Internal(format!("a stored document no longer loads: {problems}"))
+}

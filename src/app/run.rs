@@ -1,0 +1,212 @@
+//! Runs: executed, recorded, found again. A run whose caller leaves is cancelled, and recorded so.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use dsrs::graph::{Outcome, Program};
+use dsrs::predict::{PredictErrorKind, RunScope};
+use dsrs::problem::{At, Problems};
+use dsrs::value::{Fields, Payload};
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::clock::now;
+use super::run_record::{fields_json, nodes_json, trace_json, usage_json};
+use super::{App, AppError, Invalid, RunFailure, detached};
+use crate::config::Record;
+use crate::shutdown::Work;
+use crate::store::graph::{GraphPin, GraphRef, Pick};
+use crate::store::run::{self, RunFilter, RunItem, RunRow, RunStatus};
+use crate::store::{Cursor, Page, Scope};
+
+/// What is to be run, and how.
+pub(crate) struct ExecuteRequest {
+    /// The graph's inputs, unchecked.
+    pub(crate) inputs: Payload,
+    /// Which versions.
+    pub(crate) pick: Pick,
+    /// Whether the answer shows the trace.
+    pub(crate) trace: bool,
+    /// How long the run may take, if less than the server's limit.
+    pub(crate) timeout: Option<Duration>,
+    /// The request's id.
+    pub(crate) request_id: Arc<str>,
+}
+
+/// Makes an answer of a run that ended; the failure, if any, as it will be recorded.
+pub(crate) type MakeAnswer<T> = fn(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> T;
+
+impl App {
+    /// Runs a graph once. The answer is made before the run is handed to the recorder, and given
+    /// once the recorder has it as safely as the settings say.
+    pub(crate) async fn run_execute<T: Send + 'static>(
+        self: &Arc<Self>,
+        scope: &Scope,
+        graph: &GraphRef,
+        request: ExecuteRequest,
+        answer: MakeAnswer<T>,
+    ) -> Result<T, AppError> {
+        let stopping = || AppError::Unavailable("the server is stopping".to_owned());
+        let work = self.shutdown.begin_work().ok_or_else(stopping)?;
+        let slot = self.run_slot()?;
+        let pin = self.pin(scope, graph, request.pick).await?;
+        let program = self.program(scope, &pin).await?;
+        let mut problems = Problems::new();
+        let inputs = program.admit_inputs(&request.inputs, &At::Root.key("inputs"), &mut problems);
+        let Some(inputs) = inputs.filter(|_| problems.is_empty()) else {
+            return Err(AppError::invalid(Invalid::Input, problems));
+        };
+        let limit = self.limits.run_timeout;
+        let timeout = request.timeout.map_or(limit, |wanted| wanted.min(limit));
+        let mut run_scope = RunScope::new(self.models.clone(), Instant::now() + timeout);
+        run_scope.cancelled = work.cancellation().child_token();
+        let run = Run {
+            app: self.clone(),
+            scope: scope.clone(),
+            id: Uuid::now_v7(),
+            start: now(),
+            run_scope: Arc::new(run_scope),
+            inputs,
+            pin,
+            program,
+            shows_trace: request.trace,
+            request_id: request.request_id,
+            _work: work,
+            _slot: slot,
+        };
+        let cancel = run.run_scope.cancelled.clone();
+        FinishOnDrop { cancel, run: Some(Box::pin(run.finish(answer))) }.await
+    }
+
+    /// One run.
+    pub(crate) async fn run_get(&self, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
+        Ok(run::get(scope, &self.db, id).await?)
+    }
+
+    /// One page of runs, newest first.
+    pub(crate) async fn run_list(
+        &self,
+        scope: &Scope,
+        filter: &RunFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<RunItem>, AppError> {
+        Ok(run::list(scope, &self.db, filter, after, limit).await?)
+    }
+
+    fn run_slot(&self) -> Result<OwnedSemaphorePermit, AppError> {
+        self.run_slots.clone().try_acquire_owned().map_err(|_| {
+            let limit = self.limits.max_concurrent_runs;
+            AppError::TooBusy(format!("{limit} runs are under way, which is the limit"))
+        })
+    }
+}
+
+/// A run under way.
+struct Run {
+    app: Arc<App>,
+    scope: Scope,
+    id: Uuid,
+    start: DateTime<Utc>,
+    run_scope: Arc<RunScope>,
+    inputs: Fields,
+    pin: Arc<GraphPin>,
+    program: Arc<Program>,
+    shows_trace: bool,
+    request_id: Arc<str>,
+    _work: Work,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Run {
+    /// Runs to the end, whatever that is; makes the answer; records.
+    async fn finish<T>(self, answer: MakeAnswer<T>) -> Result<T, AppError> {
+        self.app.metrics.run_started();
+        let inputs = fields_json(&self.inputs);
+        let outcome = self.program.execute(&self.run_scope, self.inputs.clone()).await;
+        let took = self.run_scope.trace.elapsed();
+        let failure =
+            outcome.outputs.as_ref().err().map(|e| RunFailure::of(self.id, &self.request_id, e));
+        let row = self.row(inputs, &outcome, failure.as_ref(), took);
+        self.app.metrics.run_finished(row.status.as_str(), took, &outcome.usage);
+        let answer = answer(&row, failure.as_ref(), self.shows_trace);
+        self.app.recorder.record(&self.scope, row).await?;
+        Ok(answer)
+    }
+
+    fn row(
+        &self,
+        inputs: String,
+        outcome: &Outcome,
+        failure: Option<&RunFailure>,
+        took: Duration,
+    ) -> RunRow {
+        let took_micros = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
+        // Nobody sees the trace of a run that is neither recorded nor answered with it.
+        let traced = self.shows_trace || self.app.recorder.mode() != Record::Off;
+        RunRow {
+            id: self.id,
+            graph_id: self.pin.id,
+            graph_name: self.pin.name.clone(),
+            graph_version: self.pin.version,
+            state_version: self.pin.state_version,
+            status: status(outcome),
+            created_at: self.start,
+            started_at: Some(self.start),
+            finished_at: Some(self.start + TimeDelta::microseconds(took_micros)),
+            duration_ms: Some(took_micros / 1000),
+            inputs,
+            outputs: outcome.outputs.as_ref().ok().map(fields_json),
+            error: failure.map(RunFailure::to_json),
+            usage: usage_json(&outcome.usage),
+            nodes: nodes_json(&outcome.nodes, self.start),
+            trace: if traced { trace_json(&outcome.spans, self.start) } else { String::new() },
+            created_by: self.scope.actor.to_string(),
+        }
+    }
+}
+
+fn status(outcome: &Outcome) -> RunStatus {
+    match &outcome.outputs {
+        Ok(_) => RunStatus::Succeeded,
+        Err(failure) if failure.error.kind == PredictErrorKind::Cancelled => RunStatus::Cancelled,
+        Err(_) => RunStatus::Failed,
+    }
+}
+
+type RunFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Drives a run for a caller. When the caller leaves, the run is cancelled and still brought to its
+/// end, so that it is recorded as what it was.
+struct FinishOnDrop<T: Send + 'static> {
+    cancel: CancellationToken,
+    run: Option<RunFuture<T>>,
+}
+
+impl<T: Send + 'static> Future for FinishOnDrop<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(run) = &mut self.run else { return Poll::Pending };
+        let done = std::task::ready!(run.as_mut().poll(context));
+        self.run = None;
+        Poll::Ready(done)
+    }
+}
+
+impl<T: Send + 'static> Drop for FinishOnDrop<T> {
+    fn drop(&mut self) {
+        // Without a runtime the process is ending, and nobody could write the record.
+        if let (Some(run), Ok(_)) = (self.run.take(), Handle::try_current()) {
+            self.cancel.cancel();
+            detached("the run of a caller who left", run);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A run's documents as JSON text, written once for the record and the answer alike: nodes, usage,
+//! trace. Dates are made here, from the run's start.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use dsrs::graph::NodeOutcome;
+use dsrs::lm::Usage;
+use dsrs::predict::{CheckOutcome, PredictError, Span, SpanKind, SpanStatus};
+use dsrs::value::{Fields, Payload};
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::clock::timestamp;
+use super::json::JsonObject;
+use super::run_failure::{code, predictor_path};
+
+/// `{name: {status, started_at, duration_ms, outputs, error}}`.
+pub(super) fn nodes_json(nodes: &IndexMap<Arc<str>, NodeOutcome>, start: DateTime<Utc>) -> String {
+    let mut object = JsonObject::with_capacity(256 * nodes.len() + 2);
+    for (name, node) in nodes {
+        object.raw(name, &node_json(name, node, start));
+    }
+    object.finish()
+}
+
+fn node_json(name: &str, node: &NodeOutcome, start: DateTime<Utc>) -> String {
+    let mut object = JsonObject::new();
+    object.text("status", node.status.as_str());
+    let started = node.started.map(|started| timestamp(at(start, started)));
+    object.text_or_null("started_at", started.as_deref());
+    object.raw_or_null("duration_ms", node.duration.map(millis).as_deref());
+    object.raw_or_null("outputs", node.outputs.as_ref().map(Payload::to_json).as_deref());
+    let error = node.error.as_ref().map(|error| error_json(name, error));
+    object.raw_or_null("error", error.as_deref());
+    object.finish()
+}
+
+fn error_json(node: &str, error: &PredictError) -> String {
+    let mut object = JsonObject::new();
+    object.text("detail", &error.message).text("code", code(&error.kind));
+    if let Some(within) = &error.predictor {
+        object.text("predictor", &predictor_path(node, within));
+    }
+    object.finish()
+}
+
+/// `{lm_calls, input_tokens, output_tokens, cached_tokens, cost}`.
+pub(super) fn usage_json(usage: &Usage) -> String {
+    json(usage)
+}
+
+/// Named values as an object.
+pub(super) fn fields_json(fields: &Fields) -> String {
+    let mut object = JsonObject::with_capacity(64 * fields.len() + 2);
+    for (name, value) in fields {
+        object.raw(name, &value.to_json());
+    }
+    object.finish()
+}
+
+/// `{spans: [...]}`; members that do not apply are left out.
+pub(super) fn trace_json(spans: &[Span], start: DateTime<Utc>) -> String {
+    let mut object = JsonObject::with_capacity(1024 * spans.len() + 16);
+    object.list("spans", spans.iter().enumerate().map(|(at, span)| span_json(at + 1, span, start)));
+    object.finish()
+}
+
+fn span_json(id: usize, span: &Span, start: DateTime<Utc>) -> String {
+    let mut object = JsonObject::with_capacity(1024);
+    object.shown("id", id);
+    object.raw_or_null("parent_id", span.parent.map(|parent| parent.0.to_string()).as_deref());
+    let predictor = span.predictor.as_deref().map(|path| predictor_path(&span.node, path));
+    object.text("kind", kind(span.kind)).text("name", name(span, predictor.as_deref()));
+    object.text("node", &span.node);
+    if let Some(predictor) = &predictor {
+        object.text("predictor", predictor);
+    }
+    object.text("status", status(span.status));
+    object.text("started_at", &timestamp(at(start, span.started)));
+    if let Some(duration) = span.duration {
+        object.raw("duration_ms", &millis(duration));
+    }
+    span_data(&mut object, span);
+    object.finish()
+}
+
+fn span_data(object: &mut JsonObject, span: &Span) {
+    if let Some(inputs) = &span.inputs {
+        object.raw("inputs", &fields_json(inputs));
+    }
+    if let Some(outputs) = &span.outputs {
+        object.raw("outputs", &fields_json(outputs));
+    }
+    if let Some((prefix, turns)) = &span.messages {
+        object.list("messages", prefix.iter().chain(turns).map(json));
+    }
+    for (name, text) in [("raw", &span.raw), ("model", &span.model)] {
+        if let Some(text) = text {
+            object.text(name, text);
+        }
+    }
+    if let Some(attempt) = span.attempt {
+        object.shown("attempt", attempt);
+    }
+    if let Some(usage) = &span.usage {
+        object.raw("usage", &usage_json(usage));
+    }
+    if let Some(report) = &span.parse_report {
+        object.raw("parse_report", &report.to_json());
+    }
+    if !span.checks.is_empty() {
+        object.list("checks", span.checks.iter().map(check_json));
+    }
+    if let Some(error) = &span.error {
+        object.text("error", error);
+    }
+}
+
+fn check_json(check: &CheckOutcome) -> String {
+    let mut object = JsonObject::new();
+    object.text("field", &check.field).text("label", &check.label).shown("passed", check.passed);
+    object.finish()
+}
+
+const fn kind(kind: SpanKind) -> &'static str {
+    match kind {
+        SpanKind::Node => "node",
+        SpanKind::Predictor => "predictor",
+        SpanKind::Lm => "lm",
+        SpanKind::Tool => "tool",
+    }
+}
+
+const fn status(status: SpanStatus) -> &'static str {
+    match status {
+        SpanStatus::Running => "running",
+        SpanStatus::Succeeded => "succeeded",
+        SpanStatus::Failed => "failed",
+        SpanStatus::Cancelled => "cancelled",
+    }
+}
+
+fn name<'s>(span: &'s Span, predictor: Option<&'s str>) -> &'s str {
+    match span.kind {
+        SpanKind::Lm => span.model.as_deref().unwrap_or("lm"),
+        SpanKind::Node | SpanKind::Predictor | SpanKind::Tool => predictor.unwrap_or(&span.node),
+    }
+}
+
+fn at(start: DateTime<Utc>, after: std::time::Duration) -> DateTime<Utc> {
+    start + TimeDelta::microseconds(i64::try_from(after.as_micros()).unwrap_or(0))
+}
+
+fn millis(duration: std::time::Duration) -> String {
+    duration.as_millis().to_string()
+}
+
+fn json(value: &impl Serialize) -> String {
+    // Messages and usage are plain data, which always has a JSON form.
+    serde_json::to_string(value).unwrap_or_default()
+}

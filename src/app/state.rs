@@ -1,0 +1,165 @@
+//! Predictor states: read, replaced, promoted. A state is kept as the overrides alone, in the order
+//! of the program's predictors, so that equal states are equal texts.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use dsrs::graph::{GraphState, Program};
+use dsrs::problem::At;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::clock::now;
+use super::{App, AppError, Invalid, Seen};
+use crate::store::graph::{self, GraphRef, Pick};
+use crate::store::graph_edit::{self, Expect, LockedGraph};
+use crate::store::state::{self, NewState, StateItem, StateRow};
+use crate::store::{Page, Scope};
+
+/// A state version with the program that it tunes.
+pub(crate) struct StateView {
+    /// The graph's id.
+    pub(crate) graph: Uuid,
+    /// The state version.
+    pub(crate) row: StateRow,
+    /// The program of its graph version, tuned by it.
+    pub(crate) program: Arc<Program>,
+}
+
+/// A state's text and its hash.
+pub(super) struct StateText {
+    pub(super) text: String,
+    pub(super) hash: String,
+}
+
+impl StateText {
+    /// The state that overrides nothing.
+    pub(super) fn untuned() -> Self {
+        Self::of(&GraphState::default())
+    }
+
+    pub(super) fn of(state: &GraphState) -> Self {
+        let text = state.to_payload().to_json();
+        let digest = Sha256::digest(text.as_bytes());
+        let hash = digest.iter().fold(String::with_capacity(64), |mut hash, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(hash, "{byte:02x}");
+            hash
+        });
+        Self { text, hash }
+    }
+}
+
+impl App {
+    /// The state in force for the newest graph version.
+    pub(crate) async fn state_get(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+    ) -> Result<StateView, AppError> {
+        let row = graph::get(scope, &self.db, graph, Pick::NEWEST).await?;
+        let program = self.program_of(&row)?;
+        Ok(StateView { graph: row.id, row: row.state, program })
+    }
+
+    /// One state version.
+    pub(crate) async fn state_version(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        version: i32,
+    ) -> Result<StateView, AppError> {
+        let id = graph::id_of(scope, &self.db, graph).await?;
+        let row = state::get(scope, &self.db, id, version).await?;
+        self.state_view(scope, id, row).await
+    }
+
+    /// One page of a graph's states, newest first.
+    pub(crate) async fn state_list(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        before: Option<i32>,
+        limit: u32,
+    ) -> Result<Page<StateItem, i32>, AppError> {
+        let id = graph::id_of(scope, &self.db, graph).await?;
+        Ok(state::list(scope, &self.db, id, before, limit).await?)
+    }
+
+    /// Replaces the whole state, unless it is the one in force already.
+    pub(crate) async fn state_put(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        wanted: &GraphState,
+        seen: Seen<'_>,
+    ) -> Result<StateView, AppError> {
+        let locked = self.state_lock(scope, graph, seen).await?;
+        let head = locked.head();
+        let id = head.id;
+        let plain = self.plain_program(&head.definition, &head.content_hash)?;
+        let root = At::Root;
+        let tuned = plain
+            .with_state(self, wanted, &root.key("predictors"))
+            .map_err(|problems| AppError::invalid(Invalid::State, problems))?;
+        let text = StateText::of(&overrides(&tuned));
+        let program = Arc::new(tuned);
+        if text.text == head.state.predictors {
+            return Ok(StateView { graph: id, row: head.state.clone(), program });
+        }
+        let new = NewState {
+            parent: Some(head.state.version),
+            score: None,
+            predictors: &text.text,
+            content_hash: &text.hash,
+        };
+        let row = locked.put_state(new, now()).await?;
+        Ok(StateView { graph: id, row, program })
+    }
+
+    /// Puts a state version of the newest graph version in force.
+    pub(crate) async fn state_activate(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        version: i32,
+        seen: Seen<'_>,
+    ) -> Result<StateView, AppError> {
+        let locked = self.state_lock(scope, graph, seen).await?;
+        let id = locked.head().id;
+        let row = locked.activate_state(version, now()).await?;
+        self.state_view(scope, id, row).await
+    }
+
+    async fn state_lock(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        seen: Seen<'_>,
+    ) -> Result<LockedGraph, AppError> {
+        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        match seen(locked.head().id, locked.head().state.version) {
+            true => Ok(locked),
+            false => Err(AppError::Stale),
+        }
+    }
+
+    async fn state_view(
+        &self,
+        scope: &Scope,
+        graph: Uuid,
+        row: StateRow,
+    ) -> Result<StateView, AppError> {
+        let pick = Pick { version: Some(row.graph_version), state_version: Some(row.version) };
+        let found = graph::get(scope, &self.db, &GraphRef::Id(graph), pick).await?;
+        let program = self.program_of(&found)?;
+        Ok(StateView { graph, row, program })
+    }
+}
+
+/// What a program's predictors override, in their order.
+fn overrides(program: &Program) -> GraphState {
+    let predictors = program.predictors().into_iter();
+    let tuned = predictors.filter(|(_, predictor)| !predictor.state().is_default());
+    GraphState(tuned.map(|(path, found)| (Arc::from(path), found.state().clone())).collect())
+}

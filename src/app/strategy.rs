@@ -1,0 +1,127 @@
+//! Strategies and types on their own, without a graph: previews and assignability.
+
+use std::sync::Arc;
+
+use dsrs::adapter::ChatAdapter;
+use dsrs::problem::{At, Problems};
+use dsrs::read::{Object, wrong_type};
+use dsrs::signature::{SignatureSchema, read_signature};
+use dsrs::strategy::{StrategyFactory, registry};
+use dsrs::types::{Type, TypeScope};
+use dsrs::value::Payload;
+
+use super::{App, AppError, Invalid};
+
+/// What a strategy makes of a signature.
+pub(crate) struct Preview {
+    /// The signature as the strategy transforms it.
+    pub(crate) schema: Arc<SignatureSchema>,
+    /// The predictors inside, by path.
+    pub(crate) predictors: Vec<(String, PreviewedPredictor)>,
+}
+
+/// One predictor of a preview.
+pub(crate) struct PreviewedPredictor {
+    /// Its own signature.
+    pub(crate) schema: Arc<SignatureSchema>,
+    /// Its system prompt.
+    pub(crate) system: String,
+}
+
+/// Whether values of one type may flow where another is wanted.
+pub(crate) struct Assignable {
+    /// The source, canonically.
+    pub(crate) from: String,
+    /// The target, canonically.
+    pub(crate) to: String,
+    /// Where and why not.
+    pub(crate) mismatch: Option<(String, String)>,
+}
+
+impl App {
+    /// The strategy of a name.
+    pub(crate) fn strategy_get(
+        &self,
+        name: &str,
+    ) -> Result<&'static dyn StrategyFactory, AppError> {
+        let missing = || AppError::NotFound(format!("there is no strategy `{name}`"));
+        registry::get(name).ok_or_else(missing)
+    }
+
+    /// What a strategy makes of `{signature, types?, config?}`.
+    pub(crate) fn strategy_preview(
+        &self,
+        name: &str,
+        request: &Payload,
+    ) -> Result<Preview, AppError> {
+        self.strategy_get(name)?;
+        let mut problems = Problems::new();
+        let preview = self.preview(name, request, &mut problems);
+        preview
+            .filter(|_| problems.is_empty())
+            .ok_or_else(|| AppError::invalid(Invalid::Request, problems))
+    }
+
+    fn preview(&self, name: &str, request: &Payload, problems: &mut Problems) -> Option<Preview> {
+        let mut object = Object::open(request, &At::Root, problems)?;
+        let mut scope = read_types(&mut object);
+        let draft = object.required("signature", |payload, at, problems| {
+            read_signature(payload, &mut scope, at, problems)
+        });
+        let config = object.optional("config", an_object);
+        object.close();
+        let base = Arc::new(draft?.finish(scope.finish()));
+        match registry::create(self, name, &base, config, &At::Root) {
+            Ok(module) => {
+                let predictors = module.predictors().into_iter().map(|(path, predictor)| {
+                    let schema = predictor.schema().clone();
+                    let system = ChatAdapter::build_system(&schema, None);
+                    (path.to_owned(), PreviewedPredictor { schema, system })
+                });
+                Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
+            }
+            Err(found) => {
+                problems.extend(found);
+                None
+            }
+        }
+    }
+
+    /// Whether values of type `from` may flow where `to` is wanted, in `{from, to, types?}`.
+    pub(crate) fn type_assignable(&self, request: &Payload) -> Result<Assignable, AppError> {
+        let mut problems = Problems::new();
+        let answer = assignable(request, &mut problems);
+        answer
+            .filter(|_| problems.is_empty())
+            .ok_or_else(|| AppError::invalid(Invalid::Request, problems))
+    }
+}
+
+fn assignable(request: &Payload, problems: &mut Problems) -> Option<Assignable> {
+    let mut object = Object::open(request, &At::Root, problems)?;
+    let mut scope = read_types(&mut object);
+    let from = object.required("from", |p, at, problems| scope.read_type(p, at, problems));
+    let to = object.required("to", |p, at, problems| scope.read_type(p, at, problems));
+    object.close();
+    let defs = scope.finish();
+    let (from, to) = (Type::new(from?, defs.clone()), Type::new(to?, defs));
+    let mismatch = from.assignable_to(&to).err().map(|found| (found.path, found.reason));
+    Some(Assignable { from: from.ir.to_string(), to: to.ir.to_string(), mismatch })
+}
+
+fn read_types(object: &mut Object<'_, '_, '_>) -> TypeScope {
+    let scope = object.optional("types", |p, at, problems| Some(TypeScope::read(p, at, problems)));
+    scope.unwrap_or_default()
+}
+
+fn an_object<'v>(
+    payload: &'v Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<&'v Payload> {
+    if payload.as_map().is_none() {
+        wrong_type(at, problems, "an object", payload);
+        return None;
+    }
+    Some(payload)
+}

@@ -1,0 +1,21 @@
+//! The one place that spawns tasks: each has a name, and one that panics is told of in the log.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use tokio::task::JoinHandle;
+
+/// Runs a future as a task of its own; `None` when it panicked, which is logged.
+pub(crate) fn detached<T: Send + 'static>(
+    name: &'static str,
+    future: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<Option<T>> {
+    tokio::spawn(async move {
+        let done = AssertUnwindSafe(future).catch_unwind().await;
+        if done.is_err() {
+            tracing::error!(name, "a task panicked");
+        }
+        done.ok()
+    })
+}

@@ -1,0 +1,72 @@
+//! The example requests of the OpenAPI document. A test posts every one of them.
+
+use serde_json::{Value, json};
+
+/// A graph of two nodes.
+pub(super) fn graph() -> Value {
+    json!({
+        "name": "support-reply",
+        "description": "Draft a reply to a ticket",
+        "types": {"Mood": {"enum": {"calm": null, "angry": null}}},
+        "inputs": {"ticket": "str"},
+        "nodes": {
+            "triage": {
+                "strategy": "predict",
+                "signature": "ticket -> mood: Mood, topics: list[str]"
+            },
+            "reply": {
+                "strategy": "chain_of_thought",
+                "signature": {
+                    "instructions": "Answer politely.",
+                    "inputs": [
+                        {"name": "ticket", "type": "str"},
+                        {"name": "mood", "type": "Mood"}
+                    ],
+                    "outputs": [{"name": "answer", "type": "str"}]
+                },
+                "lm": {"model": "default", "temperature": 0.2, "max_tokens": 400}
+            }
+        },
+        "edges": [
+            {"from": "input.ticket", "to": "triage.ticket"},
+            {"from": "input.ticket", "to": "reply.ticket"},
+            {"from": "triage.mood", "to": "reply.mood"}
+        ],
+        "outputs": {"answer": "reply.answer", "mood": "triage.mood"}
+    })
+}
+
+/// Inputs of that graph.
+pub(super) fn execute() -> Value {
+    json!({"inputs": {"ticket": "My parcel has not arrived."}, "trace": true})
+}
+
+/// Inputs of one of its nodes.
+pub(super) fn render() -> Value {
+    json!({"node": "triage", "inputs": {"ticket": "My parcel has not arrived."}})
+}
+
+/// A state of its predictors.
+pub(super) fn state() -> Value {
+    json!({
+        "predictors": {
+            "triage": {
+                "instruction": "Judge how the customer feels.",
+                "demos": [{
+                    "input": {"ticket": "Where is my refund?!"},
+                    "output": {"mood": "angry", "topics": ["refund"]}
+                }]
+            }
+        }
+    })
+}
+
+/// A signature to preview.
+pub(super) fn preview() -> Value {
+    json!({"signature": "question, context: list[str] -> answer: float", "config": {}})
+}
+
+/// Two types to compare.
+pub(super) fn assignable() -> Value {
+    json!({"from": "list[int]", "to": "list[float]"})
+}

@@ -1,0 +1,143 @@
+//! `/v1/graphs/{graph}/predictors`: every predictor by path, and rendering without an LM call.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use dsrs::lm::Message;
+use dsrs::predict::{DynPredictor, state_to_payload};
+use dsrs::read::shared_text;
+use dsrs::signature::signature_to_payload;
+
+use super::answer;
+use super::body::Document;
+use super::caller::Caller;
+use super::etag::IfNoneMatch;
+use super::page::{PageRequest, page_json, slice};
+use super::problem::ApiProblem;
+use super::query::{NoQuery, Query};
+use super::runs::read_pick;
+use super::schema::{Predictor, PredictorPage, RenderRequest, Rendered};
+use super::states::state_tag;
+use crate::app::App;
+use crate::app::json::JsonObject;
+use crate::store::graph::GraphRef;
+
+/// List a graph's predictors
+///
+/// Of the newest version, with the state in force, in the graph's order.
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/predictors", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = PredictorPage)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn predictor_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::read(&mut query, "predictors");
+    query.close()?;
+    let view = app.predictor_view(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let all = view.program.predictors();
+    let (items, next) = slice(&all, &page, |(path, _)| path.as_str());
+    let items = items.iter().map(|(path, found)| predictor_json(path, *found));
+    Ok(answer::ok(page_json("predictors", items, next)))
+}
+
+/// Read one predictor
+///
+/// Its path is one percent-encoded segment: `triage`, `reply.predict`.
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/predictors/{path}", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("path" = String, Path, description = "The predictor's path"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+    responses(
+        (status = 200, description = "The predictor", body = Predictor, headers(
+            ("ETag" = String, description = "The state version in force"))),
+        (status = 304, description = "The caller has this version")),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn predictor_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((graph, path)): Path<(String, String)>,
+    known: IfNoneMatch,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let view = app.predictor_view(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let predictors = view.program.predictors();
+    let found = predictors.iter().find(|(known, _)| *known == path);
+    let Some((path, predictor)) = found else {
+        let detail = format!("graph `{graph}` has no predictor `{path}`");
+        return Err(ApiProblem::not_found(detail));
+    };
+    let tag = state_tag(view.graph, view.state_version);
+    Ok(answer::fresh(&known, &tag, || predictor_json(path, *predictor)))
+}
+
+/// Render a node's messages
+///
+/// The exact chat messages that each predictor of the node would send, without an LM call.
+/// `inputs` are those of the node.
+#[utoipa::path(
+    post, path = "/v1/graphs/{graph}/render", tag = "graphs",
+    params(("graph" = String, Path, description = "Name, or id")),
+    request_body(content = RenderRequest, example = json!(super::examples::render())),
+    responses((status = 200, description = "Messages by predictor path", body = Rendered)),
+    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch"])))
+)]
+pub(super) async fn graph_render(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    _: NoQuery,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let (node, inputs, pick) = document.read(|object| {
+        let inputs = object.required("inputs", |payload, _, _| Some(payload));
+        let node = object.required("node", shared_text);
+        let pick = read_pick(object);
+        Some((node?, inputs?, pick))
+    })?;
+    let graph = GraphRef::parse(&graph);
+    let rendered = app.graph_render(&caller.scope(), &graph, pick, &node, inputs).await?;
+    let mut predictors = JsonObject::with_capacity(1024);
+    for (path, messages) in &rendered {
+        let mut rendered = JsonObject::with_capacity(1024);
+        rendered.list("messages", messages.iter().map(message_json));
+        predictors.raw(path, &rendered.finish());
+    }
+    let mut object = JsonObject::new();
+    object.raw("predictors", &predictors.finish());
+    Ok(answer::ok(object.finish()))
+}
+
+/// A predictor's member of a state, defaults spelled out.
+pub(super) fn state_member_json(predictor: &dyn DynPredictor) -> String {
+    let mut object = JsonObject::new();
+    object.splice(&state_to_payload(predictor.state()).to_json());
+    object.text("effective_instruction", predictor.instruction());
+    object.finish()
+}
+
+fn predictor_json(path: &str, predictor: &dyn DynPredictor) -> String {
+    let mut object = JsonObject::with_capacity(1024);
+    object.text("path", path);
+    object.text("node", path.split('.').next().unwrap_or(path));
+    object.raw("schema", &signature_to_payload(predictor.schema()).to_json());
+    object.splice(&state_member_json(predictor));
+    object.finish()
+}
+
+fn message_json(message: &Message) -> String {
+    // A message is two texts, which always have a JSON form.
+    serde_json::to_string(message).unwrap_or_default()
+}

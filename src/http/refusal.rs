@@ -1,0 +1,56 @@
+//! What a verb refuses, as a problem: the seam between the app's errors and the status table.
+
+use dsrs::problem::Problems;
+
+use super::problem::ApiProblem;
+use super::status::ProblemCode;
+use crate::app::{AppError, Invalid, RunFailure, whole_seconds};
+
+impl From<AppError> for ApiProblem {
+    fn from(error: AppError) -> Self {
+        let detail = error.to_string();
+        match error {
+            AppError::NotFound(_) => Self::new(ProblemCode::NotFound, detail),
+            AppError::AlreadyExists(_) => Self::new(ProblemCode::AlreadyExists, detail),
+            AppError::Stale => Self::new(ProblemCode::PreconditionFailed, detail),
+            AppError::Invalid { what, problems } => invalid(what, problems),
+            AppError::StateMismatch(_) => Self::new(ProblemCode::StateMismatch, detail),
+            AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
+            AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
+            AppError::Internal(cause) => {
+                tracing::error!(cause, "a fault of ours");
+                let detail = "something broke on our side; the log has it";
+                Self::new(ProblemCode::Internal, detail)
+            }
+        }
+    }
+}
+
+fn invalid(what: Invalid, problems: Problems) -> ApiProblem {
+    let code = match what {
+        Invalid::Request => ProblemCode::InvalidRequest,
+        Invalid::Graph => ProblemCode::InvalidGraph,
+        Invalid::Input => ProblemCode::InvalidInput,
+        Invalid::State => ProblemCode::InvalidState,
+        Invalid::Name => ProblemCode::NameMismatch,
+    };
+    ApiProblem::of(code, problems)
+}
+
+/// The problem that a failed run is answered with.
+pub(super) fn run_problem(failure: &RunFailure) -> ApiProblem {
+    let code = ProblemCode::named(failure.code).unwrap_or(ProblemCode::Internal);
+    let mut problem =
+        ApiProblem::new(code, failure.detail.as_str()).with("run_id", failure.run_id.to_string());
+    for (name, member) in failure.members() {
+        problem = problem.with(name, member);
+    }
+    match failure.retry_after {
+        Some(wait) => {
+            let seconds = whole_seconds(wait);
+            let shown = i64::try_from(seconds).unwrap_or(i64::MAX);
+            problem.with("retry_after", shown).retry_after(seconds)
+        }
+        None => problem,
+    }
+}

@@ -1,0 +1,232 @@
+//! Runs: executed at `/v1/graphs/{graph}/execute`, listed and read at `/v1/runs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{Object, boolean, count};
+use dsrs::value::Payload;
+
+use super::answer;
+use super::body::Document;
+use super::caller::Caller;
+use super::idempotency::{IdempotencyKey, once};
+use super::page::{PageRequest, cursor_of, key_of, page_json};
+use super::path;
+use super::problem::{ApiProblem, write_head};
+use super::query::{NoQuery, Query};
+use super::refusal::run_problem;
+use super::schema::{ExecuteBody, Executed, Run, RunPage};
+use super::status::ProblemCode;
+use crate::app::json::JsonObject;
+use crate::app::{App, ExecuteRequest, RunFailure, timestamp};
+use crate::store::graph::{GraphRef, Pick};
+use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
+
+/// Execute a graph
+///
+/// Runs the graph to its end and answers the run. A run that fails is answered with its problem,
+/// which names `run_id`, `node` and `predictor`, and is recorded with it.
+#[utoipa::path(
+    post, path = "/v1/graphs/{graph}/execute", tag = "runs",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+    request_body(content = ExecuteBody, example = json!(super::examples::execute())),
+    responses((status = 200, description = "The run", body = Executed)),
+    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+        "unknown_model", "no_model", "parse_error", "constraint_failed", "invalid_value",
+        "run_cancelled", "rate_limited", "lm_error", "timeout", "idempotency_key_reused",
+        "idempotency_in_progress"])))
+)]
+pub(super) async fn run_execute(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    key: IdempotencyKey,
+    _: NoQuery,
+    document: Document,
+) -> Response {
+    let request = match read_request(&document, &caller) {
+        Ok(request) => request,
+        Err(problem) => return problem.into_response(),
+    };
+    let route = format!("POST /v1/graphs/{graph}/execute");
+    let (verb, scope) = (app.clone(), caller.scope());
+    let work = async move {
+        let graph = GraphRef::parse(&graph);
+        Ok(verb.run_execute(&scope, &graph, request, execute_answer).await?)
+    };
+    once(&app, &caller, key, route, &document.bytes, work).await
+}
+
+fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Response {
+    match failure {
+        Some(failure) => run_problem(failure).into_response(),
+        None => answer::ok(run_json(run, true, trace)),
+    }
+}
+
+fn read_request(document: &Document, caller: &Caller) -> Result<ExecuteRequest, ApiProblem> {
+    document.read(|object| {
+        let inputs = object.required("inputs", |payload, _, _| Some(payload.clone()));
+        let pick = read_pick(object);
+        let trace = object.optional("trace", boolean);
+        let timeout = object.optional("timeout_ms", millis);
+        Some(ExecuteRequest {
+            inputs: inputs?,
+            pick,
+            trace: trace.unwrap_or(false),
+            timeout,
+            request_id: caller.request_id.clone(),
+        })
+    })
+}
+
+/// Reads `version` and `state_version`.
+pub(super) fn read_pick(object: &mut Object<'_, '_, '_>) -> Pick {
+    let version = object.optional("version", version);
+    Pick { version, state_version: object.optional("state_version", self::version) }
+}
+
+fn version(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32> {
+    let found = count(payload, at, problems)?;
+    let version = i32::try_from(found).ok().filter(|version| *version > 0);
+    if version.is_none() {
+        problems.add(at, Code::InvalidValue, format!("versions count from 1, found {found}"));
+    }
+    version
+}
+
+fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Duration> {
+    let found = count(payload, at, problems)?;
+    if found == 0 {
+        problems.add(at, Code::InvalidValue, "expected 1 or more milliseconds");
+        return None;
+    }
+    Some(Duration::from_millis(found))
+}
+
+/// List runs
+///
+/// Newest first; inputs, outputs, nodes and trace are left out.
+#[utoipa::path(
+    get, path = "/v1/runs", tag = "runs",
+    params(
+        ("graph" = Option<String>, Query, description = "Only runs of this graph, by name or id"),
+        ("status" = Option<String>, Query, description = "Only runs of this status"),
+        ("since" = Option<String>, Query, description = "Created at this time (RFC 3339) or later"),
+        ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = RunPage))
+)]
+pub(super) async fn run_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::read(&mut query, "runs");
+    let statuses = "queued, running, waiting, succeeded, failed or cancelled";
+    let filter = RunFilter {
+        graph: query.text("graph").map(|graph| GraphRef::parse(&graph)),
+        status: query.read("status", statuses, RunStatus::parse),
+        since: query.read("since", "an RFC 3339 time", time),
+        until: query.read("until", "an RFC 3339 time", time),
+    };
+    query.close()?;
+    let after = page.after.as_deref().and_then(cursor_of);
+    let found = app.run_list(&caller.scope(), &filter, after, page.limit).await?;
+    let next = found.next.map(key_of);
+    let items = found.items.into_iter().map(|item| item_json(&item));
+    Ok(answer::ok(page_json("runs", items, next.as_deref())))
+}
+
+fn time(text: &str) -> Option<DateTime<Utc>> {
+    // A `+` that was not percent-encoded arrives as a space.
+    let text = text.replace(' ', "+");
+    DateTime::parse_from_rfc3339(&text).ok().map(|time| time.with_timezone(&Utc))
+}
+
+/// Read a run
+///
+/// Whole, with its trace. Runs of deleted graphs stay readable.
+#[utoipa::path(
+    get, path = "/v1/runs/{id}", tag = "runs",
+    params(("id" = String, Path, description = "The run's id")),
+    responses((status = 200, description = "The run", body = Run)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn run_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let run = app.run_get(&caller.scope(), path::id(&id)?).await?;
+    Ok(answer::ok(run_json(&run, false, true)))
+}
+
+/// The run resource; its documents are pasted as they are.
+fn run_json(run: &RunRow, names_run_id: bool, with_trace: bool) -> String {
+    let trace = if with_trace { run.trace.len() } else { 0 };
+    let mut object = JsonObject::with_capacity(1024 + run.inputs.len() + run.nodes.len() + trace);
+    object.shown_text("id", run.id);
+    if names_run_id {
+        object.shown_text("run_id", run.id);
+    }
+    object.text("graph", &run.graph_name).shown("version", run.graph_version);
+    object.shown("state_version", run.state_version).text("status", run.status.as_str());
+    object.raw("inputs", &run.inputs).raw_or_null("outputs", run.outputs.as_deref());
+    object.raw("error", &error_json(run.error.as_deref())).raw("usage", &run.usage);
+    times(&mut object, run.created_at, run.started_at, run.finished_at, run.duration_ms);
+    object.raw("nodes", &run.nodes);
+    if with_trace {
+        object.raw("trace", &run.trace);
+    }
+    object.finish()
+}
+
+fn item_json(run: &RunItem) -> String {
+    let mut object = JsonObject::new();
+    object.shown_text("id", run.id);
+    object.text("graph", &run.graph_name).shown("version", run.graph_version);
+    object.shown("state_version", run.state_version).text("status", run.status.as_str());
+    object.raw("error", &error_json(run.error.as_deref())).raw("usage", &run.usage);
+    times(&mut object, run.created_at, run.started_at, run.finished_at, run.duration_ms);
+    object.finish()
+}
+
+fn times(
+    object: &mut JsonObject,
+    created: DateTime<Utc>,
+    started: Option<DateTime<Utc>>,
+    finished: Option<DateTime<Utc>>,
+    duration: Option<i64>,
+) {
+    object.text("created_at", &timestamp(created));
+    object.text_or_null("started_at", started.map(timestamp).as_deref());
+    object.text_or_null("finished_at", finished.map(timestamp).as_deref());
+    object.raw_or_null("duration_ms", duration.map(|millis| millis.to_string()).as_deref());
+}
+
+/// A recorded failure as the problem that was answered: what this transport adds comes first.
+fn error_json(recorded: Option<&str>) -> String {
+    let Some(recorded) = recorded else { return "null".to_owned() };
+    let Ok(Payload::Map(members)) = Payload::from_json(recorded) else {
+        return recorded.to_owned();
+    };
+    let text = |name: &str| members.get(name).and_then(Payload::as_str).unwrap_or_default();
+    let code = ProblemCode::named(text("code")).unwrap_or(ProblemCode::Internal);
+    let mut object = JsonObject::with_capacity(recorded.len() + 128);
+    write_head(&mut object, code, text("detail"));
+    for (name, member) in
+        members.iter().filter(|(name, _)| !matches!(name.as_ref(), "code" | "detail"))
+    {
+        object.raw(name, &member.to_json());
+    }
+    object.finish()
+}

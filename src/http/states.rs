@@ -1,0 +1,220 @@
+//! `/v1/graphs/{graph}/state`: the predictor state in force, its versions, promotion and rollback.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use dsrs::graph::GraphState;
+use dsrs::problem::{At, Problems};
+use dsrs::read::Object;
+use dsrs::value::Payload;
+use uuid::Uuid;
+
+use super::answer;
+use super::body::Document;
+use super::caller::Caller;
+use super::etag::{ETag, IfMatch, IfNoneMatch};
+use super::page::{PageRequest, page_json};
+use super::path;
+use super::predictors::state_member_json;
+use super::problem::ApiProblem;
+use super::query::{NoQuery, Query};
+use super::schema::{PutState, State as StateSchema, StatePage};
+use super::status::ProblemCode;
+use crate::app::json::JsonObject;
+use crate::app::{App, StateView, timestamp};
+use crate::store::graph::GraphRef;
+use crate::store::state::StateItem;
+
+/// Members of a state that are accepted in a request and ignored.
+const READ_ONLY: [&str; 6] =
+    ["version", "graph_version", "created_at", "created_by", "parent", "score"];
+
+/// The tag of a state version.
+pub(super) fn state_tag(graph: Uuid, version: i32) -> ETag {
+    ETag::of('s', graph, version)
+}
+
+/// Read the predictor state in force
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/state", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+    responses(
+        (status = 200, description = "The state", body = StateSchema, headers(
+            ("ETag" = String, description = "Its version"))),
+        (status = 304, description = "The caller has this version")),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn state_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    known: IfNoneMatch,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let view = app.state_get(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    Ok(state_answer(&known, &view))
+}
+
+/// Replace the predictor state
+///
+/// Makes a new state version and puts it in force. Paths left out go back to their defaults. A
+/// state that says the same as the one in force makes no new version.
+#[utoipa::path(
+    put, path = "/v1/graphs/{graph}/state", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
+    request_body(content = PutState, example = json!(super::examples::state())),
+    responses((status = 200, description = "The state in force", body = StateSchema, headers(
+        ("ETag" = String, description = "Its version")))),
+    extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
+)]
+pub(super) async fn state_put(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    if_match: IfMatch,
+    _: NoQuery,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let wanted = read_state(&document.payload)?;
+    let seen = |id, version| if_match.allows(&state_tag(id, version));
+    let graph = GraphRef::parse(&graph);
+    let view = app.state_put(&caller.scope(), &graph, &wanted, &seen).await?;
+    Ok(answer::tagged(&state_tag(view.graph, view.row.version), state_json(&view)))
+}
+
+/// List state versions
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/state/versions", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = StatePage)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn state_version_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::read(&mut query, "state_versions");
+    query.close()?;
+    let before = page.after.as_deref().and_then(|key| key.parse().ok());
+    let graph = GraphRef::parse(&graph);
+    let found = app.state_list(&caller.scope(), &graph, before, page.limit).await?;
+    let next = found.next.map(|version| version.to_string());
+    let items = found.items.into_iter().map(|item| item_json(&item));
+    Ok(answer::ok(page_json("state_versions", items, next.as_deref())))
+}
+
+/// Read one state version
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/state/versions/{version}", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("version" = u32, Path, description = "The state version"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+    responses(
+        (status = 200, description = "The state", body = StateSchema, headers(
+            ("ETag" = String, description = "Its version"))),
+        (status = 304, description = "The caller has this version")),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn state_version_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((graph, version)): Path<(String, String)>,
+    known: IfNoneMatch,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let version = path::version(&version)?;
+    let view = app.state_version(&caller.scope(), &GraphRef::parse(&graph), version).await?;
+    Ok(state_answer(&known, &view))
+}
+
+/// Put a state version in force
+///
+/// Promotion and rollback alike. Only states of the newest graph version can be in force for it.
+#[utoipa::path(
+    post, path = "/v1/graphs/{graph}/state/versions/{version}/activate", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("version" = u32, Path, description = "The state version"),
+        ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
+    responses((status = 200, description = "The state in force", body = StateSchema, headers(
+        ("ETag" = String, description = "Its version")))),
+    extensions(("x-problems" = json!(["not_found", "state_mismatch", "precondition_failed"])))
+)]
+pub(super) async fn state_activate(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((graph, version)): Path<(String, String)>,
+    if_match: IfMatch,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let version = path::version(&version)?;
+    let seen = |id, version| if_match.allows(&state_tag(id, version));
+    let graph = GraphRef::parse(&graph);
+    let view = app.state_activate(&caller.scope(), &graph, version, &seen).await?;
+    Ok(answer::tagged(&state_tag(view.graph, view.row.version), state_json(&view)))
+}
+
+/// Reads the body: what stands under `predictors` is the state, all else is shape.
+fn read_state(body: &Payload) -> Result<GraphState, ApiProblem> {
+    let mut problems = Problems::new();
+    let state = Object::open(body, &At::Root, &mut problems).and_then(|mut object| {
+        object.ignore(&READ_ONLY);
+        let state = object.required("predictors", GraphState::read);
+        object.close();
+        state
+    });
+    if let Some(state) = state
+        && problems.is_empty()
+    {
+        return Ok(state);
+    }
+    let inside = problems.iter().all(|problem| problem.pointer.starts_with("/predictors/"));
+    let code = if inside { ProblemCode::InvalidState } else { ProblemCode::InvalidRequest };
+    Err(ApiProblem::of(code, problems))
+}
+
+fn state_answer(known: &IfNoneMatch, view: &StateView) -> Response {
+    answer::fresh(known, &state_tag(view.graph, view.row.version), || state_json(view))
+}
+
+fn state_json(view: &StateView) -> String {
+    let mut predictors = JsonObject::new();
+    for (path, predictor) in view.program.predictors() {
+        predictors.raw(&path, &state_member_json(predictor));
+    }
+    let row = &view.row;
+    let mut object = JsonObject::with_capacity(row.predictors.len() + 512);
+    object.shown("version", row.version).shown("graph_version", row.graph_version);
+    object.raw("predictors", &predictors.finish());
+    object.text("created_at", &timestamp(row.created_at)).text("created_by", &row.created_by);
+    object.raw_or_null("parent", row.parent.map(|parent| parent.to_string()).as_deref());
+    if let Some(score) = row.score {
+        object.raw("score", &Payload::Float(score).to_json());
+    }
+    object.finish()
+}
+
+fn item_json(item: &StateItem) -> String {
+    let mut object = JsonObject::new();
+    object.shown("version", item.version).shown("graph_version", item.graph_version);
+    object.shown("in_force", item.in_force);
+    object.text("created_at", &timestamp(item.created_at)).text("created_by", &item.created_by);
+    object.raw_or_null("parent", item.parent.map(|parent| parent.to_string()).as_deref());
+    if let Some(score) = item.score {
+        object.raw("score", &Payload::Float(score).to_json());
+    }
+    object.finish()
+}
