@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod config;
+mod floors;
+mod openapi;
 mod pg;
 mod serve;
 mod store;
 mod support;
+mod v1;

@@ -1,11 +1,13 @@
 //! What tests stand on: a Postgres of their own, and the server as a process.
 
+mod api;
 mod cluster;
 mod database;
 mod server;
 
 use std::path::PathBuf;
 
+pub use api::{Answer, Api, friendly_lm, one_node, support_reply};
 pub use cluster::{cluster, pg_options, scratch_dir};
 pub use database::{drop_database, empty_database, test_database};
 pub use server::{Refused, ServerSetup};

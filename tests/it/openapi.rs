@@ -1,0 +1,91 @@
+//! The OpenAPI document: committed as the server gives it, and true to its examples.
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::support::Api;
+
+const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/openapi.json");
+
+#[test]
+fn the_committed_document_is_the_one_the_server_gives() {
+    let committed = std::fs::read_to_string(COMMITTED).unwrap();
+    let given = serde_json::to_string_pretty(&dsrs_server::http::openapi()).unwrap() + "\n";
+    assert!(
+        committed == given,
+        "run `cargo run -- openapi > openapi/openapi.json` and look at the difference"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_serves_the_document_and_a_page_that_needs_no_other_host() {
+    let api = Api::new().await;
+    assert_eq!(api.get("/openapi.json").await.expect(200).json(), dsrs_server::http::openapi());
+    let page = api.get("/docs/").await.expect(200).text;
+    let script = api.get("/docs/swagger-initializer.js").await.expect(200).text;
+    for text in [page, script] {
+        assert!(!text.contains("http://") && !text.contains("https://"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_example_request_is_accepted() {
+    let api = Api::new().await;
+    let document = dsrs_server::http::openapi();
+    let mut posted = 0;
+    for (path, method, operation) in operations(&document) {
+        let content = &operation["requestBody"]["content"]["application/json"];
+        if content.is_null() {
+            continue;
+        }
+        let example = &content["example"];
+        assert!(!example.is_null(), "{method} {path} has no example");
+        let path = path.replace("{graph}", "support-reply").replace("{name}", "predict");
+        let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+        let answer = api.send(method, &path, &[], Some(example.to_string())).await;
+        assert!((200..300).contains(&answer.status), "{path}: {}", answer.text);
+        assert!(operation["responses"].get(answer.status.to_string()).is_some(), "{path}");
+        posted += 1;
+    }
+    assert_eq!(posted, 8);
+}
+
+#[test]
+fn every_route_tells_what_it_answers_and_refuses() {
+    let document = dsrs_server::http::openapi();
+    for (path, method, operation) in operations(&document) {
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.keys().any(|status| status.starts_with('2')), "{method} {path}");
+        assert!(operation["summary"].is_string() && operation["tags"].is_array(), "{path}");
+        assert!(operation.get("x-problems").is_none(), "{path}");
+        let wanted: &[&str] = match path.as_str() {
+            path if path.starts_with("/v1") => &["400", "401", "406", "500", "503"],
+            _ => &[],
+        };
+        for status in wanted {
+            let problem = &responses[*status]["content"]["application/problem+json"];
+            assert!(!problem["examples"].as_object().unwrap().is_empty(), "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = dsrs_server::http::openapi();
+    let text = document.to_string();
+    for found in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = found.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+    }
+}
+
+fn operations(document: &Value) -> Vec<(String, String, Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let of_path = |(path, item): (&String, &Value)| {
+        let operation = |(method, operation): (&String, &Value)| {
+            (path.clone(), method.clone(), operation.clone())
+        };
+        item.as_object().unwrap().iter().map(operation).collect::<Vec<_>>()
+    };
+    paths.iter().flat_map(of_path).collect()
+}

@@ -1,0 +1,218 @@
+//! The service in this process: the real router over a real socket, a real database, and a scripted
+//! LM.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{Lm, LmParams, Model, Models, Scripted};
+use dsrs_server::app::metrics::Metrics;
+use dsrs_server::app::{App, Background};
+use dsrs_server::config::{Config, Environment, Flags};
+use dsrs_server::http;
+use dsrs_server::shutdown::Shutdown;
+use dsrs_server::store::{Db, PoolSettings};
+use reqwest::{Method, header};
+use serde_json::Value;
+
+use super::test_database;
+
+/// A service with a database of its own.
+pub struct Api {
+    pub url: String,
+    pub database: String,
+    pub shutdown: Shutdown,
+    client: reqwest::Client,
+    background: Background,
+    server: tokio::task::JoinHandle<()>,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: header::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    /// The body.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// A header's text, or nothing.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The problem's code, with a look at what every problem has.
+    pub fn code(&self) -> String {
+        let problem = self.json();
+        assert_eq!(self.header("content-type"), "application/problem+json", "{problem}");
+        assert_eq!(problem["status"], self.status, "{problem}");
+        for member in ["type", "title", "detail", "request_id"] {
+            assert!(problem[member].is_string(), "no {member} in {problem}");
+        }
+        assert!(problem["errors"].is_array(), "{problem}");
+        problem["code"].as_str().unwrap().to_owned()
+    }
+
+    /// The problem's `errors` as `POINTER CODE`.
+    pub fn errors(&self) -> Vec<String> {
+        let problem = self.json();
+        let told = |error: &Value| {
+            let text = |name: &str| error[name].as_str().unwrap().to_owned();
+            format!("{} {}", text("pointer"), text("code"))
+        };
+        problem["errors"].as_array().unwrap().iter().map(told).collect()
+    }
+
+    /// The same answer, if it has this status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+}
+
+impl Api {
+    /// On a database of its own, with an LM that answers every field of the examples.
+    pub async fn new() -> Self {
+        Self::with_lm(friendly_lm()).await
+    }
+
+    /// On a database of its own, with this LM as `default`.
+    pub async fn with_lm(lm: Scripted) -> Self {
+        Self::start(&test_database().await, Some(Arc::new(lm)), &[]).await
+    }
+
+    /// On a database of its own, with settings.
+    pub async fn with_settings(settings: &[(&str, &str)]) -> Self {
+        Self::start(&test_database().await, Some(Arc::new(friendly_lm())), settings).await
+    }
+
+    /// On this database.
+    pub async fn start(database: &str, lm: Option<Arc<dyn Lm>>, settings: &[(&str, &str)]) -> Self {
+        let env: Environment = settings.iter().copied().collect();
+        let config = Config::load(&Flags::default(), &env).unwrap();
+        let db = Db::connect(database, &PoolSettings::default()).await.unwrap();
+        let models = Models::new(lm.map(model), None);
+        let (metrics, shutdown) = (Arc::new(Metrics::new().unwrap()), Shutdown::new());
+        let (app, background) = App::start(&config, db, models, metrics, shutdown.clone());
+        let router = http::router(app, config.api_keys.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        // names the cryptography that clients are built with
+        let _ = super::http_client();
+        let client = reqwest::Client::builder()
+            .timeout(Duration::from_secs(60))
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
+        Self { url, database: database.to_owned(), shutdown, client, background, server }
+    }
+
+    /// Ends the service; what was taken is written.
+    pub async fn stop(self) {
+        self.server.abort();
+        let _ = self.server.await;
+        self.background.stop().await;
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], None).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], None).await
+    }
+
+    pub async fn post(&self, path: &str, body: impl ToString) -> Answer {
+        self.send(Method::POST, path, &[], Some(body.to_string())).await
+    }
+
+    pub async fn put(&self, path: &str, body: impl ToString) -> Answer {
+        self.send(Method::PUT, path, &[], Some(body.to_string())).await
+    }
+
+    /// A request with headers; a body is declared as JSON unless a header says otherwise.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<String>,
+    ) -> Answer {
+        let mut request = self.client.request(method, format!("{}{path}", self.url));
+        if let Some(body) = body {
+            request = request.body(body);
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                request = request.header("content-type", "application/json");
+            }
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = request.send().await.unwrap();
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        Answer { status, headers, text: answer.text().await.unwrap() }
+    }
+}
+
+/// Answers the fields of the examples.
+pub fn friendly_lm() -> Scripted {
+    Scripted::sections([
+        ("mood", "calm"),
+        ("topics", "[\"parcel\"]"),
+        ("reasoning", "They wait."),
+        ("answer", "Dear customer"),
+        ("score", "0.5"),
+    ])
+}
+
+fn model(lm: Arc<dyn Lm>) -> Model {
+    Model {
+        alias: "default".into(),
+        model: "scripted".into(),
+        lm,
+        params: LmParams::default(),
+        prices: None,
+    }
+}
+
+/// The example graph of the API's description.
+pub fn support_reply() -> Value {
+    serde_json::json!({
+        "name": "support-reply",
+        "types": {"Mood": {"enum": {"calm": null, "angry": null}}},
+        "inputs": {"ticket": "str"},
+        "nodes": {
+            "triage": {
+                "strategy": "predict",
+                "signature": "ticket -> mood: Mood, topics: list[str]"
+            },
+            "reply": {
+                "strategy": "chain_of_thought",
+                "signature": "ticket, mood: Mood -> answer",
+                "retries": 0, "parse_retries": 0
+            }
+        },
+        "edges": [
+            {"from": "input.ticket", "to": "triage.ticket"},
+            {"from": "input.ticket", "to": "reply.ticket"},
+            {"from": "triage.mood", "to": "reply.mood"}
+        ],
+        "outputs": {"answer": "reply.answer", "mood": "triage.mood"}
+    })
+}
+
+/// A graph of one node, `ask`, that fails at the first failure.
+pub fn one_node(name: &str, signature: &str) -> Value {
+    serde_json::json!({
+        "name": name,
+        "nodes": {"ask": {
+            "strategy": "predict", "signature": signature, "retries": 0, "parse_retries": 0
+        }}
+    })
+}

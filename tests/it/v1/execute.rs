@@ -1,0 +1,229 @@
+//! `/v1/graphs/{graph}/execute`: outcomes of runs, and what is recorded of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{Answer, LmErrorKind, Scripted};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Api, friendly_lm, one_node, support_reply, test_database};
+
+const EXECUTE: &str = "/v1/graphs/support-reply/execute";
+
+fn ticket() -> Value {
+    json!({"inputs": {"ticket": "Where is it?"}})
+}
+
+/// Executes `ask` over this LM, and reads the record back.
+async fn failure(lm: Scripted, body: Value) -> (crate::support::Answer, Value) {
+    let api = Api::with_lm(lm).await;
+    api.post("/v1/graphs", one_node("q", "question -> score: float")).await.expect(201);
+    let answer = api.post("/v1/graphs/q/execute", body).await;
+    let id = answer.json()["run_id"].as_str().unwrap().to_owned();
+    let run = api.get(&format!("/v1/runs/{id}")).await.expect(200).json();
+    assert_eq!(run["error"], answer.json(), "the record has the problem that was answered");
+    (answer, run)
+}
+
+fn question() -> Value {
+    json!({"inputs": {"question": "?"}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_answered_and_recorded_alike() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let mut body = ticket();
+    body["trace"] = json!(true);
+    let run = api.post(EXECUTE, body).await.expect(200).json();
+    assert_eq!(run["status"], "succeeded");
+    assert_eq!(run["outputs"], json!({"answer": "Dear customer", "mood": "calm"}));
+    assert_eq!(run["usage"]["lm_calls"], 2);
+    assert_eq!(run["nodes"]["triage"]["outputs"]["topics"], json!(["parcel"]));
+    let kinds: Vec<_> =
+        run["trace"]["spans"].as_array().unwrap().iter().map(|s| s["kind"].clone()).collect();
+    assert_eq!(kinds, ["node", "predictor", "lm", "node", "predictor", "lm"]);
+    assert_eq!(run["trace"]["spans"][4]["predictor"], "reply.predict");
+    let mut recorded = run.clone();
+    recorded.as_object_mut().unwrap().remove("run_id").unwrap();
+    let path = format!("/v1/runs/{}", run["run_id"].as_str().unwrap());
+    assert_eq!(api.get(&path).await.expect(200).json(), recorded);
+    let plain = api.post(EXECUTE, ticket()).await.expect(200).json();
+    assert!(plain.get("trace").is_none(), "{plain}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_inputs_are_told_with_pointers_and_make_no_run() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let refused = api.post(EXECUTE, json!({"inputs": {"tickt": 1}})).await.expect(422);
+    assert_eq!(refused.code(), "invalid_input");
+    let errors = refused.errors();
+    assert!(errors.contains(&"/inputs/tickt unknown_field".to_owned()), "{errors:?}");
+    assert!(errors.contains(&"/inputs/ticket missing_field".to_owned()), "{errors:?}");
+    let refused = api.post(EXECUTE, json!({"inputs": {"ticket": 1}})).await.expect(422);
+    assert_eq!(refused.errors(), ["/inputs/ticket wrong_type"]);
+    let refused = api.post(EXECUTE, json!({"inptus": {}, "trace": 1, "version": 0})).await;
+    assert_eq!(
+        refused.expect(422).errors(),
+        [
+            "/inputs missing_field",
+            "/version invalid_value",
+            "/trace wrong_type",
+            "/inptus unknown_field"
+        ]
+    );
+    assert_eq!(api.get("/v1/runs").await.json()["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_graph_a_version_and_a_state_must_exist_and_fit() {
+    let api = Api::new().await;
+    assert_eq!(api.post(EXECUTE, ticket()).await.expect(404).code(), "not_found");
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let mut changed = support_reply();
+    changed["description"] = json!("two");
+    api.put("/v1/graphs/support-reply", changed).await.expect(200);
+    let with = |member: &str, value: i32| {
+        let mut body = ticket();
+        body[member] = json!(value);
+        body
+    };
+    api.post(EXECUTE, with("version", 9)).await.expect(404);
+    api.post(EXECUTE, with("state_version", 9)).await.expect(404);
+    let misfit = api.post(EXECUTE, with("state_version", 1)).await.expect(422);
+    assert_eq!(misfit.code(), "state_mismatch");
+    let old = api.post(EXECUTE, with("version", 1)).await.expect(200).json();
+    assert_eq!((&old["version"], &old["state_version"]), (&json!(1), &json!(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_fails_is_an_lm_error() {
+    let lm = Scripted::always(Answer::fail(LmErrorKind::Provider, "it broke").status(500));
+    let (answer, run) = failure(lm, question()).await;
+    assert_eq!(answer.expect(502).code(), "lm_error");
+    assert_eq!((&run["status"], &run["error"]["node"]), (&json!("failed"), &json!("ask")));
+    assert_eq!(run["error"]["predictor"], "ask");
+    assert_eq!(run["nodes"]["ask"]["status"], "failed");
+    assert_eq!(run["outputs"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_out_of_quota_is_rate_limited_with_its_wait() {
+    let busy = Answer::fail(LmErrorKind::RateLimited, "slow down")
+        .status(429)
+        .retry_after(Duration::from_secs(7));
+    let (answer, _) = failure(Scripted::always(busy), question()).await;
+    let answer = answer.expect(429);
+    assert_eq!((answer.code().as_str(), answer.header("retry-after")), ("rate_limited", "7"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_lm_that_stalls_is_a_timeout() {
+    let mut body = question();
+    body["timeout_ms"] = json!(80);
+    let (answer, run) = failure(Scripted::always(Answer::hang()), body).await;
+    assert_eq!(answer.expect(504).code(), "timeout");
+    assert_eq!(run["status"], "failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_is_a_parse_error_with_the_raw_text() {
+    let nonsense = "[[ ## score ## ]]\nlots \u{0}\n\n[[ ## completed ## ]]";
+    let (answer, run) = failure(Scripted::always(nonsense), question()).await;
+    let answer = answer.expect(422);
+    assert_eq!(answer.code(), "parse_error");
+    assert_eq!(answer.json()["raw"], nonsense);
+    assert_eq!(run["trace"]["spans"][2]["raw"], nonsense);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_model_a_stored_graph_fails_in_execution_only() {
+    let database = test_database().await;
+    let api = Api::start(&database, None, &[]).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let answer = api.post("/v1/graphs/q/execute", question()).await.expect(422);
+    assert_eq!(answer.code(), "no_model");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_caller_leaves_is_cancelled_and_recorded_so() {
+    let api = Api::with_lm(Scripted::always(Answer::hang())).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let impatient = api.post("/v1/graphs/q/execute", question());
+    let left = tokio::time::timeout(Duration::from_millis(300), impatient).await;
+    assert!(left.is_err(), "the LM never answers");
+    let recorded = async {
+        loop {
+            let runs = api.get("/v1/runs?status=cancelled").await.json();
+            if let Some(run) = runs["items"].get(0) {
+                return run.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let run = tokio::time::timeout(Duration::from_secs(30), recorded).await.unwrap();
+    assert_eq!(run["error"]["code"], "run_cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_cancels_what_runs_and_refuses_what_comes() {
+    let api = Api::with_lm(Scripted::always(Answer::hang())).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let running = api.post("/v1/graphs/q/execute", question());
+    let stopping = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        api.shutdown.begin();
+        let ready = api.get("/readyz").await.expect(503);
+        assert_eq!(ready.code(), "unavailable");
+        let refused = api.post("/v1/graphs/q/execute", question()).await.expect(503);
+        assert!(!refused.header("retry-after").is_empty());
+        api.shutdown.cancel();
+    };
+    let (cancelled, ()) = tokio::join!(running, stopping);
+    assert_eq!(cancelled.expect(409).code(), "run_cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_stream_is_not_to_be_had() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let accept = [("accept", "text/event-stream")];
+    let refused = api.send(Method::POST, EXECUTE, &accept, Some(ticket().to_string())).await;
+    assert_eq!(refused.expect(406).code(), "not_acceptable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixteen_callers_at_once_each_get_their_own_run() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let call = |number: usize| {
+        let body = json!({"inputs": {"ticket": format!("ticket {number}")}});
+        let api = &api;
+        async move { (number, api.post(EXECUTE, body).await.expect(200).json()) }
+    };
+    let runs = futures_util::future::join_all((0..16).map(call)).await;
+    for (number, run) in runs {
+        assert_eq!(run["inputs"]["ticket"], format!("ticket {number}"));
+    }
+    let listed = api.get("/v1/runs?graph=support-reply").await.json();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 16);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn demos_are_used_by_the_next_execution() {
+    let lm = Arc::new(friendly_lm());
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    api.post(EXECUTE, ticket()).await.expect(200);
+    let state = json!({"predictors": {"triage": {
+        "demos": [{"input": {"ticket": "A demo!"}, "output": {"mood": "angry", "topics": []}}]
+    }}});
+    api.put("/v1/graphs/support-reply/state", state).await.expect(200);
+    let run = api.post(EXECUTE, ticket()).await.expect(200).json();
+    assert_eq!(run["state_version"], 2);
+    let requests = lm.requests();
+    let shown = |at: usize| requests[at].chat.messages().any(|m| m.content.contains("A demo!"));
+    assert!(!shown(0) && shown(2));
+}

@@ -1,0 +1,13 @@
+//! The API over real HTTP, a real Postgres and a scripted LM: one file an area of the URL tree.
+
+mod assignable;
+mod execute;
+mod graphs;
+mod idempotency;
+mod pages;
+mod predictors;
+mod problems;
+mod render;
+mod runs;
+mod state;
+mod strategies;

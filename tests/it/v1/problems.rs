@@ -1,0 +1,83 @@
+//! The ground rules that hold for every route: keys, bodies, request ids, problems.
+
+use reqwest::Method;
+
+use crate::support::{Api, support_reply};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_keys_every_route_of_the_api_wants_one() {
+    let api = Api::with_settings(&[("DSRS_API_KEYS", "alpha,beta")]).await;
+    for path in ["/v1/graphs", "/v1/nowhere", "/metrics"] {
+        let refused = api.get(path).await.expect(401);
+        assert_eq!(refused.code(), "unauthenticated");
+        assert_eq!(refused.header("www-authenticate"), "Bearer");
+    }
+    let known = [("authorization", "Bearer beta")];
+    api.send(Method::GET, "/v1/graphs", &known, None).await.expect(200);
+    api.send(Method::GET, "/metrics", &known, None).await.expect(200);
+    for open in ["/healthz", "/readyz", "/openapi.json", "/docs/"] {
+        api.get(open).await.expect(200);
+    }
+    assert_eq!(api.get("/docs").await.expect(303).header("location"), "/docs/");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_cannot_be_read_are_problems() {
+    let api = Api::with_settings(&[("DSRS_LIMITS_BODY_BYTES", "2000")]).await;
+    let post = |headers: &'static [(&str, &str)], body: String| {
+        let api = &api;
+        async move { api.send(Method::POST, "/v1/graphs", headers, Some(body)).await }
+    };
+    let wrong = post(&[("content-type", "text/plain")], "{}".to_owned()).await.expect(415);
+    assert_eq!(wrong.code(), "unsupported_media_type");
+    let wrong = post(&[], "{\n \"name\": nope}".to_owned()).await.expect(400);
+    assert_eq!(wrong.code(), "invalid_json");
+    assert!(wrong.json()["detail"].as_str().unwrap().contains("line 2"));
+    let wrong = post(&[], "[".repeat(1000)).await.expect(400);
+    assert_eq!(wrong.code(), "invalid_json");
+    let wrong = post(&[], " ".repeat(3_000_000)).await.expect(413);
+    assert_eq!(wrong.code(), "too_large");
+    post(&[], support_reply().to_string()).await.expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_id_is_answered_and_named_in_problems() {
+    let api = Api::new().await;
+    let own = [("x-request-id", "mine-1")];
+    let answer = api.send(Method::GET, "/v1/runs/x", &own, None).await.expect(400);
+    assert_eq!(answer.header("x-request-id"), "mine-1");
+    assert_eq!(answer.json()["request_id"], "mine-1");
+    assert_eq!(api.get("/healthz").await.header("x-request-id").len(), 36);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn routes_and_methods_that_are_not_there_are_problems() {
+    let api = Api::new().await;
+    assert_eq!(api.get("/nowhere").await.expect(404).code(), "not_found");
+    let wrong = api.delete("/v1/graphs").await.expect(405);
+    assert_eq!(wrong.code(), "method_not_allowed");
+    assert!(wrong.header("allow").contains("POST"), "{}", wrong.header("allow"));
+    let options = api.send(Method::OPTIONS, "/v1/graphs", &[], None).await.expect(204);
+    assert!(options.header("allow").contains("GET"));
+    let head = api.send(Method::HEAD, "/v1/strategies", &[], None).await.expect(200);
+    assert_eq!((head.text.as_str(), head.header("content-type")), ("", "application/json"));
+    assert_eq!(api.get("/v1/strategies/predict?x=1").await.expect(400).code(), "invalid_parameter");
+    assert_eq!(api.get("/v1/graphs/%ff").await.expect(400).code(), "invalid_parameter");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_is_counted() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let body = serde_json::json!({"inputs": {"ticket": "?"}});
+    api.post("/v1/graphs/support-reply/execute", body).await.expect(200);
+    let metrics = api.get("/metrics").await.expect(200).text;
+    for line in [
+        r#"dsrs_http_requests_total{route="/v1/graphs",method="POST",status="201"} 1"#,
+        r#"dsrs_runs_total{status="succeeded"} 1"#,
+        "dsrs_lm_calls_total 2",
+        "dsrs_recorder_runs 1",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+}

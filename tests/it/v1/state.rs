@@ -1,0 +1,139 @@
+//! `/v1/graphs/{graph}/state`: replaced, kept, promoted, rolled back.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Api, support_reply};
+
+const STATE: &str = "/v1/graphs/support-reply/state";
+
+fn tuned(instruction: &str) -> Value {
+    json!({"predictors": {"triage": {
+        "instruction": instruction,
+        "demos": [{"input": {"ticket": "\u{0}?"}, "output": {"mood": "calm", "topics": ["x"]}}],
+        "lm": {"temperature": 0.5}
+    }}})
+}
+
+async fn api() -> Api {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    api
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_graph_has_an_untuned_state() {
+    let state = api().await.get(STATE).await.expect(200).json();
+    assert_eq!((&state["version"], &state["graph_version"]), (&json!(1), &json!(1)));
+    let triage = &state["predictors"]["triage"];
+    assert_eq!((&triage["instruction"], &triage["demos"]), (&Value::Null, &json!([])));
+    assert!(triage["effective_instruction"].is_string());
+    let paths: Vec<_> = state["predictors"].as_object().unwrap().keys().collect();
+    assert_eq!(paths, ["triage", "reply.predict"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_is_seen_everywhere_and_comes_back_after_a_restart_with_its_tag() {
+    let api = api().await;
+    let put = api.put(STATE, tuned("Judge.")).await.expect(200);
+    let state = put.json();
+    assert_eq!((&state["version"], &state["parent"]), (&json!(2), &json!(1)));
+    assert_eq!(state["predictors"]["triage"]["lm"], json!({"temperature": 0.5}));
+    let database = api.database.clone();
+    api.stop().await;
+    let api = Api::start(&database, None, &[]).await;
+    let read = api.get(STATE).await.expect(200);
+    assert_eq!((&read.text, read.header("etag")), (&put.text, put.header("etag")));
+    assert_eq!(api.get("/v1/graphs/support-reply").await.json()["state_version"], 2);
+    let body = json!({"node": "triage", "inputs": {"ticket": "hi"}});
+    let render = api.post("/v1/graphs/support-reply/render", body).await.expect(200);
+    let messages = render.json()["predictors"]["triage"]["messages"].clone();
+    assert!(messages[0]["content"].as_str().unwrap().contains("Judge."), "{messages}");
+    assert!(messages[1]["content"].as_str().unwrap().contains("\u{0}?"), "{messages}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_state_makes_no_version_and_a_get_answer_can_be_put_back() {
+    let api = api().await;
+    let put = api.put(STATE, tuned("Judge.")).await.expect(200);
+    let again = api.put(STATE, tuned("Judge.")).await.expect(200);
+    assert_eq!((&again.text, again.header("etag")), (&put.text, put.header("etag")));
+    let back = api.put(STATE, &put.text).await.expect(200);
+    assert_eq!(back.header("etag"), put.header("etag"));
+    let reset = api.put(STATE, json!({"predictors": {}})).await.expect(200).json();
+    assert_eq!(reset["version"], 3);
+    assert_eq!(reset["predictors"]["triage"]["instruction"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_does_not_fit_is_told_by_path_and_field() {
+    let api = api().await;
+    let body = json!({"predictors": {
+        "triag": {"instruction": "x"},
+        "triage": {"demos": [{"input": {"ticket": 1}, "output": {"mood": "cross", "topics": []}}]}
+    }});
+    let refused = api.put(STATE, body).await.expect(422);
+    assert_eq!(refused.code(), "invalid_state");
+    let errors = refused.errors();
+    for wanted in [
+        "/predictors/triag unknown_field",
+        "/predictors/triage/demos/0/input/ticket wrong_type",
+        "/predictors/triage/demos/0/output/mood invalid_value",
+    ] {
+        assert!(errors.iter().any(|error| error == wanted), "{wanted} is not in {errors:?}");
+    }
+    let refused = api.put(STATE, json!({"predictrs": {}})).await.expect(422);
+    assert_eq!(refused.code(), "invalid_request");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promotion_and_rollback_move_what_is_in_force() {
+    let api = api().await;
+    api.put(STATE, tuned("Two.")).await.expect(200);
+    api.put(STATE, tuned("Three.")).await.expect(200);
+    let path = format!("{STATE}/versions/2/activate");
+    let active = api.send(Method::POST, &path, &[], None).await.expect(200);
+    assert_eq!(active.json()["version"], 2);
+    let state = api.get(STATE).await.expect(200);
+    assert_eq!((&state.text, state.header("etag")), (&active.text, active.header("etag")));
+    let versions = api.get(&format!("{STATE}/versions")).await.expect(200).json();
+    let told: Vec<_> = versions["items"].as_array().unwrap().iter().collect();
+    let told: Vec<_> = told.iter().map(|v| (v["version"].clone(), v["in_force"].clone())).collect();
+    assert_eq!(told, [(json!(3), json!(false)), (json!(2), json!(true)), (json!(1), json!(false))]);
+    let third = api.get(&format!("{STATE}/versions/3")).await.expect(200).json();
+    assert_eq!(third["predictors"]["triage"]["instruction"], "Three.");
+    let next = api.put(STATE, tuned("Four.")).await.expect(200).json();
+    assert_eq!((&next["version"], &next["parent"]), (&json!(4), &json!(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_of_an_older_graph_version_cannot_be_put_in_force() {
+    let api = api().await;
+    let mut graph = support_reply();
+    graph["description"] = json!("two");
+    api.put("/v1/graphs/support-reply", graph).await.expect(200);
+    let path = format!("{STATE}/versions/1/activate");
+    let refused = api.send(Method::POST, &path, &[], None).await.expect(422);
+    assert_eq!(refused.code(), "state_mismatch");
+    let missing = format!("{STATE}/versions/9/activate");
+    api.send(Method::POST, &missing, &[], None).await.expect(404);
+    assert_eq!(
+        api.get(&format!("{STATE}/versions/1")).await.expect(200).json()["graph_version"],
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stale_writer_is_refused() {
+    let api = api().await;
+    let old = api.get(STATE).await.expect(200);
+    let stale = [("if-match", old.header("etag"))];
+    api.put(STATE, tuned("Two.")).await.expect(200);
+    let body = Some(tuned("Three.").to_string());
+    let refused = api.send(Method::PUT, STATE, &stale, body).await.expect(412);
+    assert_eq!(refused.code(), "precondition_failed");
+    let path = format!("{STATE}/versions/1/activate");
+    api.send(Method::POST, &path, &stale, None).await.expect(412);
+    let known = [("if-none-match", old.header("etag"))];
+    api.send(Method::GET, STATE, &known, None).await.expect(200);
+}
