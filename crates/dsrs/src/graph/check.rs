@@ -8,9 +8,13 @@ use super::edge::{Edge, INPUT, Target};
 use super::order::{Cycle, Precedence};
 use super::program_graph::ProgramGraph;
 use crate::problem::{At, Code, Problem, Problems};
+use crate::read::listed;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Type, absent_value};
 use crate::value::Payload;
+
+/// How many nodes of a cycle a message names.
+const CYCLE_NAMES: usize = 50;
 
 impl ProgramGraph {
     /// Checks everything about an edge but cycles; `at` is the edge's place. Both ends are looked
@@ -47,12 +51,11 @@ impl ProgramGraph {
         match schema.input(&target.field) {
             Some(field) => Ok((field, schema.type_of(field))),
             None => {
-                let known: Vec<_> = schema.inputs.iter().map(|f| f.name.as_ref()).collect();
                 let detail = format!(
                     "node `{}` has no input `{}`; it takes: {}",
                     target.node,
                     target.field,
-                    known.join(", ")
+                    listed(schema.inputs.iter().map(|field| field.name.as_ref()))
                 );
                 Err(Problem { pointer: at.pointer(), code: Code::UnknownField, detail })
             }
@@ -127,9 +130,6 @@ impl ProgramGraph {
     pub(super) fn find_cycles(&self, edges: &[Edge]) -> Vec<(usize, String)> {
         let (positions, pairs) = self.precedences(edges);
         let precedence = Precedence { nodes: self.nodes.len(), edges: &pairs };
-        if precedence.order().is_some() {
-            return Vec::new();
-        }
         let describe = |cycle: Cycle| (positions[cycle.edge], self.describe_cycle(&cycle.nodes));
         precedence.cycles().into_iter().map(describe).collect()
     }
@@ -137,7 +137,10 @@ impl ProgramGraph {
     fn describe_cycle(&self, nodes: &[usize]) -> String {
         let name =
             |index: &usize| self.nodes.get_index(*index).map_or("", |(name, _)| name.as_ref());
-        let mut names: Vec<&str> = nodes.iter().map(name).collect();
+        let mut names: Vec<&str> = nodes.iter().take(CYCLE_NAMES).map(name).collect();
+        if nodes.len() > CYCLE_NAMES {
+            names.extend(["...", nodes.last().map_or("", name)]);
+        }
         names.extend(nodes.first().map(name));
         format!("closes the cycle {}", names.join(" -> "))
     }

@@ -7,7 +7,7 @@ use crate::predict::{DynPredictor, LmOverrides};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::{BuildEnv, DynModule, registry};
-use crate::types::{Class, ClassField, Type, TypeIR};
+use crate::types::{Class, ClassField, Type, TypeDefs, TypeIR};
 use crate::value::Payload;
 
 /// How long a node may take when it does not say, in milliseconds.
@@ -68,7 +68,7 @@ impl Node {
         check_model(env, &settings.lm, &at.key("lm"), &mut problems);
         match registry::create(env, strategy, &base, Some(&config), at) {
             Ok(module) if problems.is_empty() => {
-                let outputs = class_of(&module.schema().outputs, module.schema());
+                let outputs = class_of(&module.schema().outputs, &module.schema().defs);
                 Ok(Self { strategy: Arc::from(strategy), base, config, settings, module, outputs })
             }
             Ok(_) => Err(problems),
@@ -138,10 +138,10 @@ pub(super) fn predictor_path(node: &str, within: &str) -> String {
 }
 
 /// Fields as one inline class.
-pub(super) fn class_of(fields: &[FieldSchema], schema: &SignatureSchema) -> Type {
+pub(super) fn class_of(fields: &[FieldSchema], defs: &Arc<TypeDefs>) -> Type {
     let members = fields.iter().map(|f| (f.name.clone(), ClassField::of(f.ty.clone())));
     let class = Class { description: None, fields: members.collect() };
-    Type::new(TypeIR::Class(Arc::new(class)), schema.defs.clone())
+    Type::new(TypeIR::Class(Arc::new(class)), defs.clone())
 }
 
 /// Reports a model alias that is not configured.

@@ -1,5 +1,8 @@
 //! Order among nodes: who must come before whom, and which edges close a cycle. Knows indices only.
 
+/// How many cycles are told at once.
+const CYCLE_LIMIT: usize = 100;
+
 /// Directed edges between nodes numbered from 0, in written order.
 pub(super) struct Precedence<'e> {
     pub(super) nodes: usize,
@@ -37,17 +40,43 @@ impl Precedence<'_> {
         (order.len() == self.nodes).then_some(order)
     }
 
-    /// Every edge that closes a cycle with the edges listed before it (which close none).
+    /// Every edge that closes a cycle with the edges listed before it (which close none); not more
+    /// than [`CYCLE_LIMIT`]. Each is found by halving, for trying every edge in turn would take the
+    /// square of their number.
     pub(super) fn cycles(&self) -> Vec<Cycle> {
-        let mut followers: Vec<Vec<usize>> = vec![Vec::new(); self.nodes];
+        let mut kept: Vec<usize> = (0..self.edges.len()).collect();
         let mut cycles = Vec::new();
-        for (edge, &(from, to)) in self.edges.iter().enumerate() {
-            match path(&followers, to, from) {
-                Some(nodes) => cycles.push(Cycle { edge, nodes }),
-                None => followers[from].push(to),
+        let mut sound = 0;
+        while cycles.len() < CYCLE_LIMIT && !self.is_sound(&kept) {
+            let mut unsound = kept.len();
+            while unsound - sound > 1 {
+                let middle = sound.midpoint(unsound);
+                if self.is_sound(&kept[..middle]) {
+                    sound = middle;
+                } else {
+                    unsound = middle;
+                }
             }
+            let edge = kept.remove(sound);
+            cycles.extend(self.cycle(&kept[..sound], edge));
         }
         cycles
+    }
+
+    /// Whether these edges close no cycle among themselves.
+    fn is_sound(&self, kept: &[usize]) -> bool {
+        let edges: Vec<(usize, usize)> = kept.iter().map(|edge| self.edges[*edge]).collect();
+        Precedence { nodes: self.nodes, edges: &edges }.order().is_some()
+    }
+
+    /// The cycle that an edge closes with sound ones.
+    fn cycle(&self, sound: &[usize], edge: usize) -> Option<Cycle> {
+        let mut followers: Vec<Vec<usize>> = vec![Vec::new(); self.nodes];
+        for &(from, to) in sound.iter().map(|edge| &self.edges[*edge]) {
+            followers[from].push(to);
+        }
+        let (from, to) = self.edges[edge];
+        Some(Cycle { edge, nodes: path(&followers, to, from)? })
     }
 }
 
@@ -89,6 +118,23 @@ mod tests {
     fn a_diamond_is_ordered_from_source_to_sink() {
         let edges = [(2, 3), (0, 1), (0, 2), (1, 3)];
         assert_eq!(Precedence { nodes: 4, edges: &edges }.order(), Some(vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn cycles_are_found_in_written_order_and_edges_off_them_are_not_named() {
+        let edges = [(0, 1), (1, 0), (1, 2), (2, 3), (3, 2), (0, 3), (3, 1)];
+        let cycles = Precedence { nodes: 4, edges: &edges }.cycles();
+        let closing: Vec<_> = cycles.iter().map(|cycle| cycle.edge).collect();
+        assert_eq!(closing, [1, 4, 6]);
+    }
+
+    #[test]
+    fn a_graph_of_nothing_but_cycles_is_not_told_for_ever() {
+        let there_and_back = |node| [(node, node + 1), (node + 1, node)];
+        let edges: Vec<_> = (0..4999).flat_map(there_and_back).collect();
+        let cycles = Precedence { nodes: 5000, edges: &edges }.cycles();
+        assert_eq!(cycles.len(), CYCLE_LIMIT);
+        assert_eq!(cycles[99], Cycle { edge: 199, nodes: vec![99, 100] });
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use sha2::{Digest, Sha256};
 
 use super::edge::Target;
@@ -16,7 +16,7 @@ use super::state::GraphState;
 use crate::lm::Message;
 use crate::predict::DynPredictor;
 use crate::problem::{At, Code, Problems};
-use crate::read::nearest;
+use crate::read::{listed, nearest};
 use crate::signature::admit_inputs;
 use crate::strategy::BuildEnv;
 use crate::value::{Fields, Payload};
@@ -119,11 +119,11 @@ impl Program {
     }
 
     fn check_paths(&self, state: &GraphState, at: &At<'_>, problems: &mut Problems) {
-        let known: Vec<String> = self.predictors().into_iter().map(|(path, _)| path).collect();
-        for path in state.0.keys().filter(|path| !known.iter().any(|k| **k == ***path)) {
+        let known: IndexSet<String> = self.predictors().into_iter().map(|(path, _)| path).collect();
+        for path in state.0.keys().filter(|path| !known.contains(path.as_ref())) {
             let hint = nearest(path, known.iter().map(String::as_str))
                 .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-            let known = known.join(", ");
+            let known = listed(known.iter().map(String::as_str));
             let detail = format!("there is no predictor `{path}`; {hint}known ones: {known}");
             problems.add(&at.key(path), Code::UnknownField, detail);
         }

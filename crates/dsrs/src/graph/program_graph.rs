@@ -10,8 +10,8 @@ use super::edge::{Edge, INPUT, Source};
 use super::node::{Node, class_of};
 use crate::predict::DynPredictor;
 use crate::problem::{At, Code, Problem, Problems};
-use crate::read::is_identifier;
-use crate::signature::{FieldSchema, SignatureSchema};
+use crate::read::{is_identifier, nearest};
+use crate::signature::FieldSchema;
 use crate::types::{Type, TypeDefs};
 
 /// An output of a graph.
@@ -105,22 +105,24 @@ impl ProgramGraph {
         self.nodes.iter().flat_map(|(name, node)| node.predictors(name)).collect()
     }
 
-    /// All inputs as one class: what a selection from `input` starts from.
-    pub(super) fn inputs_class(&self) -> Type {
-        let fields: Vec<FieldSchema> = self.inputs.values().cloned().collect();
-        let schema = SignatureSchema {
-            instructions: Arc::from(""),
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            defs: self.defs.clone(),
-        };
-        class_of(&fields, &schema)
+    /// The input that a source names, as a class of it alone: what the selection starts from. Not
+    /// of all inputs, which every edge would then build anew.
+    fn input_class(&self, source: &Source, at: &At<'_>) -> Result<Type, Problem> {
+        let name = source.field();
+        let field = self.inputs.get(name).ok_or_else(|| {
+            let known = self.inputs.keys().map(AsRef::as_ref);
+            let hint = nearest(name, known)
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let detail = format!("`{source}`: the graph has no input `{name}`{hint}");
+            Problem { pointer: at.pointer(), code: Code::UnknownField, detail }
+        })?;
+        Ok(class_of(std::slice::from_ref(field), &self.defs))
     }
 
     /// The type of what a source selects, or what is wrong with it, at the source's place.
     pub(super) fn type_of(&self, source: &Source, at: &At<'_>) -> Result<Type, Problem> {
         let outputs = if source.node.as_ref() == INPUT {
-            self.inputs_class()
+            self.input_class(source, at)?
         } else {
             let node = self.nodes.get(&source.node);
             node.ok_or_else(|| self.unknown_node(&source.node, at))?.outputs().clone()
@@ -134,7 +136,7 @@ impl ProgramGraph {
 
     pub(super) fn unknown_node(&self, name: &str, at: &At<'_>) -> Problem {
         let known = self.nodes.keys().map(AsRef::as_ref).chain([INPUT]);
-        let hint = crate::read::nearest(name, known)
+        let hint = nearest(name, known)
             .map_or_else(String::new, |known| format!("; did you mean `{known}`?"));
         Problem {
             pointer: at.pointer(),

@@ -102,14 +102,37 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
     }
 }
 
-/// The known name that the unknown one most likely meant, if any is near.
+/// The longest name that is compared with others: comparing takes the product of both lengths.
+const COMPARED_LENGTH: usize = 100;
+/// The most names that one is compared with: a document may hold thousands of unknown ones.
+const COMPARED_NAMES: usize = 50;
+
+/// The known name that the unknown one most likely meant, if any is near. Looks at short names and
+/// not too many of them, so that a hint never costs more than what it hints at.
 pub fn nearest<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let slips = |name: &str| 1 + name.len() / 4;
+    let length = unknown.len();
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(unknown, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .filter(|name| length.max(name.len()) <= COMPARED_LENGTH)
+        .filter(|name| length.abs_diff(name.len()) <= slips(name))
+        .take(COMPARED_NAMES)
+        .map(|name| (strsim::osa_distance(unknown, name), name))
+        // Names without a letter in common are not near, however short they are.
+        .filter(|(distance, name)| *distance <= slips(name) && *distance < length.min(name.len()))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
+}
+
+/// Names as a message lists them: the first ten, and how many more there are.
+pub fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
+    let mut names = names.into_iter();
+    let mut text = names.by_ref().take(10).collect::<Vec<_>>().join(", ");
+    match names.count() {
+        0 => {}
+        more => text.push_str(&format!(" and {more} more")),
+    }
+    text
 }
 
 /// Reports that `found` is not what is wanted here (`an object`, `a string`, …).
@@ -234,6 +257,25 @@ mod tests {
                 ("/flg", Code::UnknownField)
             ]
         );
+    }
+
+    #[test]
+    fn a_hint_is_a_name_with_few_slips_and_something_in_common() {
+        assert_eq!(nearest("tikcet", ["mood", "ticket"]), Some("ticket"));
+        assert_eq!(nearest("b", ["a"]), None);
+        assert_eq!(nearest("mood", ["ticket"]), None);
+    }
+
+    #[test]
+    fn a_hint_for_a_huge_name_is_not_looked_for() {
+        let huge = "k".repeat(200_000);
+        assert_eq!(nearest(&huge, [huge.as_str()]), None);
+    }
+
+    #[test]
+    fn long_lists_of_names_are_cut() {
+        assert_eq!(listed(["a", "b"]), "a, b");
+        assert_eq!(listed(["a"; 12]), "a, a, a, a, a, a, a, a, a, a and 2 more");
     }
 
     #[test]

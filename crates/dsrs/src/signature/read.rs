@@ -11,6 +11,9 @@ use crate::read::{Object, list, shared_text, wrong_type};
 use crate::types::{TypeDefs, TypeScope, read_object_fields};
 use crate::value::Payload;
 
+/// How many fields a signature may have; no prompt of so many makes sense.
+const FIELD_LIMIT: usize = 1000;
+
 /// A signature that has been read, while other parts of the graph may still add definitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignatureDraft {
@@ -52,6 +55,13 @@ pub fn read_signature(
             None
         }
     };
+    if let Some(draft) = &draft {
+        let count = draft.inputs.len() + draft.outputs.len();
+        if count > FIELD_LIMIT {
+            let detail = format!("{count} fields; a signature has at most {FIELD_LIMIT}");
+            problems.add(at, Code::TooLarge, detail);
+        }
+    }
     draft.filter(|_| problems.len() == before)
 }
 

@@ -212,3 +212,30 @@ fn reasoning_belongs_to_chain_of_thought() {
         "a": {"strategy": "chain_of_thought", "signature": "x -> reasoning, y"}}}"#;
     refused(document, &["/nodes/a/signature duplicate_name"]);
 }
+
+#[test]
+fn a_signature_of_thousands_of_fields_is_too_large() {
+    let fields: Vec<String> = (0..1000).map(|count| format!("i{count}")).collect();
+    let document = format!(
+        r#"{{"name": "g", "nodes": {{"a": {{"strategy": "predict", "signature": "{} -> y"}}}}}}"#,
+        fields.join(", ")
+    );
+    refused(&document, &["/nodes/a/signature too_large"]);
+}
+
+#[test]
+fn thousands_of_unknown_names_are_all_reported_and_lists_of_known_ones_are_cut() {
+    let nodes: Vec<String> = (0..200)
+        .map(|n| format!(r#""n{n}": {{"strategy": "predict", "signature": "x -> y{n}"}}"#))
+        .collect();
+    let edges: Vec<String> =
+        (0..2000).map(|n| format!(r#"{{"from": "input.no{n}", "to": "gone{n}.x"}}"#)).collect();
+    let document = format!(
+        r#"{{"name": "g", "inputs": {{"x": "str"}}, "nodes": {{{}}}, "edges": [{}]}}"#,
+        nodes.join(", "),
+        edges.join(", ")
+    );
+    let problems = crate::support::build(&document).err().expect("the document is wrong");
+    assert_eq!(problems.len(), 4000);
+    assert!(problems.iter().all(|problem| problem.detail.len() < 300));
+}
