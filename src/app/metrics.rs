@@ -171,11 +171,14 @@ fn describe(recorder: &PrometheusRecorder) {
     );
     recorder.describe_histogram(name("dsrs_run_seconds"), seconds, "time of a whole run".into());
     recorder.describe_gauge(name("dsrs_runs_running"), Some(Unit::Count), "runs under way".into());
-    recorder.describe_gauge(
-        name("dsrs_recorder_queue"),
-        Some(Unit::Count),
-        "runs waiting to be recorded".into(),
-    );
+    let gauges = [
+        ("dsrs_recorder_commits", "transactions that recorded runs"),
+        ("dsrs_recorder_runs", "runs recorded"),
+        ("dsrs_recorder_lost", "runs that could not be recorded"),
+    ];
+    for (key, text) in gauges {
+        recorder.describe_gauge(name(key), Some(Unit::Count), text.into());
+    }
 }
 
 #[cfg(test)]
