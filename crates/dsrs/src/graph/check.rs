@@ -1,7 +1,7 @@
 //! The checks of a connection, in one place for documents, edits and hand-built graphs: both ends
 //! exist, the input is free, the types fit, no cycle is closed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::edge::{Edge, INPUT, Target};
@@ -69,28 +69,24 @@ impl ProgramGraph {
         at: &At<'_>,
     ) -> Result<(), Problem> {
         let Some(other) = fed.get(&edge.to) else { return Ok(()) };
-        let (code, detail) = if other.from == edge.from {
-            (Code::DuplicateEdge, format!("`{}` already feeds `{}`", edge.from, edge.to))
-        } else {
-            let detail = format!(
-                "`{}` is already fed by `{}`; an input has one source",
-                edge.to, other.from
-            );
-            (Code::InputAlreadyConnected, detail)
-        };
-        Err(Problem { pointer: at.pointer(), code, detail })
+        if other.from == edge.from {
+            return Err(duplicate_edge(edge, at));
+        }
+        let detail =
+            format!("`{}` is already fed by `{}`; an input has one source", edge.to, other.from);
+        Err(Problem { pointer: at.pointer(), code: Code::InputAlreadyConnected, detail })
     }
 
     /// Reports every input that has neither a source nor a value of its own to fall back on;
-    /// `claimed` are those that an edge names.
-    pub(super) fn unconnected(&self, claimed: &HashSet<Target>) -> Problems {
+    /// `is_claimed` are those that an edge names, or may have meant.
+    pub(super) fn unconnected(&self, is_claimed: impl Fn(&Target) -> bool) -> Problems {
         let mut problems = Problems::new();
         let root = At::Root;
         let place = root.key("nodes");
         for (node_name, node) in &self.nodes {
             for field in &node.schema().inputs {
                 let target = Target { node: node_name.clone(), field: field.name.clone() };
-                if !claimed.contains(&target) && absent_input(node.schema(), field).is_none() {
+                if !is_claimed(&target) && absent_input(node.schema(), field).is_none() {
                     let detail = self.tell_unconnected(&target, field);
                     problems.add(&place.key(node_name), Code::UnconnectedInput, detail);
                 }
@@ -144,6 +140,12 @@ impl ProgramGraph {
         names.extend(nodes.first().map(name));
         format!("closes the cycle {}", names.join(" -> "))
     }
+}
+
+/// The problem of an edge that stands there twice.
+pub(super) fn duplicate_edge(edge: &Edge, at: &At<'_>) -> Problem {
+    let detail = format!("`{}` already feeds `{}`", edge.from, edge.to);
+    Problem { pointer: at.pointer(), code: Code::DuplicateEdge, detail }
 }
 
 fn check_types(

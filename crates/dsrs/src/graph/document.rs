@@ -33,17 +33,33 @@ pub(super) struct Draft {
     pub(super) description: Option<Arc<str>>,
     pub(super) scope: TypeScope,
     pub(super) inputs: Option<Vec<(Arc<str>, Option<FieldSchema>)>>,
-    pub(super) nodes: Vec<(Arc<str>, Option<NodeDraft>)>,
-    pub(super) edges: Vec<Option<Edge>>,
+    /// `None` when there are none to speak of: nothing else can be checked then.
+    pub(super) nodes: Option<Vec<(Arc<str>, Option<NodeDraft>)>>,
+    pub(super) edges: Vec<EdgeDraft>,
     pub(super) outputs: Option<Vec<(Arc<str>, Option<Source>)>>,
 }
 
-/// A node as read.
+/// A node as read, with gaps where it could not be read.
 pub(super) struct NodeDraft {
-    pub(super) strategy: Arc<str>,
-    pub(super) signature: SignatureDraft,
-    pub(super) config: Payload,
+    pub(super) named: bool,
+    pub(super) strategy: Option<Arc<str>>,
+    pub(super) signature: Option<SignatureDraft>,
+    pub(super) config: Option<Payload>,
     pub(super) settings: NodeSettings,
+}
+
+/// An edge as read, with gaps where it could not be read.
+#[derive(Default)]
+pub(super) struct EdgeDraft {
+    pub(super) from: Option<Source>,
+    pub(super) to: Option<Target>,
+}
+
+impl EdgeDraft {
+    /// The edge, if both ends could be read.
+    pub(super) fn edge(&self) -> Option<Edge> {
+        Some(Edge { from: self.from.clone()?, to: self.to.clone()? })
+    }
 }
 
 impl Draft {
@@ -61,35 +77,39 @@ impl Draft {
             .optional("types", |types, at, problems| Some(TypeScope::read(types, at, problems)));
         let scope_now = scope.get_or_insert_with(TypeScope::new);
         let inputs = object.optional("inputs", |payload, at, problems| {
-            read_inputs(payload, scope_now, at, problems)
+            Some(read_inputs(payload, scope_now, at, problems))
         });
         let nodes = object.required("nodes", |payload, at, problems| {
             read_nodes(payload, scope_now, at, problems)
         });
         let edges = object.optional("edges", read_edges);
-        let outputs = object.optional("outputs", read_outputs);
+        let outputs = object.optional("outputs", |payload, at, problems| {
+            Some(read_outputs(payload, at, problems).unwrap_or_default())
+        });
         object.close();
         Some(Self {
             name: name.unwrap_or_else(|| Arc::from("")),
             description,
             scope: scope.unwrap_or_default(),
             inputs,
-            nodes: nodes.unwrap_or_default(),
+            nodes: nodes.filter(|nodes| !nodes.is_empty()),
             edges: edges.unwrap_or_default(),
             outputs,
         })
     }
 }
 
+/// The inputs; where they are no object, one without a name stands for those that were meant.
 fn read_inputs(
     payload: &Payload,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Option<Vec<(Arc<str>, Option<FieldSchema>)>> {
-    read::members(payload, at, problems, |name, field, at, problems| {
+) -> Vec<(Arc<str>, Option<FieldSchema>)> {
+    let inputs = read::members(payload, at, problems, |name, field, at, problems| {
         Some(read_field(name, field, scope, at, problems))
-    })
+    });
+    inputs.unwrap_or_else(|| vec![(Arc::from(""), None)])
 }
 
 fn read_nodes(
@@ -109,12 +129,13 @@ fn read_nodes(
     }
     read::members(payload, at, problems, |name, node, at, problems| {
         let named = check_node_name(name, at, problems);
-        Some(read_node(node, scope, at, problems).filter(|_| named))
+        Some(read_node(node, named, scope, at, problems))
     })
 }
 
 fn read_node(
     payload: &Payload,
+    named: bool,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
@@ -124,7 +145,9 @@ fn read_node(
     let signature = object.required("signature", |payload, at, problems| {
         read_signature(payload, scope, at, problems)
     });
-    let config = object.optional("config", read_config);
+    let config =
+        object.optional("config", |payload, at, problems| Some(read_config(payload, at, problems)));
+    let config = config.unwrap_or_else(|| Some(Payload::map(Map::new())));
     let lm = object.optional("lm", read_lm);
     let timeout = object
         .optional("timeout_ms", |p, at, problems| bounded(p, 1, MAX_TIMEOUT_MS, at, problems));
@@ -141,8 +164,7 @@ fn read_node(
         retries: retries.map_or(DEFAULT_RETRIES, small),
         parse_retries: parse_retries.map_or(DEFAULT_PARSE_RETRIES, small),
     };
-    let config = config.unwrap_or_else(|| Payload::map(Map::new()));
-    Some(NodeDraft { strategy: strategy?, signature: signature?, config, settings })
+    Some(NodeDraft { named, strategy, signature, config, settings })
 }
 
 fn read_config(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Payload> {
@@ -173,26 +195,28 @@ fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn read_edges(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<Vec<Option<Edge>>> {
+/// The edges; where they are no array or too many, one without ends stands for those that were
+/// meant.
+fn read_edges(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Vec<EdgeDraft>> {
     let count = payload.as_list().map_or(0, <[Payload]>::len);
     if count > MAX_EDGES {
         let detail = format!("{count} edges; at most {MAX_EDGES} fit in one graph");
         problems.add(at, Code::TooLarge, detail);
-        return None;
+        return Some(vec![EdgeDraft::default()]);
     }
-    read::list(payload, at, problems, |edge, at, problems| Some(read_edge(edge, at, problems)))
+    let edges =
+        read::list(payload, at, problems, |edge, at, problems| Some(read_edge(edge, at, problems)));
+    Some(edges.unwrap_or_else(|| vec![EdgeDraft::default()]))
 }
 
-fn read_edge(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Edge> {
-    let mut object = Object::open(payload, at, problems)?;
+fn read_edge(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> EdgeDraft {
+    let Some(mut object) = Object::open(payload, at, problems) else {
+        return EdgeDraft::default();
+    };
     let from = object.required("from", Source::read);
     let to = object.required("to", Target::read);
     object.close();
-    Some(Edge { from: from?, to: to? })
+    EdgeDraft { from, to }
 }
 
 fn read_outputs(

@@ -12,7 +12,7 @@ use crate::value::Payload;
 pub const INPUT: &str = "input";
 
 /// Where a value comes from: a node (or `input`) and a selection into its outputs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The node's name, or [`INPUT`].
     pub node: Arc<str>,
@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 /// A connection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
     /// Where the value comes from.
     pub from: Source,

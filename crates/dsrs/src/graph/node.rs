@@ -79,6 +79,22 @@ impl Node {
         }
     }
 
+    /// Checks what there is of a node that cannot be made, so that all its problems come at once.
+    pub(super) fn check_parts(
+        env: &dyn BuildEnv,
+        strategy: Option<&str>,
+        config: Option<&Payload>,
+        settings: &NodeSettings,
+        at: &At<'_>,
+    ) -> Problems {
+        let mut problems = Problems::new();
+        check_model(env, &settings.lm, &at.key("lm"), &mut problems);
+        if let Some(strategy) = strategy {
+            problems.extend(registry::check(strategy, config, at).err().unwrap_or_default());
+        }
+        problems
+    }
+
     /// The same node with a fresh, untuned module: what a build with another state starts from.
     pub(super) fn fresh(&self, env: &dyn BuildEnv, at: &At<'_>) -> Result<Self, Problems> {
         Self::create(

@@ -37,7 +37,7 @@ impl ProgramGraph {
     /// `unconnected_input` for each that has none.
     pub fn compile(self) -> Result<Program, Problems> {
         let claimed: HashSet<Target> = self.edges.iter().map(|edge| edge.to.clone()).collect();
-        self.unconnected(&claimed).or(())?;
+        self.unconnected(|target| claimed.contains(target)).or(())?;
         let plan = Plan::of(&self)?;
         let document = self.to_document();
         let text: Arc<str> = Arc::from(document.to_json());

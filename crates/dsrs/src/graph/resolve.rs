@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::document::Draft;
+use super::check::duplicate_edge;
+use super::document::{Draft, EdgeDraft, NodeDraft};
 use super::edge::{Edge, INPUT, Source, Target};
 use super::node::Node;
 use super::program_graph::{GraphOutput, ProgramGraph};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::FieldSchema;
 use crate::strategy::BuildEnv;
-use crate::types::Type;
+use crate::types::{Type, TypeDefs};
 use crate::value::Payload;
 
 impl ProgramGraph {
@@ -27,7 +28,10 @@ impl ProgramGraph {
         let Some(draft) = Draft::read(document, &at, &mut problems) else {
             return Err(problems);
         };
-        let graph = Resolver::new(draft, env, &mut problems).resolve(&mut problems);
+        let Some(resolver) = Resolver::new(draft, env, &mut problems) else {
+            return Err(problems);
+        };
+        let graph = resolver.resolve(&mut problems);
         problems.or(graph)
     }
 }
@@ -35,48 +39,95 @@ impl ProgramGraph {
 struct Resolver {
     graph: ProgramGraph,
     declared_inputs: Option<HashSet<Arc<str>>>,
-    edges: Vec<Option<Edge>>,
+    edges: Vec<EdgeDraft>,
     outputs: Option<Vec<(Arc<str>, Option<Source>)>>,
     /// Nodes and inputs that could not be made: what touches them is not reported again.
     broken: HashSet<Arc<str>>,
     /// Inputs that some edge names, good or not: they are not reported as unconnected.
     claimed: HashSet<Target>,
+    /// What could not be made out: what follows from its absence is not reported.
+    blind: Blind,
+}
+
+/// What edges and inputs that are wrong may have meant to feed, or to read.
+#[derive(Default)]
+struct Blind {
+    /// Any input at all.
+    inputs: bool,
+    /// Some input of these nodes.
+    nodes: HashSet<Arc<str>>,
+    /// An input of such a name.
+    fields: HashSet<Arc<str>>,
+    /// The outputs of any node.
+    outputs: bool,
+}
+
+impl Blind {
+    fn may_feed(&self, target: &Target) -> bool {
+        self.inputs || self.nodes.contains(&target.node) || self.fields.contains(&target.field)
+    }
+}
+
+/// A node from its draft, or everything that is wrong with it.
+fn make(
+    draft: Option<NodeDraft>,
+    env: &dyn BuildEnv,
+    defs: &Arc<TypeDefs>,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Node> {
+    let NodeDraft { named, strategy, signature, config, settings } = draft?;
+    let (Some(strategy), Some(signature), Some(config)) = (&strategy, &signature, &config) else {
+        let strategy = strategy.as_deref();
+        problems.extend(Node::check_parts(env, strategy, config.as_ref(), &settings, at));
+        return None;
+    };
+    let base = Arc::new(signature.clone().finish(defs.clone()));
+    match Node::create(env, strategy, base, config.clone(), settings, at) {
+        Ok(node) => named.then_some(node),
+        Err(found) => {
+            problems.extend(found);
+            None
+        }
+    }
 }
 
 impl Resolver {
-    fn new(draft: Draft, env: &dyn BuildEnv, problems: &mut Problems) -> Self {
+    /// Makes the nodes; `None` when the document has none.
+    fn new(draft: Draft, env: &dyn BuildEnv, problems: &mut Problems) -> Option<Self> {
         let defs = draft.scope.finish();
+        let drafts = draft.nodes?;
         let mut broken = HashSet::new();
-        let mut nodes = IndexMap::with_capacity(draft.nodes.len());
+        let mut nodes = IndexMap::with_capacity(drafts.len());
         let root = At::Root;
         let place = root.key("nodes");
-        for (name, node) in draft.nodes {
-            let made = node.map(|node| {
-                let base = Arc::new(node.signature.finish(defs.clone()));
-                let at = place.key(&name);
-                Node::create(env, &node.strategy, base, node.config, node.settings, &at)
-            });
-            match made {
-                Some(Ok(node)) => {
+        for (name, node) in drafts {
+            match make(node, env, &defs, &place.key(&name), problems) {
+                Some(node) => {
                     nodes.insert(name, Arc::new(node));
-                }
-                Some(Err(found)) => {
-                    problems.extend(found);
-                    broken.insert(name);
                 }
                 None => {
                     broken.insert(name);
                 }
             }
         }
-        let declared = draft.inputs.as_ref();
+        let mut blind = Blind::default();
+        let mut inputs = IndexMap::new();
+        let declared_inputs = draft.inputs.as_ref();
         let declared_inputs =
-            declared.map(|inputs| inputs.iter().map(|(name, _)| name.clone()).collect());
-        if declared.is_some_and(|inputs| inputs.iter().any(|(_, field)| field.is_none())) {
-            broken.insert(Arc::from(INPUT));
+            declared_inputs.map(|inputs| inputs.iter().map(|(name, _)| name.clone()).collect());
+        for (name, field) in draft.inputs.into_iter().flatten() {
+            match field {
+                Some(field) => drop(inputs.insert(name, field)),
+                None => {
+                    broken.insert(Arc::from(INPUT));
+                    blind.inputs |= name.is_empty();
+                    blind.fields.insert(name);
+                }
+            }
         }
-        let inputs = draft.inputs.into_iter().flatten();
-        let inputs = inputs.filter_map(|(name, field)| Some((name, field?))).collect();
+        blind.inputs |= draft.edges.iter().any(|edge| edge.to.is_none());
+        blind.outputs |= draft.edges.iter().any(|edge| edge.from.is_none());
         let graph = ProgramGraph {
             name: draft.name,
             description: draft.description,
@@ -86,14 +137,9 @@ impl Resolver {
             edges: Vec::new(),
             outputs: IndexMap::new(),
         };
-        Self {
-            graph,
-            declared_inputs,
-            edges: draft.edges,
-            outputs: draft.outputs,
-            broken,
-            claimed: HashSet::new(),
-        }
+        let (edges, outputs) = (draft.edges, draft.outputs);
+        let claimed = HashSet::new();
+        Some(Self { graph, declared_inputs, edges, outputs, broken, claimed, blind })
     }
 
     fn resolve(mut self, problems: &mut Problems) -> ProgramGraph {
@@ -102,7 +148,9 @@ impl Resolver {
         }
         self.connect_all(problems);
         self.wire_by_name();
-        problems.extend(self.graph.unconnected(&self.claimed));
+        let is_claimed =
+            |target: &Target| self.claimed.contains(target) || self.blind.may_feed(target);
+        problems.extend(self.graph.unconnected(is_claimed));
         match self.outputs.take() {
             Some(outputs) => self.read_outputs(outputs, problems),
             None => self.infer_outputs(problems),
@@ -112,15 +160,16 @@ impl Resolver {
 
     /// Inputs that nothing feeds, and inputs that an edge names, become the graph's.
     fn infer_inputs(&mut self, problems: &mut Problems) {
-        let edges = self.edges.iter().flatten();
-        let fed: HashMap<&Target, &Source> = edges.map(|edge| (&edge.to, &edge.from)).collect();
+        let edges = self.edges.iter();
+        let fed: HashMap<&Target, Option<&Source>> =
+            edges.filter_map(|edge| Some((edge.to.as_ref()?, edge.from.as_ref()))).collect();
         let mut inputs: IndexMap<Arc<str>, FieldSchema> = IndexMap::new();
         for (node_name, node) in &self.graph.nodes {
             for field in &node.schema().inputs {
                 let target = Target { node: node_name.clone(), field: field.name.clone() };
                 let name: Arc<str> = match fed.get(&target) {
                     None => field.name.clone(),
-                    Some(source) if names_whole_input(source) => Arc::from(source.field()),
+                    Some(Some(source)) if names_whole_input(source) => Arc::from(source.field()),
                     Some(_) => continue,
                 };
                 match inputs.get_mut(&name) {
@@ -134,7 +183,7 @@ impl Resolver {
                         if first.default != field.default {
                             first.default = None;
                         }
-                        if !same(&ours, &theirs) {
+                        if !same(&ours, &theirs) && !self.blind.inputs {
                             conflict(&name, first, &target, field, problems);
                             self.claimed.insert(target);
                             self.broken.insert(Arc::from(INPUT));
@@ -151,25 +200,51 @@ impl Resolver {
     fn connect_all(&mut self, problems: &mut Problems) {
         let root = At::Root;
         let place = root.key("edges");
-        let posted = std::mem::take(&mut self.edges);
+        let posted: Vec<Option<Edge>> = self.edges.iter().map(EdgeDraft::edge).collect();
         let mut fed: HashMap<Target, &Edge> = HashMap::with_capacity(posted.len());
+        let mut seen: HashSet<&Edge> = HashSet::with_capacity(posted.len());
         let mut taken: Vec<(usize, Edge)> = Vec::with_capacity(posted.len());
         for (position, edge) in posted.iter().enumerate() {
             let Some(edge) = edge else { continue };
+            let at = place.index(position);
+            if !seen.insert(edge) {
+                problems.push(duplicate_edge(edge, &at));
+                continue;
+            }
             if !self.touches_broken(edge) {
-                let at = place.index(position);
                 problems.extend(self.graph.check_edge(edge, &at).err().unwrap_or_default());
                 problems.extend(ProgramGraph::check_free(edge, &fed, &at).err());
                 taken.push((position, edge.clone()));
             }
             fed.entry(edge.to.clone()).or_insert(edge);
         }
-        self.claimed.extend(fed.into_keys());
+        self.claimed.extend(self.edges.iter().filter_map(|edge| edge.to.clone()));
+        self.look_for_slips();
         let (positions, edges): (Vec<usize>, Vec<Edge>) = taken.into_iter().unzip();
         for (closing, detail) in self.graph.find_cycles(&edges) {
             problems.add(&place.index(positions[closing]), Code::Cycle, detail);
         }
         self.graph.edges = edges;
+    }
+
+    /// Notes what edges with a wrong name may have meant.
+    fn look_for_slips(&mut self) {
+        let is_known = |name: &Arc<str>| {
+            name.as_ref() == INPUT
+                || self.graph.nodes.contains_key(name)
+                || self.broken.contains(name)
+        };
+        for EdgeDraft { from, to } in &self.edges {
+            if let Some(to) = to {
+                match self.graph.nodes.get(&to.node) {
+                    None if is_known(&to.node) => {}
+                    None => drop(self.blind.fields.insert(to.field.clone())),
+                    Some(node) if node.schema().input(&to.field).is_some() => {}
+                    Some(_) => drop(self.blind.nodes.insert(to.node.clone())),
+                }
+            }
+            self.blind.outputs |= from.as_ref().is_some_and(|from| !is_known(&from.node));
+        }
     }
 
     /// A declared input that no edge names, and every inferred one, feeds the free inputs of its
@@ -219,7 +294,8 @@ impl Resolver {
 
     /// The outputs of the nodes that feed no other.
     fn infer_outputs(&mut self, problems: &mut Problems) {
-        let feeding: HashSet<&Arc<str>> = self.graph.edges.iter().map(|e| &e.from.node).collect();
+        let posted = self.edges.iter().filter_map(|edge| edge.from.as_ref());
+        let feeding: HashSet<&Arc<str>> = posted.map(|from| &from.node).collect();
         let mut outputs: IndexMap<Arc<str>, GraphOutput> = IndexMap::new();
         for (node_name, node) in &self.graph.nodes {
             if feeding.contains(node_name) {
@@ -228,7 +304,9 @@ impl Resolver {
             for field in &node.schema().outputs {
                 let source = Source::field_of(node_name.clone(), field.name.clone());
                 if let Some(other) = outputs.get(&field.name) {
-                    duplicate_output(&field.name, node_name, &other.source.node, problems);
+                    if !self.blind.outputs {
+                        duplicate_output(&field.name, node_name, &other.source.node, problems);
+                    }
                     continue;
                 }
                 let ty = node.schema().type_of(field);

@@ -68,13 +68,28 @@ pub fn create(
     config: Option<&Payload>,
     at: &At<'_>,
 ) -> Result<Box<dyn DynModule>, Problems> {
+    let empty = Payload::map(Map::new());
+    let config = config.unwrap_or(&empty);
+    let factory = check(strategy, Some(config), at)?;
+    factory.create(env, base, config, at)
+}
+
+/// Finds a strategy and checks a config against its schema, where there is one to check.
+///
+/// # Errors
+/// `unknown_strategy` or every `invalid_config`; pointers below `at`, the place of the node.
+pub fn check(
+    strategy: &str,
+    config: Option<&Payload>,
+    at: &At<'_>,
+) -> Result<&'static dyn StrategyFactory, Problems> {
     let Some(entry) = entries().get(strategy) else {
         return Err(unknown(strategy, &at.key("strategy")));
     };
-    let empty = Payload::map(Map::new());
-    let config = config.unwrap_or(&empty);
-    check_config(entry, config, &at.key("config"))?;
-    entry.factory.create(env, base, config, at)
+    if let Some(config) = config {
+        check_config(entry, config, &at.key("config"))?;
+    }
+    Ok(entry.factory)
 }
 
 fn unknown(strategy: &str, at: &At<'_>) -> Problems {

@@ -118,6 +118,7 @@ pub(super) fn read_enum_members(
     let found: IndexMap<Arc<str>, EnumMember> = found.into_iter().collect();
     if payload.as_map().is_some_and(Map::is_empty) {
         problems.add(at, Code::InvalidType, "an enum has one member at least");
+        return None;
     }
     check_distinct(found.iter().map(|(name, member)| (name, member.alias.as_ref())), at, problems);
     Some(found)

@@ -239,3 +239,88 @@ fn thousands_of_unknown_names_are_all_reported_and_lists_of_known_ones_are_cut()
     assert_eq!(problems.len(), 4000);
     assert!(problems.iter().all(|problem| problem.detail.len() < 300));
 }
+
+#[test]
+fn parts_of_the_wrong_shape_are_reported_and_nothing_that_follows_from_them() {
+    refused(&two_nodes(r#""inputs": {"x": "str"}, "edges": {}"#), &["/edges wrong_type"]);
+    let same_names = r#""nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y"},
+        "b": {"strategy": "predict", "signature": "x: int -> y"}}"#;
+    refused(
+        &format!(r#"{{"name": "g", {same_names}, "inputs": 3, "outputs": 3}}"#),
+        &["/inputs wrong_type", "/outputs wrong_type"],
+    );
+    let rest = r#""edges": [{"from": "a.y", "to": "b.y"}], "outputs": {"y": "a.y"}"#;
+    refused(&format!(r#"{{"name": "g", "nodes": [], {rest}}}"#), &["/nodes wrong_type"]);
+    refused(&format!(r#"{{"name": "g", {rest}}}"#), &["/nodes missing_field"]);
+    refused(
+        r#"{"name": "g", "types": {"R": {"enum": {}}},
+            "nodes": {"a": {"strategy": "predict", "signature": "x -> y: R"}}}"#,
+        &["/types/R/enum invalid_type"],
+    );
+}
+
+#[test]
+fn an_edge_with_a_slip_in_it_does_not_leave_what_it_meant_unconnected() {
+    for (edge, problem) in [
+        (r#"{"from": "a..y", "to": "b.y"}"#, "/edges/0/from invalid_value"),
+        (r#"{"from": "a.y", "to": "b.y.z"}"#, "/edges/0/to invalid_value"),
+        (r#"{"from": "a.y", "to": "b.yy"}"#, "/edges/0/to unknown_field"),
+        (r#"{"from": "a.y", "to": "bb.y"}"#, "/edges/0/to unknown_node"),
+        (r#"{"from": "a.y"}"#, "/edges/0/to missing_field"),
+    ] {
+        let document = two_nodes(&format!(r#""inputs": {{"x": "str"}}, "edges": [{edge}]"#));
+        refused(&document, &[problem]);
+    }
+}
+
+#[test]
+fn a_declared_input_that_cannot_be_read_does_not_leave_what_it_feeds_unconnected() {
+    refused(
+        r#"{"name": "g", "inputs": {"x": "nope"},
+            "nodes": {"a": {"strategy": "predict", "signature": "x, more -> y"}}}"#,
+        &["/inputs/x invalid_type", "/nodes/a unconnected_input"],
+    );
+}
+
+#[test]
+fn a_node_that_could_not_be_made_still_takes_the_outputs_that_feed_it() {
+    let document = r#"{"name": "g", "nodes": {
+            "a": {"strategy": "predict", "signature": "x -> y"},
+            "b": {"strategy": "predict", "signature": "x -> y"},
+            "c": {"strategy": "nope", "signature": "p, q -> z"}},
+        "edges": [{"from": "a.y", "to": "c.p"}, {"from": "b.y", "to": "c.q"}]}"#;
+    refused(document, &["/nodes/c/strategy unknown_strategy"]);
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_node_comes_at_once() {
+    refused(
+        r#"{"name": "g", "nodes": {
+            "a": {"strategy": "nope", "signature": "x y", "lm": {"model": "slow"}},
+            "b-1": {"strategy": "predict", "config": {"n": 3}}}}"#,
+        &[
+            "/nodes/a/signature invalid_signature",
+            "/nodes/b-1 invalid_name",
+            "/nodes/b-1/signature missing_field",
+            "/nodes/a/lm/model unknown_model",
+            "/nodes/a/strategy unknown_strategy",
+            "/nodes/b-1/config invalid_config",
+        ],
+    );
+}
+
+#[test]
+fn an_edge_that_stands_there_twice_is_a_duplicate_whatever_else_is_wrong_with_it() {
+    let back_and_forth = r#"{"name": "g", "nodes": {
+            "a": {"strategy": "predict", "signature": "x -> y"},
+            "b": {"strategy": "predict", "signature": "y -> x"}},
+        "edges": [{"from": "a.y", "to": "b.y"}, {"from": "b.x", "to": "a.x"},
+                  {"from": "b.x", "to": "a.x"}]}"#;
+    refused(back_and_forth, &["/edges/2 duplicate_edge", "/edges/1 cycle"]);
+    let document = two_nodes(
+        r#""edges": [{"from": "a.y", "to": "b.y"}, {"from": "input.q", "to": "b.y"},
+                     {"from": "input.q", "to": "b.y"}]"#,
+    );
+    refused(&document, &["/edges/1 input_already_connected", "/edges/2 duplicate_edge"]);
+}
