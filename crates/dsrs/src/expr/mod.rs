@@ -14,6 +14,10 @@ const FUEL: u64 = 50_000;
 /// The longest expression.
 const LENGTH_LIMIT: usize = 2_000;
 
+/// How deep brackets may nest. The engine's own limit does not see those of filters and calls, each
+/// of which takes far more stack.
+const NESTING_LIMIT: usize = 24;
+
 /// The engine that all expressions share. It is constant: no templates, no state.
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
@@ -53,6 +57,10 @@ impl Condition {
             let reason = format!("the expression is longer than {LENGTH_LIMIT} bytes");
             return Err(ExprError { reason });
         }
+        if nesting(source) > NESTING_LIMIT {
+            let reason = format!("the expression nests deeper than {NESTING_LIMIT} brackets");
+            return Err(ExprError { reason });
+        }
         let compiled = ENGINE.compile_expression_owned(source.to_owned()).map_err(explain)?;
         Ok(Self { source: Arc::from(source), compiled: Arc::new(compiled) })
     }
@@ -77,6 +85,29 @@ impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Condition({})", self.source)
     }
+}
+
+/// How deep brackets nest, those in quoted texts aside.
+fn nesting(source: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut quote = None;
+    let mut escaped = false;
+    for sign in source.chars() {
+        match (quote, sign) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), _) if open == sign => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(sign),
+            (None, '(' | '[' | '{') => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    deepest
 }
 
 fn to_value(payload: &Payload) -> Value {
@@ -120,6 +151,25 @@ mod tests {
         assert!(holds(&vec!["this"; 1000].join("+"), "1").unwrap_err().reason.contains("longer"));
         assert!(holds(&format!("{}1", "(".repeat(1900)), "1").is_err());
         assert!(holds("('x' * 1000000000000)|length > 1", "1").is_err());
+    }
+
+    #[test]
+    fn no_expression_of_the_allowed_length_exhausts_the_stack() {
+        let filters = format!("this{}1{}", "|map(this".repeat(180), ")".repeat(180));
+        assert!(holds(&filters, "1").unwrap_err().reason.contains("nests deeper"));
+        for (open, close) in
+            [("this|map(", ")"), ("(", ")"), ("{1: ", "}"), ("range(", ")"), ("this[", "]")]
+        {
+            let deep = format!("{}1{}", open.repeat(NESTING_LIMIT), close.repeat(NESTING_LIMIT));
+            drop(holds(&deep, "1"));
+        }
+        for part in ["-", "not ", "1**", "1 if 1 else ", "1 and ", "1~"] {
+            drop(holds(&format!("{}1", part.repeat(1990 / part.len())), "1"));
+        }
+        for part in [".a", "[0]", "|e", "()", " is defined", "+1", " and 1", " in 1"] {
+            drop(holds(&format!("this{}", part.repeat(1990 / part.len())), "1"));
+        }
+        assert_eq!(holds("this != '((((((((((((((((((((((((((((((('", "1"), Ok(true));
     }
 
     #[test]

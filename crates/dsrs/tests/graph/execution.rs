@@ -169,3 +169,16 @@ async fn optional_inputs_that_nothing_feeds_are_null() {
     let inputs = Payload::map(outcome.spans[0].inputs.clone().unwrap()).to_json();
     assert_eq!(inputs, r#"{"x":"go","hint":null}"#);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_out_of_time_does_not_blame_the_nodes_own_limit() {
+    let document = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y", "timeout_ms": 60000}}}"#;
+    let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
+    let lm = Scripted::by(|_| Answer::from("late").after(Duration::from_secs(3600)));
+    let run = run_on(Arc::new(lm));
+    let outcome = program.execute(&run, fields(r#"{"x": "go"}"#)).await;
+    let failure = outcome.outputs.unwrap_err();
+    assert_eq!(failure.error.kind, PredictErrorKind::Timeout);
+    assert!(!failure.error.message.contains("60000"), "{}", failure.error.message);
+}
