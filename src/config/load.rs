@@ -122,12 +122,10 @@ fn read_database(read: &mut Reader<'_>) -> Option<DatabaseConfig> {
 fn read_limits(read: &mut Reader<'_>) -> Option<Limits> {
     let body_bytes = read.required("limits.body_bytes", parse::bytes);
     let run_timeout = read.required("limits.run_timeout_ms", parse::millis);
-    let node_timeout = read.required("limits.node_timeout_ms", parse::millis);
     let max_concurrent_runs = read.required("limits.max_concurrent_runs", parse::positive);
     Some(Limits {
         body_bytes: body_bytes?,
         run_timeout: run_timeout?,
-        node_timeout: node_timeout?,
         max_concurrent_runs: max_concurrent_runs?,
     })
 }

@@ -86,8 +86,6 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Time limit of a run.
     pub run_timeout: Duration,
-    /// Time limit of a node that sets none.
-    pub node_timeout: Duration,
     /// Runs at the same time.
     pub max_concurrent_runs: u32,
 }

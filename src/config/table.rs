@@ -179,9 +179,6 @@ pub static SETTINGS: &[Setting] = &[
     .flag(),
     row("limits.body_bytes", Kind::Bytes, "largest request body").default("4MiB").flag(),
     row("limits.run_timeout_ms", Kind::Millis, "time limit of a run").default("300000").flag(),
-    row("limits.node_timeout_ms", Kind::Millis, "time limit of a node that sets none")
-        .default("60000")
-        .flag(),
     row("limits.max_concurrent_runs", Kind::Count, "runs at the same time").default("1024").flag(),
     row("idempotency_window", Kind::Duration, "how long an `Idempotency-Key` is remembered")
         .default("24h")

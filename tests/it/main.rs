@@ -6,6 +6,7 @@ mod config;
 mod floors;
 mod openapi;
 mod pg;
+mod readme;
 mod serve;
 mod store;
 mod support;
