@@ -8,6 +8,7 @@ mod openapi;
 mod pg;
 mod readme;
 mod serve;
+mod shows;
 mod store;
 mod support;
 mod v1;

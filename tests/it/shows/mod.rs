@@ -1,0 +1,31 @@
+//! What the whole is for, shown from outside: the built program as a process, real HTTP on both of
+//! its sides, a real Postgres.
+
+mod concurrency;
+mod lm_faults;
+mod real_lm;
+mod recording;
+mod restart;
+mod shutdown;
+mod support_reply;
+
+use serde_json::{Value, json};
+
+use crate::support::{FakeLm, ServerSetup};
+
+/// A server on this database, with this provider behind `default`.
+fn on(database: &str, lm: &FakeLm) -> ServerSetup {
+    ServerSetup::new().database(database).env("OPENAI_BASE_URL", &lm.url)
+}
+
+/// A graph of one node, `ask`, whose settings come last.
+fn one_node(name: &str, signature: &str, settings: Value) -> Value {
+    let mut node = json!({"strategy": "predict", "signature": signature});
+    node.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    json!({"name": name, "nodes": {"ask": node}})
+}
+
+/// A text member; a test that finds none fails.
+fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+    value[member].as_str().unwrap_or_else(|| panic!("no text `{member}` in {value}"))
+}

@@ -1,0 +1,97 @@
+//! `runs.record`: before the answer, behind it, or not at all.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
+use tokio::time::timeout;
+
+use super::{on, one_node, text};
+use crate::support::{Answer, Does, FakeLm, Remote, sections, test_database};
+
+const EXECUTE: &str = "/v1/graphs/q/execute";
+
+async fn post_graph(api: &Remote) {
+    api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
+}
+
+async fn execute(api: Remote) -> Answer {
+    api.post(EXECUTE, json!({"inputs": {"question": "?"}})).await
+}
+
+async fn lm() -> std::sync::Arc<FakeLm> {
+    FakeLm::doing([Does::Say(sections([("answer", "yes")]))]).await
+}
+
+fn path(run: &Answer) -> String {
+    format!("/v1/runs/{}", text(&run.json(), "id"))
+}
+
+/// Keeps everybody from writing runs until it is let go.
+async fn lock_runs(connection: &mut PgConnection) -> sqlx::Transaction<'_, sqlx::Postgres> {
+    let mut lock = connection.begin().await.unwrap();
+    sqlx::query("LOCK TABLE runs IN SHARE MODE").execute(&mut *lock).await.unwrap();
+    lock
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_ack_the_answer_waits_for_the_record_which_outlives_a_power_cut() {
+    let (lm, database) = (lm().await, test_database().await);
+    let setup = on(&database, &lm).env("DSRS_RUNS_RECORD", "ack");
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    post_graph(&api).await;
+
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    let lock = lock_runs(&mut connection).await;
+    let mut running = tokio::spawn(execute(api));
+    lm.arrived(1).await;
+    let early = timeout(Duration::from_millis(300), &mut running).await;
+    assert!(early.is_err(), "answered before it was recorded");
+    lock.rollback().await.unwrap();
+    let run = running.await.unwrap().expect(200);
+
+    server.kill();
+    let server = setup.start();
+    let recorded = Remote::new(&server.url).get(&path(&run)).await.expect(200).json();
+    assert_eq!(text(&recorded, "status"), "succeeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_async_the_answer_does_not_wait_and_an_orderly_end_loses_nothing() {
+    let (lm, database) = (lm().await, test_database().await);
+    let setup = on(&database, &lm).env("DSRS_RUNS_RECORD", "async");
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    post_graph(&api).await;
+
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    let lock = lock_runs(&mut connection).await;
+    let run = execute(api.clone()).await.expect(200);
+    api.get(&path(&run)).await.expect(404);
+    let stopping = tokio::task::spawn_blocking(move || server.stop());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    lock.rollback().await.unwrap();
+    assert!(stopping.await.unwrap().success());
+
+    let server = setup.start();
+    let recorded = Remote::new(&server.url).get(&path(&run)).await.expect(200).json();
+    assert_eq!(recorded["outputs"], json!({"answer": "yes"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_off_nothing_is_recorded_and_answers_are_the_same() {
+    let (lm, database) = (lm().await, test_database().await);
+    let setup = on(&database, &lm).env("DSRS_RUNS_RECORD", "off");
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    post_graph(&api).await;
+    let run = execute(api).await.expect(200);
+    assert_eq!(run.json()["outputs"], json!({"answer": "yes"}));
+    assert!(server.stop().success());
+
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    api.get(&path(&run)).await.expect(404);
+    assert_eq!(api.get("/v1/runs").await.expect(200).json()["items"], json!([]));
+}

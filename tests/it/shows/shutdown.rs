@@ -1,0 +1,109 @@
+//! Ends in the middle of work: of the server, and of a caller.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{on, one_node, text};
+use crate::support::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
+
+const EXECUTE: &str = "/v1/graphs/q/execute";
+
+fn question() -> Value {
+    json!({"inputs": {"question": "?"}})
+}
+
+/// Starts an execution; it has reached the provider when this returns.
+async fn under_way(api: &Remote, lm: &FakeLm) -> tokio::task::JoinHandle<Answer> {
+    api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
+    let api = api.clone();
+    let running = tokio::spawn(async move { api.post(EXECUTE, question()).await });
+    lm.arrived(1).await;
+    running
+}
+
+/// Polls until the answer is what is waited for.
+async fn until(api: &Remote, path: &str, done: impl Fn(&Answer) -> bool) -> Answer {
+    for _ in 0..1200 {
+        let answer = api.get(path).await;
+        if done(&answer) {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("waited too long for {path}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_told_to_end_says_so_and_lets_the_running_finish_and_records_it() {
+    let gate = Gate::new();
+    let said = sections([("answer", "at last")]);
+    let lm = FakeLm::doing([Does::Hold(gate.clone(), said)]).await;
+    let setup = on(&test_database().await, &lm).env("DSRS_SHUTDOWN_TIMEOUT", "120s");
+    let mut server = setup.start();
+    let api = Remote::new(&server.url);
+    let running = under_way(&api, &lm).await;
+
+    server.signal(Signal::TERM);
+    let gone = until(&api, "/readyz", |answer| answer.status != 200).await.expect(503);
+    assert_eq!((gone.code().as_str(), gone.header("retry-after")), ("unavailable", "1"));
+    api.get("/healthz").await.expect(200);
+    let refused = api.post(EXECUTE, question()).await.expect(503);
+    assert_eq!(refused.code(), "unavailable");
+    assert!(!running.is_finished());
+
+    gate.open();
+    let run = running.await.unwrap().expect(200).json();
+    assert_eq!(run["outputs"]["answer"], "at last");
+    assert!(server.wait().success());
+    let server = setup.start();
+    let path = format!("/v1/runs/{}", text(&run, "id"));
+    let recorded = Remote::new(&server.url).get(&path).await.expect(200).json();
+    assert_eq!((text(&recorded, "status"), &recorded["outputs"]), ("succeeded", &run["outputs"]));
+    assert_eq!(lm.asked().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_outlasts_the_shutdown_timeout_is_cancelled_and_recorded_so() {
+    let lm = FakeLm::doing([Does::Stall]).await;
+    let setup = on(&test_database().await, &lm).env("DSRS_SHUTDOWN_TIMEOUT", "500ms");
+    let mut server = setup.start();
+    let running = under_way(&Remote::new(&server.url), &lm).await;
+
+    server.signal(Signal::TERM);
+    let answer = running.await.unwrap().expect(409);
+    assert_eq!(answer.code(), "run_cancelled");
+    lm.abandoned(1).await;
+    assert!(server.wait().success());
+    let server = setup.start();
+    let path = format!("/v1/runs/{}", text(&answer.json(), "run_id"));
+    let recorded = Remote::new(&server.url).get(&path).await.expect(200).json();
+    assert_cancelled(&recorded);
+    assert_eq!(recorded["error"], answer.json());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_leaves_takes_the_request_to_the_provider_along() {
+    let lm = FakeLm::doing([Does::Stall]).await;
+    let server = on(&test_database().await, &lm).start();
+    let api = Remote::new(&server.url);
+    let running = under_way(&api, &lm).await;
+
+    running.abort();
+    lm.abandoned(1).await;
+    let found = |answer: &Answer| answer.json()["items"][0].is_object();
+    let item = until(&api, "/v1/runs", found).await.json()["items"][0].clone();
+    let path = format!("/v1/runs/{}", text(&item, "id"));
+    assert_cancelled(&api.get(&path).await.expect(200).json());
+    assert_eq!(lm.asked().len(), 1);
+}
+
+fn assert_cancelled(run: &Value) {
+    assert_eq!((text(run, "status"), &run["outputs"]), ("cancelled", &Value::Null));
+    assert_eq!(text(&run["nodes"]["ask"], "status"), "cancelled");
+    assert_eq!(text(&run["error"], "code"), "run_cancelled");
+    let spans = run["trace"]["spans"].as_array().unwrap();
+    let running = spans.iter().filter(|span| span["status"] == "running").count();
+    assert_eq!(running, 0, "no span of a finished run is under way: {spans:?}");
+}

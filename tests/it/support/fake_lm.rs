@@ -1,0 +1,250 @@
+//! A provider that misbehaves on purpose: a plain socket that speaks just enough HTTP to take chat
+//! requests, and answers, stalls or breaks off as its script says.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the provider does with one request.
+#[derive(Clone)]
+pub enum Does {
+    /// Answers this text as a chat completion.
+    Say(String),
+    /// Answers this status, these headers and this body.
+    Answer(u16, Vec<(&'static str, String)>, String),
+    /// Takes the request and never answers; notices when the caller leaves.
+    Stall,
+    /// Answers this text once the gate is open; notices when the caller leaves.
+    Hold(Gate, String),
+    /// Sends the head of an answer, then blanks for ever, which JSON allows.
+    Drip,
+    /// Closes the connection without a word.
+    HangUp,
+    /// Closes the connection in the middle of a good answer.
+    BreakOff,
+}
+
+/// Closed until it is opened.
+#[derive(Clone)]
+pub struct Gate(watch::Sender<bool>);
+
+impl Gate {
+    pub fn new() -> Self {
+        Self(watch::Sender::new(false))
+    }
+
+    pub fn open(&self) {
+        self.0.send_replace(true);
+    }
+
+    async fn opened(&self) {
+        self.0.subscribe().wait_for(|open| *open).await.unwrap();
+    }
+}
+
+/// One request as it arrived.
+#[derive(Clone)]
+pub struct Asked {
+    pub at: Instant,
+    pub body: Value,
+}
+
+impl Asked {
+    /// The messages in their order.
+    pub fn messages(&self) -> Vec<Value> {
+        self.body["messages"].as_array().unwrap().clone()
+    }
+
+    /// Everything that was said, in one text.
+    pub fn text(&self) -> String {
+        let messages = self.messages();
+        let said = messages.iter().map(|message| message["content"].as_str().unwrap());
+        said.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What the last user message says: no demonstrations, no instruction.
+    pub fn question(&self) -> String {
+        let messages = self.messages();
+        let last = messages.iter().rfind(|message| message["role"] == "user").unwrap();
+        last["content"].as_str().unwrap().to_owned()
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    asked: Vec<Asked>,
+    left: usize,
+}
+
+type Script = dyn Fn(usize, &Asked) -> Does + Send + Sync;
+
+/// The provider; it ends with the test's runtime.
+pub struct FakeLm {
+    /// What a model's `base_url` is set to.
+    pub url: String,
+    seen: watch::Sender<Seen>,
+}
+
+impl FakeLm {
+    /// Does one thing after the other, the last one for ever.
+    pub async fn doing(script: impl Into<Vec<Does>>) -> Arc<Self> {
+        let script = script.into();
+        Self::by(move |number, _| script[number.min(script.len() - 1)].clone()).await
+    }
+
+    /// Decides on each request, counted from 0.
+    pub async fn by(script: impl Fn(usize, &Asked) -> Does + Send + Sync + 'static) -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let lm = Arc::new(Self { url, seen: watch::Sender::new(Seen::default()) });
+        let (serving, script): (_, Arc<Script>) = (lm.clone(), Arc::new(script));
+        tokio::spawn(async move {
+            while let Ok((connection, _)) = listener.accept().await {
+                tokio::spawn(serving.clone().talk(connection, script.clone()));
+            }
+        });
+        lm
+    }
+
+    /// Every request so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.seen.borrow().asked.clone()
+    }
+
+    /// Waits until this many requests have arrived.
+    pub async fn arrived(&self, count: usize) {
+        self.wait_for(|seen| seen.asked.len() >= count, "a request").await;
+    }
+
+    /// Waits until this many callers have left without their answer.
+    pub async fn abandoned(&self, count: usize) {
+        self.wait_for(|seen| seen.left >= count, "a caller to leave").await;
+    }
+
+    async fn wait_for(&self, done: impl FnMut(&Seen) -> bool, what: &str) {
+        let mut seen = self.seen.subscribe();
+        let waited = tokio::time::timeout(PATIENCE, seen.wait_for(done)).await;
+        assert!(waited.is_ok(), "waited too long for {what}");
+    }
+
+    async fn talk(self: Arc<Self>, mut connection: TcpStream, script: Arc<Script>) {
+        while let Some(body) = read_request(&mut connection).await {
+            let asked = Asked { at: Instant::now(), body };
+            let mut number = 0;
+            self.seen.send_modify(|seen| {
+                number = seen.asked.len();
+                seen.asked.push(asked.clone());
+            });
+            if self.act(&mut connection, script(number, &asked)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// `None` when the connection is to be closed.
+    async fn act(&self, connection: &mut TcpStream, does: Does) -> Option<()> {
+        match does {
+            Does::Say(text) => send(connection, 200, &[], &completion(&text)).await,
+            Does::Answer(status, headers, body) => send(connection, status, &headers, &body).await,
+            Does::Stall => self.left(connection).await,
+            Does::Hold(gate, text) => {
+                let open = tokio::select! {
+                    () = gate.opened() => true,
+                    _ = self.left(connection) => false,
+                };
+                if !open {
+                    return None;
+                }
+                send(connection, 200, &[], &completion(&text)).await
+            }
+            Does::Drip => {
+                connection.write_all(head(200, &[], 1 << 30).as_bytes()).await.ok()?;
+                while connection.write_all(b" ").await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                self.seen.send_modify(|seen| seen.left += 1);
+                None
+            }
+            Does::HangUp => None,
+            Does::BreakOff => {
+                let body = completion("half of it");
+                let sent = head(200, &[], body.len()) + &body[..body.len() / 2];
+                connection.write_all(sent.as_bytes()).await.ok()?;
+                None
+            }
+        }
+    }
+
+    /// Waits until the caller closes the connection.
+    async fn left(&self, connection: &mut TcpStream) -> Option<()> {
+        let mut byte = [0];
+        while matches!(connection.read(&mut byte).await, Ok(1)) {}
+        self.seen.send_modify(|seen| seen.left += 1);
+        None
+    }
+}
+
+/// An answer in sections.
+pub fn sections<'s>(fields: impl IntoIterator<Item = (&'s str, &'s str)>) -> String {
+    let sections = fields.into_iter().map(|(name, text)| format!("[[ ## {name} ## ]]\n{text}\n\n"));
+    sections.collect::<String>() + "[[ ## completed ## ]]"
+}
+
+fn completion(text: &str) -> String {
+    json!({
+        "model": "fake-1",
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}
+    })
+    .to_string()
+}
+
+async fn send(
+    connection: &mut TcpStream,
+    status: u16,
+    headers: &[(&'static str, String)],
+    body: &str,
+) -> Option<()> {
+    let text = head(status, headers, body.len()) + body;
+    connection.write_all(text.as_bytes()).await.ok()
+}
+
+fn head(status: u16, headers: &[(&'static str, String)], length: usize) -> String {
+    let extra: String =
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    format!(
+        "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{extra}\r\n"
+    )
+}
+
+/// The JSON body of the next request; `None` when the caller has closed the connection.
+async fn read_request(connection: &mut TcpStream) -> Option<Value> {
+    let mut bytes = Vec::new();
+    let (body, length) = loop {
+        if connection.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break (end + 4, content_length(&bytes[..end]));
+        }
+    };
+    while bytes.len() < body + length {
+        if connection.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+    Some(serde_json::from_slice(&bytes[body..body + length]).unwrap())
+}
+
+fn content_length(head: &[u8]) -> usize {
+    let head = std::str::from_utf8(head).unwrap().to_ascii_lowercase();
+    let line = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    line.unwrap().trim().parse().unwrap()
+}
