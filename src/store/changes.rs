@@ -15,7 +15,8 @@ use sqlx::{Postgres, Transaction};
 use super::{Db, StoreError};
 
 const CHANNEL: &str = "dsrs_graphs";
-const RETRY: Duration = Duration::from_secs(1);
+/// No shorter than a pooled connection is trusted unseen.
+const RETRY: Duration = super::pool::TRUSTED_IDLE;
 
 /// A counter of changes, shared by everyone who holds the [`Db`].
 #[derive(Clone, Debug, Default)]

@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use super::StoreError;
+use super::changes::Changes;
 
 /// A database migrated further by a newer release is fine: steps only ever expand what this one
 /// uses, and it must be able to start again beside that release or after it.
@@ -24,8 +25,10 @@ fn migrator() -> Migrator {
 const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
      set idle_in_transaction_session_timeout = '60s'";
 
-/// A connection idle for longer is tried before it is used; a busy one is trusted.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+/// A connection idle for longer is tried before it is used. A busy one is trusted, as long as the
+/// connection that tells of changes lives: where that one was cut, others may have been too, and
+/// it takes at least this long to come back.
+pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -52,30 +55,31 @@ pub struct Db {
     pool: PgPool,
     options: PgConnectOptions,
     acquire_timeout: Duration,
-    pub(super) changes: super::changes::Changes,
+    pub(super) changes: Changes,
 }
 
 impl Db {
     /// Opens the database at `url`, making one connection first: its error says what is wrong.
     pub async fn connect(url: &str, settings: &PoolSettings) -> Result<Self, StoreError> {
         let options = connect_options(url, settings)?;
+        let changes = Changes::default();
+        let watch = changes.clone();
         let pool = PgPoolOptions::new()
             .max_connections(settings.max_connections)
             .acquire_timeout(settings.acquire_timeout)
             .idle_timeout(Duration::from_secs(600))
             .max_lifetime(Duration::from_secs(3600))
             .test_before_acquire(false)
-            .before_acquire(|connection, about| {
-                Box::pin(async move {
-                    Ok(about.idle_for < TRUSTED_IDLE || connection.ping().await.is_ok())
-                })
+            .before_acquire(move |connection, about| {
+                let trusted = about.idle_for < TRUSTED_IDLE && watch.epoch().is_some();
+                Box::pin(async move { Ok(trusted || connection.ping().await.is_ok()) })
             })
             .after_connect(|connection, _| {
                 Box::pin(async move { sqlx::raw_sql(SESSION).execute(connection).await.map(drop) })
             })
             .connect_lazy_with(options.clone());
         let acquire_timeout = settings.acquire_timeout;
-        let db = Self { pool, options, acquire_timeout, changes: Default::default() };
+        let db = Self { pool, options, acquire_timeout, changes };
         db.open_connection().await?.close().await?;
         Ok(db)
     }

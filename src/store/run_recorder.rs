@@ -24,7 +24,8 @@ const BATCH_BYTES: usize = 4 << 20;
 const QUEUE_RUNS: usize = 8192;
 /// The same bound by size, in KiB.
 const QUEUE_KIB: usize = 32 << 10;
-/// A commit, its second try included, has this long.
+/// A commit has this long, all its tries included: long enough for a Postgres that starts again,
+/// since what a run has cost is spent.
 const COMMIT_DEADLINE: Duration = Duration::from_secs(8);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -205,18 +206,22 @@ impl RunWriter {
 
     async fn insert(&self, batch: &[Waiting]) -> Result<(), StoreError> {
         let runs = || batch.iter().map(|waiting| &waiting.owned);
-        let twice = async {
-            match run_batch::insert(&self.db, runs()).await {
-                Err(StoreError::Unavailable { .. }) => {
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                    run_batch::insert(&self.db, runs()).await
+        let mut last = String::new();
+        let persistent = async {
+            loop {
+                match run_batch::insert(&self.db, runs()).await {
+                    Err(StoreError::Unavailable { reason, .. }) => last = reason,
+                    outcome => return outcome,
                 }
-                outcome => outcome,
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
         };
-        match tokio::time::timeout(COMMIT_DEADLINE, twice).await {
+        match tokio::time::timeout(COMMIT_DEADLINE, persistent).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(StoreError::unavailable("runs could not be committed in time")),
+            Err(_) => {
+                let reason = format!("runs could not be committed in time: {last}");
+                Err(StoreError::unavailable(reason))
+            }
         }
     }
 

@@ -23,8 +23,8 @@ impl Outcome {
     #[track_caller]
     fn failure(&self) -> (u16, String) {
         let problem = self.answer.json();
-        let named = (text(&problem, "node"), text(&problem, "run_id"));
-        assert_eq!(named, ("ask", text(&self.run, "id")));
+        let named = ["node", "predictor", "run_id"].map(|member| text(&problem, member));
+        assert_eq!(named, ["ask", "ask", text(&self.run, "id")]);
         assert_eq!(text(&self.run, "status"), "failed");
         assert_eq!(text(&self.run["nodes"]["ask"], "status"), "failed");
         assert_eq!(self.run["error"], problem, "the record has what was answered");
@@ -124,8 +124,17 @@ async fn a_provider_that_stays_broken_is_an_lm_error_in_its_own_words() {
     let lm = FakeLm::doing([broken(500)]).await;
     let outcome = asking(&lm, json!({}), json!({})).await;
     assert_eq!(outcome.failure(), (502, "lm_error".to_owned()));
-    assert_eq!((outcome.asked, text(&outcome.answer.json(), "predictor")), (3, "ask"));
+    assert_eq!(outcome.asked, 3);
     assert!(outcome.detail().contains("out of order"), "{}", outcome.detail());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_provider_that_wants_more_time_than_is_left_is_not_asked_again() {
+    let later = vec![("retry-after", "3600".to_owned())];
+    let lm = FakeLm::doing([Does::Answer(503, later, "{}".to_owned())]).await;
+    let outcome = asking(&lm, json!({}), json!({})).await;
+    assert_eq!(outcome.failure(), (502, "lm_error".to_owned()));
+    assert_eq!(outcome.asked, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

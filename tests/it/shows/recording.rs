@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tokio::time::timeout;
 
 use super::{on, one_node, text};
-use crate::support::{Answer, Does, FakeLm, Remote, sections, test_database};
+use crate::support::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
 
 const EXECUTE: &str = "/v1/graphs/q/execute";
 
@@ -94,4 +95,53 @@ async fn with_off_nothing_is_recorded_and_answers_are_the_same() {
     let api = Remote::new(&server.url);
     api.get(&path(&run)).await.expect(404);
     assert_eq!(api.get("/v1/runs").await.expect(200).json()["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_be_recorded_is_no_answer_with_ack_and_one_with_async() {
+    for (mode, status) in [("ack", 500), ("async", 200)] {
+        let (lm, database) = (lm().await, test_database().await);
+        let server = on(&database, &lm).env("DSRS_RUNS_RECORD", mode).start();
+        let api = Remote::new(&server.url);
+        post_graph(&api).await;
+        let mut connection = PgConnection::connect(&database).await.unwrap();
+        sqlx::query("ALTER TABLE runs RENAME TO lost").execute(&mut connection).await.unwrap();
+        let refused = execute(api.clone()).await.expect(status);
+        assert!(!refused.text.contains("lost") && !refused.text.contains("relation"));
+        sqlx::query("ALTER TABLE lost RENAME TO runs").execute(&mut connection).await.unwrap();
+        let run = execute(api).await.expect(200);
+        assert!(server.stop().success(), "{}", run.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_postgres_cuts_every_connection_no_run_is_lost_and_no_caller_is_refused() {
+    let gate = Gate::new();
+    let (held, said) = (gate.clone(), sections([("answer", "yes")]));
+    let lm = FakeLm::by(move |number, _| match number {
+        0 => Does::Hold(held.clone(), said.clone()),
+        _ => Does::Say(said.clone()),
+    })
+    .await;
+    let database = test_database().await;
+    let server = on(&database, &lm).start();
+    let api = Remote::new(&server.url);
+    post_graph(&api).await;
+    let running = tokio::spawn(execute(api.clone()));
+    lm.arrived(1).await;
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    // Opens many connections, which the server has no reason to doubt a moment later.
+    let warm = join_all((0..64).map(|_| api.get("/v1/runs"))).await;
+    assert!(warm.iter().all(|answer| answer.status == 200));
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    sqlx::query(cut).execute(&mut connection).await.unwrap();
+    gate.open();
+    let run = running.await.unwrap().expect(200);
+    api.get(&path(&run)).await.expect(200);
+    let more = join_all((0..8).map(|_| execute(api.clone()))).await;
+    for run in more {
+        api.get(&path(&run.expect(200))).await.expect(200);
+    }
+    api.get("/readyz").await.expect(200);
 }

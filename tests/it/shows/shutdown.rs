@@ -1,9 +1,10 @@
-//! Ends in the middle of work: of the server, and of a caller.
+//! Ends in the middle of work: of the server, of a caller, of a node beside others.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{on, one_node, text};
 use crate::support::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
@@ -99,10 +100,73 @@ async fn a_caller_who_leaves_takes_the_request_to_the_provider_along() {
     assert_eq!(lm.asked().len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_never_finishes_its_request_does_not_hold_the_server_up() {
+    let lm = FakeLm::doing([Does::Stall]).await;
+    let server = on(&test_database().await, &lm).start();
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let mut half = tokio::net::TcpStream::connect(&address).await.unwrap();
+    half.write_all(b"POST /v1/graphs HTTP/1.1\r\ncontent-length: 9\r\n").await.unwrap();
+    let mut idle = tokio::net::TcpStream::connect(&address).await.unwrap();
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: us\r\n\r\n").await.unwrap();
+    assert!(idle.read(&mut [0; 64]).await.unwrap() > 0);
+    assert!(server.stop().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_fails_ends_the_run_and_takes_the_requests_of_its_siblings_along() {
+    let gate = Gate::new();
+    let opened = gate.clone();
+    let lm = FakeLm::by(move |_, asked| match asked.text().contains("Fail!") {
+        true => Does::Hold(opened.clone(), "nonsense".to_owned()),
+        false => Does::Stall,
+    })
+    .await;
+    let server = on(&test_database().await, &lm).start();
+    let api = Remote::new(&server.url);
+    api.post("/v1/graphs", three_nodes()).await.expect(201);
+    let running = tokio::spawn({
+        let api = api.clone();
+        async move { api.post(EXECUTE, question()).await }
+    });
+    lm.arrived(2).await;
+    gate.open();
+    let answer = running.await.unwrap().expect(422);
+    assert_eq!((answer.code().as_str(), text(&answer.json(), "node")), ("parse_error", "failing"));
+    lm.abandoned(1).await;
+    let path = format!("/v1/runs/{}", text(&answer.json(), "run_id"));
+    let run = api.get(&path).await.expect(200).json();
+    let status = |node: &str| text(&run["nodes"][node], "status").to_owned();
+    assert_eq!(["failing", "stalling", "after"].map(status), ["failed", "cancelled", "skipped"]);
+    assert_nothing_running(&run);
+    assert_eq!(lm.asked().len(), 2);
+}
+
+/// Two at once, one of which fails, and one that waits for the other.
+fn three_nodes() -> Value {
+    let failing = json!({
+        "instructions": "Fail!",
+        "inputs": [{"name": "question"}], "outputs": [{"name": "score", "type": "int"}]
+    });
+    json!({
+        "name": "q",
+        "nodes": {
+            "failing": {"strategy": "predict", "signature": failing, "parse_retries": 0},
+            "stalling": {"strategy": "predict", "signature": "question -> answer"},
+            "after": {"strategy": "predict", "signature": "answer -> end"}
+        },
+        "edges": [{"from": "stalling.answer", "to": "after.answer"}]
+    })
+}
+
 fn assert_cancelled(run: &Value) {
     assert_eq!((text(run, "status"), &run["outputs"]), ("cancelled", &Value::Null));
     assert_eq!(text(&run["nodes"]["ask"], "status"), "cancelled");
     assert_eq!(text(&run["error"], "code"), "run_cancelled");
+    assert_nothing_running(run);
+}
+
+fn assert_nothing_running(run: &Value) {
     let spans = run["trace"]["spans"].as_array().unwrap();
     let running = spans.iter().filter(|span| span["status"] == "running").count();
     assert_eq!(running, 0, "no span of a finished run is under way: {spans:?}");
