@@ -2,6 +2,8 @@
 //! and hands back status, headers and a bounded body. The only file that knows which HTTP library
 //! is used. Knows no JSON, and puts neither headers nor paths into its errors.
 
+mod plain;
+
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use plain::PlainClient;
 use rustls::{ClientConfig, RootCertStore};
 
 /// Limits of the client.
@@ -59,11 +62,11 @@ pub(super) enum HttpError {
 }
 
 /// Posts to one address.
-pub(super) struct HttpClient {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    address: Uri,
-    headers: HeaderMap,
-    answer_bytes: usize,
+pub(super) enum HttpClient {
+    /// `http`.
+    Plain(PlainClient),
+    /// `https`.
+    Secure(SecureClient),
 }
 
 impl HttpClient {
@@ -73,13 +76,40 @@ impl HttpClient {
         headers: HeaderMap,
         limits: &HttpLimits,
     ) -> Result<Self, String> {
+        if address.scheme_str() == Some("https") {
+            SecureClient::new(address, headers, limits).map(Self::Secure)
+        } else {
+            PlainClient::new(&address, headers, *limits).map(Self::Plain)
+        }
+    }
+
+    /// Posts a body. Redirects are answers like any other. Dropping the future closes the
+    /// connection it uses.
+    pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
+        match self {
+            Self::Plain(client) => client.post(body).await,
+            Self::Secure(client) => client.post(body).await,
+        }
+    }
+}
+
+/// Posts over TLS, with HTTP/2 where the other side has it.
+pub(in crate::lm) struct SecureClient {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    address: Uri,
+    headers: HeaderMap,
+    answer_bytes: usize,
+}
+
+impl SecureClient {
+    fn new(address: Uri, headers: HeaderMap, limits: &HttpLimits) -> Result<Self, String> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(limits.connect_timeout));
         tcp.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(address.scheme_str() == Some("https"))?)
-            .https_or_http()
+            .with_tls_config(tls()?)
+            .https_only()
             .enable_http1()
             .enable_http2()
             .wrap_connector(tcp);
@@ -91,9 +121,7 @@ impl HttpClient {
         Ok(Self { client, address, headers, answer_bytes: limits.answer_bytes })
     }
 
-    /// Posts a body. Redirects are answers like any other. Dropping the future closes the
-    /// connection it uses.
-    pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
+    async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.address.clone();
@@ -102,34 +130,31 @@ impl HttpClient {
             let reason = root_cause(&error);
             if error.is_connect() { HttpError::Connect(reason) } else { HttpError::Broken(reason) }
         })?;
-        self.read(response).await
-    }
-
-    async fn read(&self, response: Response<Incoming>) -> Result<HttpAnswer, HttpError> {
-        let (head, body) = response.into_parts();
-        let body = Limited::new(body, self.answer_bytes).collect().await.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                HttpError::TooLarge
-            } else {
-                HttpError::Broken(root_cause(&*error))
-            }
-        })?;
-        let (status, headers) = (head.status.as_u16(), head.headers);
-        Ok(HttpAnswer { status, headers, body: body.to_bytes() })
+        read(response, self.answer_bytes).await
     }
 }
 
-/// TLS with the machine's certificates, which are read only where they are needed: reading them
-/// takes longer than starting all the rest.
-fn tls(wanted: bool) -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    if wanted {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            return Err("https needs CA certificates and this machine has none: install the \
-                        package ca-certificates or set SSL_CERT_FILE"
-                .into());
+/// The whole answer, if it is not larger than `limit`.
+async fn read(response: Response<Incoming>, limit: usize) -> Result<HttpAnswer, HttpError> {
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, limit).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            HttpError::TooLarge
+        } else {
+            HttpError::Broken(root_cause(&*error))
         }
+    })?;
+    Ok(HttpAnswer { status: head.status.as_u16(), headers: head.headers, body: body.to_bytes() })
+}
+
+/// TLS with the machine's certificates.
+fn tls() -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err("https needs CA certificates and this machine has none: install the package \
+                    ca-certificates or set SSL_CERT_FILE"
+            .into());
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
