@@ -69,7 +69,8 @@ impl App {
         {
             return Ok(pin);
         }
-        let pin = Arc::new(graph::pin(scope, &self.db, graph, pick).await?);
+        // Boxed, because every run would carry the room for a query that few make.
+        let pin = Arc::new(Box::pin(graph::pin(scope, &self.db, graph, pick)).await?);
         if let Some(epoch) = epoch {
             self.programs.pins.insert(key, (epoch, pin.clone()));
         }
@@ -87,7 +88,8 @@ impl App {
             return Ok(program);
         }
         let pick = Pick { version: Some(pin.version), state_version: Some(pin.state_version) };
-        let row = match graph::get(scope, &self.db, &GraphRef::Id(pin.id), pick).await {
+        let by_id = GraphRef::Id(pin.id);
+        let row = match Box::pin(graph::get(scope, &self.db, &by_id, pick)).await {
             // Deleted between two looks.
             Err(StoreError::NotFound { .. }) => {
                 return Err(StoreError::not_found("graph", &pin.name).into());

@@ -48,11 +48,11 @@ pub(super) async fn graph_create(
 ) -> Response {
     let (verb, scope) = (app.clone(), caller.scope());
     let body = document.bytes.clone();
-    let work = async move {
+    let work = Box::pin(async move {
         let row = verb.graph_create(&scope, &document.payload).await?;
         let location = format!("/v1/graphs/{}", row.name);
         Ok(answer::created(&location, &graph_tag(row.id, row.version), graph_json(&row, None)))
-    };
+    });
     once(&app, &caller, key, "POST /v1/graphs".to_owned(), &body, work).await
 }
 

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use chrono::TimeDelta;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -62,6 +63,10 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
+/// What is to be done once. Boxed before it is handed around: moving a large future through the
+/// layers of a request costs more than all the rest of the request.
+pub(super) type Work = BoxFuture<'static, Result<Response, ApiProblem>>;
+
 /// Does the work once for a key, however often it is asked for; without a key, each time. `route`
 /// is method and path.
 pub(super) async fn once(
@@ -70,7 +75,7 @@ pub(super) async fn once(
     key: IdempotencyKey,
     route: String,
     body: &Bytes,
-    work: impl Future<Output = Result<Response, ApiProblem>> + Send + 'static,
+    work: Work,
 ) -> Response {
     let Some(key) = key.0 else { return work.await.into_response() };
     let once = Once {
@@ -81,7 +86,8 @@ pub(super) async fn once(
         key,
         body_hash: Sha256::digest(body).to_vec(),
     };
-    let done = detached("idempotent work", once.run(work)).await;
+    // Boxed, because every request would carry the room for it, and few have a key.
+    let done = Box::pin(detached("idempotent work", once.run(work))).await;
     let broken = || ApiProblem::new(ProblemCode::Internal, "the work broke off").into_response();
     done.ok().flatten().unwrap_or_else(broken)
 }
@@ -96,7 +102,7 @@ struct Once {
 }
 
 impl Once {
-    async fn run(self, work: impl Future<Output = Result<Response, ApiProblem>>) -> Response {
+    async fn run(self, work: Work) -> Response {
         match self.begin().await {
             Ok(Begun::New(lease)) => self.first(lease, work).await,
             Ok(Begun::Replay(answer)) => replay(answer),
@@ -117,11 +123,7 @@ impl Once {
         begun.await.map_err(|error| AppError::from(error).into())
     }
 
-    async fn first(
-        &self,
-        lease: Lease,
-        work: impl Future<Output = Result<Response, ApiProblem>>,
-    ) -> Response {
+    async fn first(&self, lease: Lease, work: Work) -> Response {
         let Ok(done) = AssertUnwindSafe(work).catch_unwind().await else {
             self.abandon(lease).await;
             tracing::error!(route = self.route, "a handler panicked");

@@ -56,10 +56,10 @@ pub(super) async fn run_execute(
     };
     let route = format!("POST /v1/graphs/{graph}/execute");
     let (verb, scope) = (app.clone(), caller.scope());
-    let work = async move {
+    let work = Box::pin(async move {
         let graph = GraphRef::parse(&graph);
         Ok(verb.run_execute(&scope, &graph, request, execute_answer).await?)
-    };
+    });
     once(&app, &caller, key, route, &document.bytes, work).await
 }
 
