@@ -146,7 +146,8 @@ log=$data/demo/server.log
 "$binary" serve >"$log" 2>&1 </dev/null &
 server=$!
 wait_until_ready "$url" "$log"
-sed -n '1,12p' "$log"
+# The banner ends at its first empty line.
+sed -n '/^$/q;p' "$log"
 
 say "First contact"
 python3 scripts/first_contact.py "$url" || { tail -n 20 "$log" >&2; die "the example did not run (the server's log: $log)"; }
@@ -158,7 +159,7 @@ fi
 cat <<END
 
 Serving until Ctrl-C. Try:
-  curl -s $url/v1/graphs/capital/execute -H 'content-type: application/json' -d '{"inputs": {"country": "France"}}'
+  curl -s $url/v1/graphs/capital/execute -H 'content-type: application/json' -d '{"inputs": {"country": "Germany"}}'
   python3 examples/python/quickstart.py $url
 END
 # `wait` returns at once when a trap runs; a server that ends by itself ends the demo with its code.

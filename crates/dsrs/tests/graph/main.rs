@@ -1,5 +1,12 @@
 //! Graphs from the outside: what documents become, what they are refused for, how programs run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
 mod edits;
 mod execution;
 mod refusals;
