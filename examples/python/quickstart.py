@@ -67,18 +67,24 @@ def create():
     print("graph %s, version %d, state %d" % (graph["name"], graph["version"], graph["state_version"]))
 
 
+def shown(text, width=56):
+    """Text of a model on one line: it may be anything, and long."""
+    line = json.dumps(text, ensure_ascii=False)
+    return line if len(line) <= width else line[:width] + "…"
+
+
 def execute(word):
     status, run = call("POST", "/v1/graphs/%s/execute" % NAME, {"inputs": {"word": word}, "trace": True})
     if status == 422 and run["code"] == "parse_error":
         # The model's words are in the problem. A small model hardly keeps the format before it has seen demos.
-        print("  %s -> the model's answer does not fit: %r" % (word, run.get("raw", run["detail"])[:80]))
+        print("  %s -> the model's answer does not fit: %s" % (word, shown(run.get("raw", run["detail"]))))
         return
     expect(status, (200,), run)
-    print("  %s -> %s" % (word, run["outputs"]["opposite"]))
+    print("  %s -> %s" % (word, shown(run["outputs"]["opposite"])))
     for span in run["trace"]["spans"]:
         if span["kind"] == "lm":
-            print("    %s, %d ms, %d messages, the model wrote %r" % (
-                span.get("model", "?"), span["duration_ms"], len(span["messages"]), span["raw"]))
+            print("    %s, %d ms, %d messages, the model wrote %s" % (
+                span.get("model", "?"), span["duration_ms"], len(span["messages"]), shown(span.get("raw", ""))))
 
 
 def teach(pairs):
