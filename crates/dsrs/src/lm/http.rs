@@ -64,9 +64,9 @@ pub(super) enum HttpError {
 /// Posts to one address.
 pub(super) enum HttpClient {
     /// `http`.
-    Plain(PlainClient),
+    Plain(Box<PlainClient>),
     /// `https`.
-    Secure(SecureClient),
+    Secure(Box<SecureClient>),
 }
 
 impl HttpClient {
@@ -77,9 +77,9 @@ impl HttpClient {
         limits: &HttpLimits,
     ) -> Result<Self, String> {
         if address.scheme_str() == Some("https") {
-            SecureClient::new(address, headers, limits).map(Self::Secure)
+            SecureClient::new(address, headers, limits).map(Box::new).map(Self::Secure)
         } else {
-            PlainClient::new(&address, headers, *limits).map(Self::Plain)
+            PlainClient::new(&address, headers, *limits).map(Box::new).map(Self::Plain)
         }
     }
 
