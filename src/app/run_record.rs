@@ -93,7 +93,8 @@ fn span_data(object: &mut JsonObject, span: &Span) {
         object.raw("outputs", &fields_json(outputs));
     }
     if let Some((prefix, turns)) = &span.messages {
-        object.list("messages", prefix.iter().chain(turns).map(json));
+        let start = (!prefix.is_empty()).then(|| prefix.json().to_owned());
+        object.list("messages", start.into_iter().chain(turns.iter().map(json)));
     }
     for (name, text) in [("raw", &span.raw), ("model", &span.model)] {
         if let Some(text) = text {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, OpenAi, OpenAiConfig};
+use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, OpenAi, OpenAiConfig, Prefix};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -58,10 +58,9 @@ async fn ask(lm: &Arc<OpenAi>, requests: u32) {
         let (lm, left) = (lm.clone(), left.clone());
         tokio::spawn(async move {
             let chat = Chat {
-                prefix: [Message::system(
+                prefix: Prefix::of([Message::system(
                     "answer in sections, and be brief about it.\n".repeat(30),
-                )]
-                .into(),
+                )]),
                 turns: vec![Message::user("[[ ## question ## ]]\nwhy is the sky blue?")],
             };
             let request = LmRequest { chat, params: LmParams::default() };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dsrs::lm::{
     Chat, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, OpenAi,
-    OpenAiConfig,
+    OpenAiConfig, Prefix,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -104,7 +104,7 @@ fn client(url: &str) -> OpenAi {
 
 fn request() -> LmRequest {
     let chat =
-        Chat { prefix: [Message::system("be kind")].into(), turns: vec![Message::user("hi")] };
+        Chat { prefix: Prefix::of([Message::system("be kind")]), turns: vec![Message::user("hi")] };
     LmRequest { chat, params: LmParams { max_tokens: Some(5), ..LmParams::default() } }
 }
 
@@ -126,7 +126,7 @@ async fn a_question_is_posted_with_its_key_and_the_answer_read() {
     assert!(head.contains("content-type: application/json"), "{head}");
     assert_eq!(
         body,
-        r#"{"model":"m","messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}],"max_tokens":5}"#
+        r#"{"model":"m","max_tokens":5,"messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}]}"#
     );
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::answer::{self, ParseError, ParsedOutput};
 use super::checks::Checks;
 use super::{system, turn};
-use crate::lm::Message;
+use crate::lm::{Message, Prefix};
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -38,13 +38,13 @@ impl ChatPlan {
         &self,
         instruction: &str,
         demos: impl IntoIterator<Item = (&'d Fields, &'d Fields)>,
-    ) -> Arc<[Message]> {
+    ) -> Arc<Prefix> {
         let mut messages = vec![Message::system(system::build(&self.schema, instruction))];
         for (input, output) in demos {
             messages.push(self.ask(input));
             messages.push(Message::assistant(turn::output(&self.schema, output)));
         }
-        messages.into()
+        Prefix::of(messages)
     }
 
     /// The user message of a call.

@@ -1,6 +1,7 @@
 //! What is said to an LM and what it answers, free of any provider's wire format.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
@@ -45,12 +46,52 @@ impl Message {
     }
 }
 
+/// The turns that every call of a predictor starts with, and their JSON, which is written once and
+/// then copied into every request and record.
+#[derive(Debug, Default)]
+pub struct Prefix {
+    messages: Vec<Message>,
+    json: OnceLock<String>,
+}
+
+impl Prefix {
+    /// A prefix of these turns, to be shared.
+    #[must_use]
+    pub fn of(messages: impl Into<Vec<Message>>) -> Arc<Self> {
+        Arc::new(Self { messages: messages.into(), json: OnceLock::new() })
+    }
+
+    /// The turns as JSON objects with `role` and `content`, with commas between them.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        self.json.get_or_init(|| {
+            let list = serde_json::to_string(&self.messages).unwrap_or_default();
+            let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
+            inner.unwrap_or_default().to_owned()
+        })
+    }
+}
+
+impl Deref for Prefix {
+    type Target = [Message];
+
+    fn deref(&self) -> &[Message] {
+        &self.messages
+    }
+}
+
+impl PartialEq for Prefix {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages == other.messages
+    }
+}
+
 /// A conversation: a prefix rendered once per predictor state and shared (system and demos), then
 /// the turns of this call.
 #[derive(Clone, Debug)]
 pub struct Chat {
     /// System and demo turns.
-    pub prefix: Arc<[Message]>,
+    pub prefix: Arc<Prefix>,
     /// The turns of this call.
     pub turns: Vec<Message>,
 }

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 
 pub use error::{LmError, LmErrorKind};
 pub use http::HttpLimits;
-pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Role, Usage};
+pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{Model, Models, Prices};
 pub use openai::{MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
 pub use scripted::{Answer, Scripted};

@@ -106,12 +106,15 @@ fn cancelled() -> LmError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{Answer, Chat, LmParams, Scripted};
+    use crate::lm::{Answer, Chat, LmParams, Prefix, Scripted};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn request() -> LmRequest {
-        LmRequest { chat: Chat { prefix: [].into(), turns: vec![] }, params: LmParams::default() }
+        LmRequest {
+            chat: Chat { prefix: Prefix::of([]), turns: vec![] },
+            params: LmParams::default(),
+        }
     }
 
     /// Runs a script; tells the outcome (text or kind), the time it took and the tries told of.

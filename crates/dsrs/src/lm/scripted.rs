@@ -110,11 +110,11 @@ impl From<LmError> for Answer {
 /// An LM that answers from a script. Tokens of a text are counted as its words.
 ///
 /// ```
-/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Scripted};
+/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, Scripted};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let lm = Scripted::answering(["first", "second one"]);
-/// let chat = Chat { prefix: [].into(), turns: vec![Message::user("who are you?")] };
+/// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("who are you?")] };
 /// let request = LmRequest { chat, params: LmParams::default() };
 ///
 /// assert_eq!(&*lm.complete(&request).await.unwrap().text, "first");
@@ -186,12 +186,12 @@ impl Scripted {
     /// graph, where the output of one node is the input of the next.
     ///
     /// ```
-    /// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Scripted};
+    /// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, Scripted};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
     /// let lm = Scripted::sections([("draft", "hi"), ("reply", "dear all, hi")]);
     /// let asks = "[[ ## draft ## ]]\nhi\n\nanswer with [[ ## reply ## ]], [[ ## completed ## ]]";
-    /// let chat = Chat { prefix: [].into(), turns: vec![Message::user(asks)] };
+    /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user(asks)] };
     ///
     /// let reply = lm.complete(&LmRequest { chat, params: LmParams::default() }).await.unwrap();
     /// assert_eq!(&*reply.text, "[[ ## reply ## ]]\ndear all, hi\n\n[[ ## completed ## ]]");
@@ -297,10 +297,10 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::lm::{Chat, LmParams};
+    use crate::lm::{Chat, LmParams, Prefix};
 
     fn asking(prefix: Vec<Message>, turns: Vec<Message>) -> LmRequest {
-        LmRequest { chat: Chat { prefix: prefix.into(), turns }, params: LmParams::default() }
+        LmRequest { chat: Chat { prefix: Prefix::of(prefix), turns }, params: LmParams::default() }
     }
 
     async fn text(lm: &Scripted, request: &LmRequest) -> String {

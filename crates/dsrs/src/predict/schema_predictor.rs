@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use super::demos;
 use super::{Ctx, DynPredictor, PredictError, PredictState, call};
 use crate::adapter::ChatPlan;
-use crate::lm::Message;
+use crate::lm::{Message, Prefix};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
@@ -19,7 +19,7 @@ pub struct SchemaPredictor {
     pub(super) plan: ChatPlan,
     pub(super) path: Arc<str>,
     pub(super) state: PredictState,
-    pub(super) prefix: Arc<[Message]>,
+    pub(super) prefix: Arc<Prefix>,
 }
 
 impl SchemaPredictor {
@@ -40,7 +40,7 @@ impl SchemaPredictor {
 
     /// What every call starts with: system message and demos.
     #[must_use]
-    pub const fn prefix(&self) -> &Arc<[Message]> {
+    pub const fn prefix(&self) -> &Arc<Prefix> {
         &self.prefix
     }
 }

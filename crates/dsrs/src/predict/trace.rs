@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use crate::adapter::CheckOutcome;
-use crate::lm::{Message, Usage};
+use crate::lm::{Message, Prefix, Usage};
 use crate::value::{Fields, Payload};
 
 /// Names a span within its run, counted from 1.
@@ -62,7 +62,7 @@ pub struct Span {
     /// What came out.
     pub outputs: Option<Fields>,
     /// What was said to the LM: the shared prefix, then this call's turns.
-    pub messages: Option<(Arc<[Message]>, Vec<Message>)>,
+    pub messages: Option<(Arc<Prefix>, Vec<Message>)>,
     /// What the LM answered, to the letter.
     pub raw: Option<Arc<str>>,
     /// The model that answered.

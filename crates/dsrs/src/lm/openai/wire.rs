@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::MaxTokensField;
 use crate::lm::{Chat, LmReply, LmRequest, Usage};
@@ -13,7 +13,6 @@ use crate::lm::{Chat, LmReply, LmRequest, Usage};
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Turns<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,15 +27,7 @@ struct Body<'a> {
     stop: Option<&'a [Arc<str>]>,
 }
 
-struct Turns<'a>(&'a Chat);
-
-impl Serialize for Turns<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.messages())
-    }
-}
-
-/// The body of a request.
+/// The body of a request. The messages come last, because their beginning is JSON already.
 pub(super) fn body(
     model: &str,
     request: &LmRequest,
@@ -49,7 +40,6 @@ pub(super) fn body(
     let limit = |wanted| if field == wanted { params.max_tokens } else { None };
     let body = Body {
         model,
-        messages: Turns(&request.chat),
         temperature: params.temperature,
         max_tokens: limit(MaxTokensField::MaxTokens),
         max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
@@ -58,7 +48,23 @@ pub(super) fn body(
         stop: params.stop.as_deref(),
     };
     serde_json::to_writer(&mut bytes, &body)?;
+    bytes.pop();
+    write_messages(&mut bytes, &request.chat)?;
+    bytes.push(b'}');
     Ok(bytes)
+}
+
+fn write_messages(bytes: &mut Vec<u8>, chat: &Chat) -> serde_json::Result<()> {
+    bytes.extend_from_slice(br#","messages":["#);
+    bytes.extend_from_slice(chat.prefix.json().as_bytes());
+    for (position, turn) in chat.turns.iter().enumerate() {
+        if position > 0 || !chat.prefix.is_empty() {
+            bytes.push(b',');
+        }
+        serde_json::to_writer(&mut *bytes, turn)?;
+    }
+    bytes.push(b']');
+    Ok(())
 }
 
 #[derive(Deserialize)]
@@ -186,7 +192,7 @@ fn usage(tokens: Option<Tokens>) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{LmParams, Message};
+    use crate::lm::{LmParams, Message, Prefix};
 
     fn read(body: &str) -> Result<LmReply, NoReply> {
         reply(body.as_bytes(), &"asked".into())
@@ -194,7 +200,7 @@ mod tests {
 
     fn written(params: LmParams, field: MaxTokensField) -> String {
         let chat = Chat {
-            prefix: [Message::system("be \"brief\"")].into(),
+            prefix: Prefix::of([Message::system("be \"brief\"")]),
             turns: vec![Message::user("why?\n\u{0}")],
         };
         let bytes = body("small", &LmRequest { chat, params }, field).unwrap();
@@ -215,8 +221,8 @@ mod tests {
             stop: Some(vec!["END".into()]),
         };
         let settings = written(params.clone(), MaxTokensField::MaxTokens);
-        assert!(settings.ends_with(
-            r#""temperature":0.5,"max_tokens":64,"top_p":1.0,"seed":-1,"stop":["END"]}"#
+        assert!(settings.starts_with(
+            r#"{"model":"small","temperature":0.5,"max_tokens":64,"top_p":1.0,"seed":-1,"stop":["END"],"messages":["#
         ));
         let newer = written(params, MaxTokensField::MaxCompletionTokens);
         assert!(newer.contains(r#""max_completion_tokens":64"#) && !newer.contains("max_tokens\""));
