@@ -61,6 +61,17 @@ impl App {
         Program::from_document(document, self).map_err(graph_problems)
     }
 
+    /// Resolves and checks a graph that is addressed by `name`: its own may be left out, but not
+    /// differ.
+    fn graph_check_as(&self, document: &Payload, name: &str) -> Result<Program, AppError> {
+        let checked = self.graph_check(&named(document, name));
+        let Some(mut problems) = misnamed(document, name) else { return checked };
+        if let Err(AppError::Invalid { problems: others, .. }) = checked {
+            problems.extend(others);
+        }
+        Err(AppError::invalid(Invalid::Name, problems))
+    }
+
     /// One version of a graph.
     pub(crate) async fn graph_get(
         &self,
@@ -107,7 +118,7 @@ impl App {
         if !seen(head.id, head.version) {
             return Err(AppError::Stale);
         }
-        let program = self.graph_check(&named(document, &head.name)?)?;
+        let program = self.graph_check_as(document, &head.name)?;
         let old = self.plain_program(&head.definition, &head.content_hash)?;
         let carried = carry_over(&read_state(&head.state.predictors)?, &old, &program);
         if program.canonical_text().as_ref() == head.definition {
@@ -148,21 +159,23 @@ fn new_version(program: &Program) -> NewVersion<'_> {
     }
 }
 
-/// The document under the name that it is addressed by: the name may be left out, but not differ.
-fn named(document: &Payload, name: &str) -> Result<Payload, AppError> {
-    let Payload::Map(members) = document else { return Ok(document.clone()) };
-    match members.get("name") {
-        Some(Payload::Str(given)) if given.as_ref() != name => {
-            let mut problems = Problems::new();
-            let detail = format!("the graph is `{name}`, the body names `{given}`");
-            problems.add(&At::Root.key("name"), Code::NameMismatch, detail);
-            Err(AppError::invalid(Invalid::Name, problems))
-        }
-        Some(_) => Ok(document.clone()),
-        None => {
-            let name = (Arc::from("name"), Payload::from(name));
-            let members = members.iter().map(|(name, member)| (name.clone(), member.clone()));
-            Ok(Payload::map(std::iter::once(name).chain(members).collect::<Map>()))
-        }
+/// That the body names another graph than the one it is addressed to.
+fn misnamed(document: &Payload, name: &str) -> Option<Problems> {
+    let given = document.as_map()?.get("name")?.as_str().filter(|given| *given != name)?;
+    let mut problems = Problems::new();
+    let detail = format!("the graph is `{name}`, the body names `{given}`");
+    problems.add(&At::Root.key("name"), Code::NameMismatch, detail);
+    Some(problems)
+}
+
+/// The document under a name, whatever name it gives itself; a misshapen one stays.
+fn named(document: &Payload, name: &str) -> Payload {
+    let Payload::Map(members) = document else { return document.clone() };
+    if members.get("name").is_some_and(|given| given.as_str().is_none()) {
+        return document.clone();
     }
+    let others = members.iter().filter(|(member, _)| member.as_ref() != "name");
+    let others = others.map(|(member, value)| (member.clone(), value.clone()));
+    let name = (Arc::from("name"), Payload::from(name));
+    Payload::map(std::iter::once(name).chain(others).collect::<Map>())
 }

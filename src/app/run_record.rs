@@ -69,7 +69,9 @@ pub(super) fn trace_json(spans: &[Span], start: DateTime<Utc>) -> String {
 fn span_json(id: usize, span: &Span, start: DateTime<Utc>) -> String {
     let mut object = JsonObject::with_capacity(1024);
     object.shown("id", id);
-    object.raw_or_null("parent_id", span.parent.map(|parent| parent.0.to_string()).as_deref());
+    if let Some(parent) = span.parent {
+        object.shown("parent_id", parent.0);
+    }
     let predictor = span.predictor.as_deref().map(|path| predictor_path(&span.node, path));
     object.text("kind", kind(span.kind)).text("name", name(span, predictor.as_deref()));
     object.text("node", &span.node);

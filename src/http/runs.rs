@@ -50,17 +50,15 @@ pub(super) async fn run_execute(
     _: NoQuery,
     document: Document,
 ) -> Response {
-    let request = match read_request(&document, &caller) {
-        Ok(request) => request,
-        Err(problem) => return problem.into_response(),
-    };
-    let route = format!("POST /v1/graphs/{graph}/execute");
+    let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
+    let (bytes, request_id) = (document.bytes.clone(), caller.request_id.clone());
     let work = Box::pin(async move {
+        let request = read_request(&document, request_id)?;
         let graph = GraphRef::parse(&graph);
         Ok(verb.run_execute(&scope, &graph, request, execute_answer).await?)
     });
-    once(&app, &caller, key, route, &document.bytes, work).await
+    once(&app, &caller, key, route, &bytes, work).await
 }
 
 fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Response {
@@ -70,7 +68,7 @@ fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Re
     }
 }
 
-fn read_request(document: &Document, caller: &Caller) -> Result<ExecuteRequest, ApiProblem> {
+fn read_request(document: &Document, request_id: Arc<str>) -> Result<ExecuteRequest, ApiProblem> {
     document.read(|object| {
         let inputs = object.required("inputs", |payload, _, _| Some(payload.clone()));
         let pick = read_pick(object);
@@ -81,7 +79,7 @@ fn read_request(document: &Document, caller: &Caller) -> Result<ExecuteRequest, 
             pick,
             trace: trace.unwrap_or(false),
             timeout,
-            request_id: caller.request_id.clone(),
+            request_id,
         })
     })
 }

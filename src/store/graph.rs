@@ -37,10 +37,11 @@ impl GraphRef {
         }
     }
 
+    /// The name to look for. One with U+0000 is no graph's, and no text of the database.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Id(_) => None,
-            Self::Name(name) => Some(name),
+            Self::Name(name) => Some(&**name).filter(|name| !name.contains('\0')),
         }
     }
 

@@ -228,8 +228,8 @@ pub async fn list(
 /// Each filter is written so that an index of `runs` begins with it.
 fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilter) {
     match &filter.graph {
-        Some(GraphRef::Name(name)) => {
-            sql.push(" and graph_name = ").push_bind(name.to_string());
+        Some(graph @ GraphRef::Name(_)) => {
+            sql.push(" and graph_name = ").push_bind(graph.name().map(str::to_owned));
         }
         // a graph keeps its name for life, so its id narrows by the name's index
         Some(GraphRef::Id(id)) => {

@@ -144,9 +144,14 @@ async fn a_put_never_creates_and_never_renames() {
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let mut other = support_reply();
     other["name"] = json!("other");
-    let refused = api.put("/v1/graphs/support-reply", other).await.expect(422);
+    let refused = api.put("/v1/graphs/support-reply", &other).await.expect(422);
     assert_eq!(refused.code(), "name_mismatch");
     assert_eq!(refused.errors(), ["/name name_mismatch"]);
+    other["nodes"]["triage"]["strategy"] = json!("prophesy");
+    let refused = api.put("/v1/graphs/support-reply", &other).await.expect(422);
+    assert_eq!(refused.code(), "name_mismatch");
+    let wanted = ["/name name_mismatch", "/nodes/triage/strategy unknown_strategy"];
+    assert_eq!(refused.errors(), wanted);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,12 +56,14 @@ async fn a_refusal_is_kept_and_a_failure_of_others_is_not() {
             api.send(Method::POST, "/v1/graphs/q/execute", &headers, Some(body.to_string())).await
         }
     };
-    let bad = ask(json!({"inputs": {}}), "bad").await.expect(422);
-    let again = ask(json!({"inputs": {}}), "bad").await.expect(422);
-    assert_eq!(
-        (again.text.as_str(), again.header("idempotent-replayed")),
-        (bad.text.as_str(), "true")
-    );
+    for (key, misfit) in [("bad", json!({"inputs": {}})), ("misshapen", json!({"input": {}}))] {
+        let bad = ask(misfit.clone(), key).await.expect(422);
+        let again = ask(misfit, key).await.expect(422);
+        assert_eq!(
+            (again.text.as_str(), again.header("idempotent-replayed")),
+            (bad.text.as_str(), "true")
+        );
+    }
     let fine = json!({"inputs": {"question": "?"}});
     ask(fine.clone(), "fine").await.expect(502);
     ask(fine, "fine").await.expect(200);

@@ -1,6 +1,7 @@
 //! The ground rules that hold for every route: keys, bodies, request ids, problems.
 
 use reqwest::Method;
+use serde_json::json;
 
 use crate::support::{Api, support_reply};
 
@@ -66,10 +67,29 @@ async fn routes_and_methods_that_are_not_there_are_problems() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_with_u0000_names_nothing_and_breaks_nothing() {
+    let api = Api::new().await;
+    let key = [("idempotency-key", "zero")];
+    let body = || Some(json!({"inputs": {}}).to_string());
+    for end in ["", "/state", "/versions", "/predictors/a%00"] {
+        let missing = api.get(&format!("/v1/graphs/a%00b{end}")).await.expect(404);
+        assert_eq!(missing.code(), "not_found", "{end}");
+    }
+    api.delete("/v1/graphs/a%00b").await.expect(404);
+    api.put("/v1/graphs/a%00b", support_reply()).await.expect(404);
+    let execute = "/v1/graphs/a%00b/execute";
+    let missing = api.send(Method::POST, execute, &key, body()).await.expect(404);
+    let again = api.send(Method::POST, execute, &key, body()).await.expect(404);
+    assert_eq!((again.header("idempotent-replayed"), &again.text), ("true", &missing.text));
+    let runs = api.get("/v1/runs?graph=a%00b").await.expect(200).json();
+    assert_eq!(runs, json!({"items": [], "next_cursor": null}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_happens_is_counted() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
-    let body = serde_json::json!({"inputs": {"ticket": "?"}});
+    let body = json!({"inputs": {"ticket": "?"}});
     api.post("/v1/graphs/support-reply/execute", body).await.expect(200);
     let metrics = api.get("/metrics").await.expect(200).text;
     for line in [

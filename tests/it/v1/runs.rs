@@ -50,7 +50,10 @@ async fn with_recording_off_runs_are_answered_and_forgotten() {
     api.post("/v1/graphs", one_node("one", "question -> answer")).await.expect(201);
     let body = json!({"inputs": {"question": "?"}, "trace": true});
     let run = api.post("/v1/graphs/one/execute", body).await.expect(200).json();
-    assert_eq!(run["trace"]["spans"].as_array().unwrap().len(), 3);
+    let spans = run["trace"]["spans"].as_array().unwrap();
+    assert_eq!(spans.len(), 3);
+    assert!(spans[0].get("parent_id").is_none(), "a root names no parent: {}", spans[0]);
+    assert_eq!(spans[1]["parent_id"], spans[0]["id"]);
     let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
     api.get(&path).await.expect(404);
 }

@@ -1,0 +1,35 @@
+//! The shapes of requests and answers as the OpenAPI document tells them. Requests are read by the
+//! collecting reader and answers are written as text, so these structs only describe; the test of
+//! every example keeps them honest.
+
+mod assignable;
+mod graph;
+mod health;
+mod model;
+mod predictor;
+mod problem;
+mod run;
+mod signature;
+mod state;
+mod strategy;
+mod trace;
+
+use serde_json::Value;
+
+pub use assignable::{AssignableAnswer, AssignableRequest};
+pub use graph::{
+    CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphItem, GraphPage, LmSettings,
+    Node, PutGraph, ValidGraph, VersionItem, VersionPage,
+};
+pub use health::{Health, Ready};
+pub use model::{Model, ModelPage};
+pub use predictor::{Predictor, PredictorPage, RenderRequest, Rendered, RenderedMessages};
+pub use problem::{Problem, ProblemItem};
+pub use run::{ExecuteBody, Executed, NodeError, Run, RunItem, RunNode, RunPage, Usage};
+pub use signature::{Field, Signature};
+pub use state::{Demo, PredictorState, PutState, ShownPredictorState, State, StateItem, StatePage};
+pub use strategy::{PreviewAnswer, PreviewRequest, PreviewedPredictor, Strategy, StrategyPage};
+pub use trace::{Check, Message, Span, Trace};
+
+/// Any JSON value.
+pub type Json = Value;

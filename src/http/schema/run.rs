@@ -1,0 +1,151 @@
+//! Executions and the list of runs, as the OpenAPI document tells them.
+
+use chrono::{DateTime, Utc};
+use indexmap::IndexMap;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::Json;
+use super::problem::Problem;
+use super::trace::Trace;
+
+/// What to execute.
+#[derive(ToSchema)]
+pub struct ExecuteBody {
+    /// The graph's inputs.
+    #[schema(value_type = Object)]
+    pub inputs: Json,
+    /// A graph version other than the newest.
+    pub version: Option<i32>,
+    /// A state version other than the one in force.
+    pub state_version: Option<i32>,
+    /// Whether the answer has the trace.
+    pub trace: Option<bool>,
+    /// How long the run may take, if less than the server's limit.
+    pub timeout_ms: Option<u64>,
+}
+
+/// A run.
+#[derive(ToSchema)]
+pub struct Run {
+    /// Its id.
+    pub id: Uuid,
+    /// The graph's name.
+    pub graph: String,
+    /// The graph version that ran.
+    pub version: i32,
+    /// The state version that it ran with.
+    pub state_version: i32,
+    /// `queued`, `running`, `waiting`, `succeeded`, `failed` or `cancelled`.
+    pub status: String,
+    /// What it was given, completed.
+    #[schema(value_type = Object)]
+    pub inputs: Json,
+    /// What came out.
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Json>,
+    /// The problem it ended with.
+    pub error: Option<Problem>,
+    /// Calls, tokens and cost.
+    pub usage: Usage,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+    /// When it started.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// From start to end.
+    pub duration_ms: Option<i64>,
+    /// Each node's outcome, by name.
+    pub nodes: IndexMap<String, RunNode>,
+    /// What happened; `/execute` answers it with `trace: true` only.
+    pub trace: Option<Trace>,
+}
+
+/// A run as `/execute` answers it.
+#[derive(ToSchema)]
+pub struct Executed {
+    /// The run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// The same as `id`.
+    pub run_id: Uuid,
+}
+
+/// Calls, tokens and cost.
+#[derive(ToSchema)]
+pub struct Usage {
+    /// LM requests that were answered.
+    pub lm_calls: u64,
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Of the tokens read, those from the provider's cache.
+    pub cached_tokens: u64,
+    /// Null without configured prices.
+    pub cost: Option<f64>,
+}
+
+/// One node of a run.
+#[derive(ToSchema)]
+pub struct RunNode {
+    /// `pending`, `running`, `succeeded`, `failed`, `skipped`, `cancelled` or `waiting`.
+    pub status: String,
+    /// When it started.
+    pub started_at: Option<DateTime<Utc>>,
+    /// How long it took.
+    pub duration_ms: Option<i64>,
+    /// What it gave.
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Json>,
+    /// Why it failed.
+    pub error: Option<NodeError>,
+}
+
+/// Why a node failed.
+#[derive(ToSchema)]
+pub struct NodeError {
+    /// What happened, for a person.
+    pub detail: String,
+    /// Stable and machine-readable.
+    pub code: String,
+    /// The predictor that failed.
+    pub predictor: Option<String>,
+}
+
+/// One line of the list of runs.
+#[derive(ToSchema)]
+pub struct RunItem {
+    /// Its id.
+    pub id: Uuid,
+    /// The graph's name.
+    pub graph: String,
+    /// The graph version that ran.
+    pub version: i32,
+    /// The state version that it ran with.
+    pub state_version: i32,
+    /// Where it stands.
+    pub status: String,
+    /// The problem it ended with.
+    pub error: Option<Problem>,
+    /// Calls, tokens and cost.
+    pub usage: Usage,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+    /// When it started.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// From start to end.
+    pub duration_ms: Option<i64>,
+}
+
+/// A page of runs.
+#[derive(ToSchema)]
+pub struct RunPage {
+    /// Newest first.
+    pub items: Vec<RunItem>,
+    /// Where to go on; null on the last page.
+    pub next_cursor: Option<String>,
+}

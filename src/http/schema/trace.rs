@@ -1,0 +1,80 @@
+//! What happened in a run, span by span, as the OpenAPI document tells it.
+
+use chrono::{DateTime, Utc};
+use utoipa::ToSchema;
+
+use super::Json;
+use super::run::Usage;
+
+/// What happened in a run.
+#[derive(ToSchema)]
+pub struct Trace {
+    /// In the order in which they started.
+    pub spans: Vec<Span>,
+}
+
+/// One thing that happened; absent members do not apply.
+#[derive(ToSchema)]
+pub struct Span {
+    /// Counted from 1 within the run.
+    pub id: u32,
+    /// The span it belongs to.
+    pub parent_id: Option<u32>,
+    /// `node`, `predictor`, `lm` or `tool`.
+    pub kind: String,
+    /// What it is called.
+    pub name: String,
+    /// The node it belongs to.
+    pub node: String,
+    /// The predictor it belongs to.
+    pub predictor: Option<String>,
+    /// `succeeded`, `failed` or `cancelled`.
+    pub status: String,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
+    /// How long it took.
+    pub duration_ms: Option<i64>,
+    /// What went in.
+    #[schema(value_type = Option<Object>)]
+    pub inputs: Option<Json>,
+    /// What came out.
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Json>,
+    /// What was said to the LM.
+    pub messages: Option<Vec<Message>>,
+    /// What the LM answered, to the letter.
+    pub raw: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Which try this is.
+    pub attempt: Option<u32>,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// The leniencies of the parser.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub parse_report: Option<Json>,
+    /// The outcomes of checks.
+    pub checks: Option<Vec<Check>>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// The outcome of a check.
+#[derive(ToSchema)]
+pub struct Check {
+    /// The output field.
+    pub field: String,
+    /// The label, or the expression.
+    pub label: String,
+    /// Whether it held.
+    pub passed: bool,
+}
+
+/// One turn of a conversation.
+#[derive(ToSchema)]
+pub struct Message {
+    /// `system`, `user` or `assistant`.
+    pub role: String,
+    /// What is said.
+    pub content: String,
+}
