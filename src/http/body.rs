@@ -1,6 +1,7 @@
 //! Request bodies: media type, size, JSON, and the collecting reader over them. Knows no resource.
 
 use std::error::Error;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequest, Request};
@@ -17,6 +18,9 @@ use super::status::ProblemCode;
 /// How much of a body over the limit is read and thrown away, so that the caller gets to read the
 /// answer instead of a broken connection.
 const DRAINED_BYTES: u64 = 64 << 20;
+
+/// How long a body may take to come, so that nobody holds a request open by sending it in drops.
+const LONGEST_ARRIVAL: Duration = Duration::from_secs(60);
 
 /// The largest body that is read.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +68,11 @@ where
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         declared_json(request.headers())?;
         let BodyLimit(limit) = BodyLimit::from_ref(state);
-        let bytes = read_bytes(request.into_body(), limit).await?;
-        parse(bytes)
+        let arriving = read_bytes(request.into_body(), limit);
+        match tokio::time::timeout(LONGEST_ARRIVAL, arriving).await {
+            Ok(bytes) => parse(bytes?),
+            Err(_) => Err(too_slow()),
+        }
     }
 }
 
@@ -126,6 +133,12 @@ fn too_large(limit: usize) -> ApiProblem {
     ApiProblem::new(ProblemCode::TooLarge, detail)
 }
 
+fn too_slow() -> ApiProblem {
+    let seconds = LONGEST_ARRIVAL.as_secs();
+    let detail = format!("the body did not come to its end within {seconds} s; send it again");
+    ApiProblem::new(ProblemCode::RequestTimeout, detail)
+}
+
 fn parse(bytes: Bytes) -> Result<Document, ApiProblem> {
     let parsed = parse_json(&bytes)
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
@@ -137,6 +150,8 @@ fn parse(bytes: Bytes) -> Result<Document, ApiProblem> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::StreamExt;
+
     use super::*;
 
     async fn refusal(content_type: &str, body: &'static str) -> (ProblemCode, String) {
@@ -172,5 +187,15 @@ mod tests {
             .unwrap();
         let document = Document::from_request(request, &BodyLimit(16)).await.unwrap();
         assert_eq!(document.payload.to_json(), "{\"a\":1.0}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_not_waited_for() {
+        let start = futures_util::stream::iter([Ok::<_, std::io::Error>("{\"a\":")]);
+        let body = Body::from_stream(start.chain(futures_util::stream::pending()));
+        let request = Request::builder().header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(body).unwrap();
+        let problem = Document::from_request(request, &BodyLimit(16)).await.unwrap_err();
+        assert_eq!(problem.code(), ProblemCode::RequestTimeout);
     }
 }

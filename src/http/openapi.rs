@@ -82,7 +82,8 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
     let own = own.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let mut codes: Vec<ProblemCode> = own.filter_map(ProblemCode::named).collect();
     if operation.contains_key("requestBody") {
-        codes.extend([P::InvalidJson, P::TooLarge, P::UnsupportedMediaType, P::InvalidRequest]);
+        codes.extend([P::InvalidJson, P::RequestTimeout, P::TooLarge]);
+        codes.extend([P::UnsupportedMediaType, P::InvalidRequest]);
     }
     if path.starts_with("/v1") {
         codes.extend([P::InvalidParameter, P::NotAcceptable, P::Internal, P::Unavailable]);

@@ -20,6 +20,8 @@ pub enum ProblemCode {
     MethodNotAllowed,
     /// The route cannot answer in a form that `Accept` allows.
     NotAcceptable,
+    /// The body did not come to its end in time.
+    RequestTimeout,
     /// The name is taken.
     AlreadyExists,
     /// The run was cancelled.
@@ -78,6 +80,7 @@ impl ProblemCode {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::NotAcceptable,
+        Self::RequestTimeout,
         Self::AlreadyExists,
         Self::RunCancelled,
         Self::IdempotencyInProgress,
@@ -119,6 +122,9 @@ impl ProblemCode {
             }
             Self::NotAcceptable => {
                 (S::NOT_ACCEPTABLE, "not_acceptable", "No acceptable form of answer")
+            }
+            Self::RequestTimeout => {
+                (S::REQUEST_TIMEOUT, "request_timeout", "The body came too slowly")
             }
             Self::AlreadyExists => (S::CONFLICT, "already_exists", "The name is taken"),
             Self::RunCancelled => (S::CONFLICT, "run_cancelled", "The run was cancelled"),

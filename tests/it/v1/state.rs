@@ -70,6 +70,7 @@ async fn a_state_that_does_not_fit_is_told_by_path_and_field() {
     let api = api().await;
     let body = json!({"predictors": {
         "triag": {"instruction": "x"},
+        "repli": {},
         "triage": {"demos": [{"input": {"ticket": 1}, "output": {"mood": "cross", "topics": []}}]}
     }});
     let refused = api.put(STATE, body).await.expect(422);
@@ -77,6 +78,7 @@ async fn a_state_that_does_not_fit_is_told_by_path_and_field() {
     let errors = refused.errors();
     for wanted in [
         "/predictors/triag unknown_field",
+        "/predictors/repli unknown_field",
         "/predictors/triage/demos/0/input/ticket wrong_type",
         "/predictors/triage/demos/0/output/mood invalid_value",
     ] {

@@ -17,12 +17,13 @@ use crate::value::Payload;
 pub struct GraphState(pub IndexMap<Arc<str>, PredictState>);
 
 impl GraphState {
-    /// Reads `{path: {instruction, demos, lm?}}`; states that override nothing are left out.
+    /// Reads `{path: {instruction, demos, lm?}}`. States that override nothing stay, so that their
+    /// paths are checked too.
     pub fn read(predictors: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
         let found = read::members(predictors, at, problems, |_, state, at, problems| {
             read_state(state, at, problems)
         })?;
-        Some(Self(found.into_iter().filter(|(_, state)| !state.is_default()).collect()))
+        Some(Self(found.into_iter().collect()))
     }
 
     /// The same shape back, in the state's order.
