@@ -127,6 +127,7 @@ pub struct Scripted {
     script: Script,
     model: Arc<str>,
     seen: Mutex<Vec<LmRequest>>,
+    keeps: bool,
 }
 
 impl Scripted {
@@ -162,7 +163,7 @@ impl Scripted {
     #[must_use]
     pub fn by<A: Into<Answer>>(script: impl Fn(&LmRequest) -> A + Send + Sync + 'static) -> Self {
         let script = Box::new(move |request: &LmRequest| script(request).into());
-        Self { script, model: "scripted".into(), seen: Mutex::default() }
+        Self { script, model: "scripted".into(), seen: Mutex::default(), keeps: true }
     }
 
     /// Gives the answer of the first pair whose text stands anywhere in the conversation; a
@@ -220,6 +221,13 @@ impl Scripted {
         self
     }
 
+    /// The same script without a memory of requests, for long loads.
+    #[must_use]
+    pub const fn forgetful(mut self) -> Self {
+        self.keeps = false;
+        self
+    }
+
     /// The requests seen so far, in the order in which they came.
     #[must_use]
     pub fn requests(&self) -> Vec<LmRequest> {
@@ -241,7 +249,9 @@ impl Scripted {
 impl Lm for Scripted {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         async move {
-            lock(&self.seen).push(request.clone());
+            if self.keeps {
+                lock(&self.seen).push(request.clone());
+            }
             let answer = (self.script)(request);
             if !answer.delay.is_zero() {
                 tokio::time::sleep(answer.delay).await;
