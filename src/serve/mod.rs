@@ -2,16 +2,15 @@
 //! and stops. Above every room; decides nothing that one of them could.
 
 mod banner;
+mod connections;
 mod database;
 
-use std::future::IntoFuture;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -116,34 +115,23 @@ async fn serve_on(
     let (app, background) =
         App::start(config, database.db.clone(), models, metrics, shutdown.clone());
     let router = http::router(app, config.api_keys.clone());
-    let served = run(listener, router, config.shutdown_timeout, shutdown).await;
+    run(listener, router, config.shutdown_timeout, shutdown).await;
     background.stop().await;
-    served
+    Ok(())
 }
 
 /// Answers requests while work drains too, so that readiness can be seen to be gone; stops
 /// listening once the work is done.
-async fn run(
-    listener: TcpListener,
-    router: Router,
-    patience: Duration,
-    shutdown: &Shutdown,
-) -> Result<(), ServeError> {
+async fn run(listener: TcpListener, router: Router, patience: Duration, shutdown: &Shutdown) {
     let stop = CancellationToken::new();
-    let listener = listener.tap_io(|connection| {
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "a connection keeps its delay");
-        }
-    });
-    let serving =
-        axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let serving = connections::serve(listener, router, connections::HEAD_TIME, stop.clone());
     let ending = async {
         shutdown.drained(patience).await;
         stop.cancel();
         tokio::time::sleep(CLOSING).await;
     };
     tokio::select! {
-        served = serving.into_future() => Ok(served?),
-        () = ending => Ok(()),
+        () = serving => {}
+        () = ending => {}
     }
 }

@@ -26,7 +26,8 @@ const CHAIN: &str = r#"{"name": "chain", "nodes": {
     "c": {"strategy": "chain_of_thought", "signature": "question -> answer"}},
   "edges": [{"from": "a.answer", "to": "b.question"}, {"from": "b.answer", "to": "c.question"}]}"#;
 
-const ANSWER: &str = "[[ ## reasoning ## ]]\nshort\n\n[[ ## answer ## ]]\nfour\n\n[[ ## completed ## ]]";
+const ANSWER: &str =
+    "[[ ## reasoning ## ]]\nshort\n\n[[ ## answer ## ]]\nfour\n\n[[ ## completed ## ]]";
 
 struct Env;
 

@@ -1,0 +1,121 @@
+//! Accepts connections and speaks HTTP/1.1 on them: heads within a time, kept alive while they are
+//! used, ended in good order. Knows no routes.
+
+use std::io;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::app::detached;
+
+/// How long a request's head may take to arrive; an unused connection is closed after it too.
+pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
+
+/// How long to wait when the system has no room for another connection.
+const NO_ROOM: Duration = Duration::from_secs(1);
+
+/// Serves until `stop`, then until the last answer is sent.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    head_time: Duration,
+    stop: CancellationToken,
+) {
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(head_time);
+    let open = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let one = connection(server.clone(), stream, router.clone(), stop.clone());
+                detached("a connection", open.track_future(one));
+            }
+            Err(error) => refused(&error).await,
+        }
+    }
+    open.close();
+    open.wait().await;
+}
+
+async fn connection(
+    server: http1::Builder,
+    stream: TcpStream,
+    router: Router,
+    stop: CancellationToken,
+) {
+    // Without it small answers wait for the other side's acknowledgement.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection keeps its delay");
+    }
+    let service = TowerToHyperService::new(router);
+    let mut serving = std::pin::pin!(server.serve_connection(TokioIo::new(stream), service));
+    let served = tokio::select! {
+        served = serving.as_mut() => served,
+        () = stop.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// One caller who left is no matter; no room for more wants patience.
+async fn refused(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+        tracing::error!(%error, "cannot accept connections");
+        tokio::time::sleep(NO_ROOM).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn serving(head_time: Duration) -> (std::net::SocketAddr, CancellationToken) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let router = Router::new().route("/", get(|| async { "hello" }));
+        detached("the server", serve(listener, router, head_time, stop.clone()));
+        (address, stop)
+    }
+
+    #[tokio::test]
+    async fn a_head_that_never_ends_is_not_waited_for() {
+        let (address, _stop) = serving(Duration::from_millis(100)).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nx: ").await.unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stop_answers_what_came_and_closes_what_is_unused() {
+        let (address, stop) = serving(HEAD_TIME).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200");
+        stop.cancel();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.ends_with(b"hello"));
+    }
+}
