@@ -51,6 +51,30 @@ async fn every_example_request_is_accepted() {
 }
 
 #[test]
+fn every_answer_has_an_example_that_fits_its_schema() {
+    let document = dsrs_server::http::openapi();
+    let mut shown = 0;
+    for (path, method, operation) in operations(&document) {
+        let responses = operation["responses"].as_object().unwrap();
+        for response in responses.iter().filter(|(status, _)| status.starts_with('2')) {
+            let content = &response.1["content"]["application/json"];
+            if content.is_null() {
+                continue;
+            }
+            let example = &content["example"];
+            assert!(!example.is_null(), "{method} {path} shows no answer");
+            let mut schema = content["schema"].clone();
+            schema["components"] = document["components"].clone();
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            let problems: Vec<_> = validator.iter_errors(example).map(|e| e.to_string()).collect();
+            assert!(problems.is_empty(), "{method} {path}: {problems:?}");
+            shown += 1;
+        }
+    }
+    assert_eq!(shown, 25);
+}
+
+#[test]
 fn every_route_tells_what_it_answers_and_refuses() {
     let document = dsrs_server::http::openapi();
     for (path, method, operation) in operations(&document) {

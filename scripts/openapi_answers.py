@@ -1,0 +1,65 @@
+"""Records src/http/answers.json: one real answer of every route, shown as its example in the OpenAPI document.
+
+    python3 scripts/openapi_answers.py http://127.0.0.1:8080
+
+Wants a running server without a graph `support-reply`, on a model that answers (../shared/fakelm will do). The requests
+are the examples that the server's own document shows. Run `cargo run -- openapi > openapi/openapi.json` after it.
+"""
+
+import json
+import pathlib
+import sys
+import urllib.request
+
+BASE = sys.argv[1].rstrip("/")
+FILE = pathlib.Path(__file__).resolve().parent.parent / "src/http/answers.json"
+GRAPH = "/v1/graphs/support-reply"
+recorded = {}
+
+
+def call(operation, method, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(BASE + path, data, {"Content-Type": "application/json"}, method=method)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        found = json.load(answer)
+    if operation:
+        recorded[operation] = found
+    return found
+
+
+document = call(None, "GET", "/openapi.json")
+
+
+def example(method, path):
+    return document["paths"][path][method]["requestBody"]["content"]["application/json"]["example"]
+
+
+graph = example("post", "/v1/graphs")
+state = example("put", "/v1/graphs/{graph}/state")
+call("graph_validate", "POST", "/v1/graphs/validate", graph)
+call("graph_create", "POST", "/v1/graphs", graph)
+call("state_put", "PUT", GRAPH + "/state", state)
+call("graph_put", "PUT", GRAPH, dict(graph, description="Draft a polite reply to a ticket"))
+call("graph_get", "GET", GRAPH)
+call("graph_list", "GET", "/v1/graphs")
+call("version_list", "GET", GRAPH + "/versions")
+call("version_get", "GET", GRAPH + "/versions/1")
+call("graph_render", "POST", GRAPH + "/render", example("post", "/v1/graphs/{graph}/render"))
+run = call("run_execute", "POST", GRAPH + "/execute", example("post", "/v1/graphs/{graph}/execute"))
+call("run_get", "GET", "/v1/runs/" + run["id"])
+call("run_list", "GET", "/v1/runs")
+call("predictor_list", "GET", GRAPH + "/predictors")
+call("predictor_get", "GET", GRAPH + "/predictors/triage")
+call("state_get", "GET", GRAPH + "/state")
+call("state_version_list", "GET", GRAPH + "/state/versions")
+call("state_version_get", "GET", GRAPH + "/state/versions/3")
+call("state_activate", "POST", GRAPH + "/state/versions/3/activate")
+call("strategy_list", "GET", "/v1/strategies")
+call("strategy_get", "GET", "/v1/strategies/chain_of_thought")
+call("strategy_preview", "POST", "/v1/strategies/chain_of_thought/preview", example("post", "/v1/strategies/{name}/preview"))
+call("model_list", "GET", "/v1/models")
+call("type_assignable", "POST", "/v1/types/assignable", example("post", "/v1/types/assignable"))
+call("healthz", "GET", "/healthz")
+call("readyz", "GET", "/readyz")
+FILE.write_text(json.dumps(recorded, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+print("%d answers in %s" % (len(recorded), FILE))
