@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// A run is many small, short-lived allocations: this allocator takes a sixth off its CPU time
-/// (docs/performance.md).
+/// A run is many small, short-lived allocations; what is known of the gain is in
+/// docs/performance.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

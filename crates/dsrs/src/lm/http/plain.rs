@@ -1,6 +1,5 @@
 //! Posting over plain HTTP/1.1 to one address: a stack of kept-alive connections, each driven by
-//! the task that uses it. Beside a real model this saves little; beside a local one, or a cache,
-//! the general client took a third of a run's whole CPU time (docs/performance.md).
+//! the task that uses it, without a task or a pool of its own (docs/performance.md).
 
 use std::future::Future as _;
 use std::pin::{Pin, pin};
