@@ -1,5 +1,5 @@
 //! Posting over plain HTTP/1.1 to one address: a stack of kept-alive connections, each driven by
-//! the task that uses it, without a task or a pool of its own (docs/performance.md).
+//! the task that uses it and by no other (docs/performance.md).
 
 use std::future::Future as _;
 use std::pin::{Pin, pin};
