@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::checks::{CheckOutcome, Checks, Verdict};
 use super::sections;
-use crate::coerce::{self, CoerceError, LeniencyKind, Path, Report};
+use crate::coerce::{self, CoerceError, Leniencies, LeniencyKind, Path, Report};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{ConstraintKind, TypeIR, absent_value};
 use crate::value::{Fields, Map, Payload};
@@ -103,6 +103,7 @@ pub(super) fn parse(
     schema: &SignatureSchema,
     checks: &Checks,
     text: &str,
+    allowed: Leniencies,
 ) -> Result<ParsedOutput, ParseError> {
     let reading = Reading::of(schema, text);
     let mut report = Report::default();
@@ -113,7 +114,7 @@ pub(super) fn parse(
     let mut misfits = Vec::new();
     for (field, part) in schema.outputs.iter().zip(reading.parts) {
         let mut own = Report::default();
-        match value(schema, field, part, &mut own) {
+        match value(schema, field, part, allowed, &mut own) {
             Ok(value) => drop(fields.insert(field.name.clone(), value)),
             Err(misfit) => misfits.push(misfit),
         }
@@ -167,6 +168,7 @@ fn value(
     schema: &SignatureSchema,
     field: &FieldSchema,
     part: Option<Part<'_>>,
+    allowed: Leniencies,
     report: &mut Report,
 ) -> Result<Payload, Misfit> {
     let ty = schema.type_of(field);
@@ -174,9 +176,10 @@ fn value(
         return coerce::absent(&ty, field.default.as_ref(), report)
             .map_err(|error| misfit(field, MisfitKind::Missing, error));
     };
+    let allowed = if field.strict { Leniencies::STRICT } else { allowed };
     let (read, found) = match &part.source {
-        Source::Text(text) => ((*text).to_owned(), coerce::coerce(text, &ty, field.strict, report)),
-        Source::Json(json) => (json.to_json(), coerce::fit(json, &ty, field.strict, report)),
+        Source::Text(text) => ((*text).to_owned(), coerce::coerce(text, &ty, allowed, report)),
+        Source::Json(json) => (json.to_json(), coerce::fit(json, &ty, allowed, report)),
     };
     let found = found.map_err(|error| misfit(field, MisfitKind::Type, error))?;
     if part.mended {

@@ -17,6 +17,7 @@ mod write;
 
 use indexmap::IndexMap;
 
+use crate::coerce::Leniencies;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -60,6 +61,18 @@ impl ChatAdapter {
     /// # Errors
     /// Every output that does not fit or breaks an assert.
     pub fn parse_output(schema: &SignatureSchema, text: &str) -> Result<ParsedOutput, ParseError> {
-        answer::parse(schema, &checks::Checks::compile(schema), text)
+        Self::parse_output_allowing(schema, text, Leniencies::ALL)
+    }
+
+    /// The outputs of an answer, read by no other leniency than those allowed.
+    ///
+    /// # Errors
+    /// As [`Self::parse_output`].
+    pub fn parse_output_allowing(
+        schema: &SignatureSchema,
+        text: &str,
+        allowed: Leniencies,
+    ) -> Result<ParsedOutput, ParseError> {
+        answer::parse(schema, &checks::Checks::compile(schema), text, allowed)
     }
 }

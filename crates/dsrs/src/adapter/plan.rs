@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::answer::{self, ParseError, ParsedOutput};
 use super::checks::Checks;
 use super::{system, turn};
+use crate::coerce::Leniencies;
 use crate::lm::{Message, Prefix};
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
@@ -64,6 +65,6 @@ impl ChatPlan {
     /// # Errors
     /// Every output that does not fit or breaks an assert.
     pub fn parse(&self, text: &str) -> Result<ParsedOutput, ParseError> {
-        answer::parse(&self.schema, &self.checks, text)
+        answer::parse(&self.schema, &self.checks, text, Leniencies::ALL)
     }
 }

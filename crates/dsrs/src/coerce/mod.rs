@@ -3,6 +3,9 @@
 //! depth. Knows types and values and nothing of fields, prompts or LMs.
 
 mod fit;
+mod kinds;
+#[expect(dead_code, reason = "the contract of the two halves of the parser that is on its way")]
+mod loose;
 mod path;
 mod report;
 mod scalar;
@@ -11,8 +14,9 @@ mod text;
 use crate::types::Type;
 use crate::value::Payload;
 
+pub use kinds::{Leniencies, LeniencyKind};
 pub use path::Path;
-pub use report::{Leniency, LeniencyKind, Report};
+pub use report::{Leniency, Report};
 
 /// A text or value that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,16 +34,16 @@ impl CoerceError {
     }
 }
 
-/// Reads text as a value of a type. With `strict` only exact spellings are read.
+/// Reads text as a value of a type, by no other leniency than those allowed.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::{coerce::{coerce, Report}, types::{Type, TypeDefs, TypeIR}, value::Payload};
+/// use dsrs::{coerce::{coerce, Leniencies, Report}, types::{Type, TypeDefs, TypeIR}, value::Payload};
 /// let ty = Type::new(TypeIR::Int, Arc::new(TypeDefs::default()));
 /// let mut report = Report::default();
-/// assert_eq!(coerce("1,200", &ty, false, &mut report), Ok(Payload::Int(1200)));
+/// assert_eq!(coerce("1,200", &ty, Leniencies::ALL, &mut report), Ok(Payload::Int(1200)));
 /// assert_eq!(report.entries().len(), 1);
-/// assert!(coerce("1,200", &ty, true, &mut report).is_err());
+/// assert!(coerce("1,200", &ty, Leniencies::STRICT, &mut report).is_err());
 /// ```
 ///
 /// # Errors
@@ -47,9 +51,10 @@ impl CoerceError {
 pub fn coerce(
     text: &str,
     ty: &Type,
-    strict: bool,
+    allowed: Leniencies,
     report: &mut Report,
 ) -> Result<Payload, CoerceError> {
+    let strict = allowed != Leniencies::ALL;
     let fitter = fit::Fitter { defs: &ty.defs, strict };
     text::read(&fitter, text, &ty.ir, report)
 }
@@ -61,9 +66,10 @@ pub fn coerce(
 pub fn fit(
     value: &Payload,
     ty: &Type,
-    strict: bool,
+    allowed: Leniencies,
     report: &mut Report,
 ) -> Result<Payload, CoerceError> {
+    let strict = allowed != Leniencies::ALL;
     let fitter = fit::Fitter { defs: &ty.defs, strict };
     fitter.fit(value, &ty.ir, &Path::Root, report)
 }

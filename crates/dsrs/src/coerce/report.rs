@@ -2,72 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Path;
+use super::{LeniencyKind, Path};
 use crate::value::{Map, Payload};
 
 /// How much of what was read is kept in an entry.
 const READ_LIMIT: usize = 120;
-
-/// Kinds of leniency. Names are stable: clients see them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeniencyKind {
-    /// A value for a member or section that was left out: its default, or null.
-    Default,
-    /// The value stood in a fenced block.
-    Fenced,
-    /// The value stood amid prose.
-    Prose,
-    /// Upper and lower case, spaces or punctuation differ.
-    Spelling,
-    /// Another word for null or a truth value.
-    Word,
-    /// A number written as text, with separators or amid prose.
-    Number,
-    /// A value of another kind, turned into the wanted one.
-    Kind,
-    /// A member that the class does not have was dropped.
-    ExtraMember,
-    /// A single value where a list is wanted.
-    SingleElement,
-    /// A list written as lines with bullets.
-    Bullets,
-    /// The answer came without headers, or with damaged ones.
-    Layout,
-    /// A section that was not asked for, or a second one of a name, was dropped.
-    ExtraSection,
-}
-
-impl LeniencyKind {
-    /// The kind as clients see it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Fenced => "fenced",
-            Self::Prose => "prose",
-            Self::Spelling => "spelling",
-            Self::Word => "word",
-            Self::Number => "number",
-            Self::Kind => "kind",
-            Self::ExtraMember => "extra_member",
-            Self::SingleElement => "single_element",
-            Self::Bullets => "bullets",
-            Self::Layout => "layout",
-            Self::ExtraSection => "extra_section",
-        }
-    }
-
-    /// How doubtful it makes a reading; among several readings the least doubtful is taken.
-    #[must_use]
-    pub const fn penalty(self) -> u32 {
-        match self {
-            Self::Default => 0,
-            Self::Fenced | Self::Spelling | Self::Word | Self::Number | Self::ExtraSection => 1,
-            Self::Prose | Self::ExtraMember | Self::SingleElement | Self::Bullets => 2,
-            Self::Kind | Self::Layout => 3,
-        }
-    }
-}
 
 /// One slip that was mended.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use dsrs::predict::{Ctx, DynPredictor, LmOverrides, NodeScope, RunScope, SchemaP
 use dsrs::predict::{PredictState, read_state};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::{SignatureSchema, read_signature};
-use dsrs::types::TypeScope;
+use dsrs::types::{Type, TypeScope};
 use dsrs::value::{Fields, Payload};
 use tokio::time::Instant;
 
@@ -28,6 +28,15 @@ pub(crate) fn signature(types: &str, signature: &str) -> Arc<SignatureSchema> {
     let draft = read_signature(&json(signature), &mut scope, &At::Root, &mut problems);
     assert!(problems.is_empty(), "{problems}");
     Arc::new(draft.unwrap().finish(scope.finish()))
+}
+
+/// A type in its expression, over `types` (as JSON text).
+pub(crate) fn type_of(types: &str, ty: &str) -> Type {
+    let mut problems = Problems::new();
+    let mut scope = TypeScope::read(&json(types), &At::Root, &mut problems);
+    let ir = scope.read_type(&Payload::str(ty), &At::Root, &mut problems);
+    assert!(problems.is_empty(), "{problems}");
+    Type::new(ir.unwrap(), scope.finish())
 }
 
 pub(crate) fn predictor(schema: &Arc<SignatureSchema>, state: &str) -> SchemaPredictor {

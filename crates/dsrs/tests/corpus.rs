@@ -1,0 +1,179 @@
+//! The corpus of answers: what is read as what, by which leniency, and what is refused. The cases
+//! are data, in `corpus/*.toml`; docs/parsing.md is made from them.
+
+mod story;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use dsrs::adapter::ChatAdapter;
+use dsrs::coerce::{self, Leniencies, LeniencyKind, Report};
+use dsrs::types::Type;
+use dsrs::value::Payload;
+use serde::Deserialize;
+use story::{json, signature, type_of};
+
+/// One file: a kind of text and what is made of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chapter {
+    #[serde(rename = "title")]
+    _title: String,
+    #[serde(rename = "about")]
+    _about: String,
+    /// Definitions for all cases, as in the API.
+    types: Option<String>,
+    case: Vec<Case>,
+}
+
+/// One text and what is made of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    /// The type of a lone value; or `signature`, and `text` is a whole answer.
+    #[serde(rename = "type")]
+    ty: Option<String>,
+    signature: Option<String>,
+    text: String,
+    #[serde(default)]
+    strict: bool,
+    /// The value as JSON; or `error`.
+    value: Option<String>,
+    error: Option<String>,
+    /// `kind`, or `place: kind`, in the order of the report.
+    #[serde(default)]
+    leniencies: Vec<String>,
+    /// Kinds without which another reading gives the same value.
+    #[serde(default)]
+    also_without: Vec<String>,
+}
+
+/// What was made of a text.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    value: Result<Payload, String>,
+    leniencies: Vec<String>,
+}
+
+#[test]
+fn every_case_is_read_as_it_says() {
+    let mut wrong = Vec::new();
+    each_case(|place, chapter, case| {
+        let wanted = match (&case.value, &case.error) {
+            (Some(value), None) => Ok(json(value)),
+            (None, Some(error)) => Err(error.clone()),
+            _ => panic!("{place}: has either a value or an error"),
+        };
+        let wanted = Outcome { value: wanted, leniencies: case.leniencies.clone() };
+        let allowed = if case.strict { Leniencies::STRICT } else { Leniencies::ALL };
+        let found = read(chapter, case, allowed);
+        if found != wanted {
+            wrong.push(format!(
+                "{place}\n  text   {:?}\n  wanted {wanted:?}\n  found  {found:?}",
+                case.text
+            ));
+        }
+    });
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn without_its_leniency_a_case_is_read_otherwise() {
+    let mut wrong = Vec::new();
+    each_case(|place, chapter, case| {
+        for kind in used(case) {
+            let found = read(chapter, case, Leniencies::ALL.without(kind)).value.ok();
+            let same = found.is_some() && found == case.value.as_deref().map(json);
+            if same != case.also_without.iter().any(|name| name == kind.as_str()) {
+                wrong.push(format!("{place} without {}: {found:?}", kind.as_str()));
+            }
+        }
+    });
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_corpus_is_large_and_names_every_kind() {
+    let mut names = BTreeSet::new();
+    let mut kinds = BTreeSet::new();
+    each_case(|place, _, case| {
+        assert!(names.insert(place.to_owned()), "{place} twice");
+        kinds.extend(case.leniencies.iter().filter_map(|told| kind_of(told)));
+    });
+    assert!(names.len() >= 300, "{} cases", names.len());
+    let missing: Vec<_> = LeniencyKind::ALL.iter().filter(|kind| !kinds.contains(kind)).collect();
+    assert!(missing.is_empty(), "no case shows {missing:?}");
+}
+
+fn each_case(mut tell: impl FnMut(&str, &Chapter, &Case)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let chapter: Chapter = toml::from_str(&fs::read_to_string(&file).unwrap())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        for case in &chapter.case {
+            tell(&format!("{name}: {}", case.name), &chapter, case);
+        }
+    }
+}
+
+fn read(chapter: &Chapter, case: &Case, allowed: Leniencies) -> Outcome {
+    let types = chapter.types.as_deref().unwrap_or("{}");
+    match (&case.ty, &case.signature) {
+        (Some(ty), None) => read_value(&type_of(types, ty), &case.text, allowed),
+        (None, Some(schema)) => read_answer(types, schema, &case.text, allowed),
+        _ => panic!("{}: has either a type or a signature", case.name),
+    }
+}
+
+fn read_value(ty: &Type, text: &str, allowed: Leniencies) -> Outcome {
+    let mut report = Report::default();
+    let value = coerce::coerce(text, ty, allowed, &mut report).map_err(|error| error.to_string());
+    Outcome { value, leniencies: told(&report) }
+}
+
+fn read_answer(types: &str, schema: &str, text: &str, allowed: Leniencies) -> Outcome {
+    let quoted = if schema.starts_with('{') { schema.to_owned() } else { format!("{schema:?}") };
+    match ChatAdapter::parse_output_allowing(&signature(types, &quoted), text, allowed) {
+        Ok(parsed) => {
+            Outcome { value: Ok(Payload::map(parsed.fields)), leniencies: told(&parsed.report) }
+        }
+        Err(error) => Outcome { value: Err(error.to_string()), leniencies: told(&error.report) },
+    }
+}
+
+/// The report, an entry a line: `kind`, or `place: kind`.
+fn told(report: &Report) -> Vec<String> {
+    let entries = report.entries().iter();
+    entries
+        .map(|entry| {
+            let field = entry.field.as_deref().unwrap_or_default();
+            let dot = if field.is_empty() || entry.path.is_empty() || entry.path.starts_with('[') {
+                ""
+            } else {
+                "."
+            };
+            match format!("{field}{dot}{}", entry.path).as_str() {
+                "" => entry.kind.as_str().to_owned(),
+                place => format!("{place}: {}", entry.kind.as_str()),
+            }
+        })
+        .collect()
+}
+
+fn kind_of(told: &str) -> Option<LeniencyKind> {
+    let name = told.rsplit(": ").next()?;
+    LeniencyKind::ALL.iter().copied().find(|kind| kind.as_str() == name)
+}
+
+/// The leniencies that a case is read by, those of a strict reading aside.
+fn used(case: &Case) -> BTreeSet<LeniencyKind> {
+    let kinds =
+        case.leniencies.iter().map(|told| kind_of(told).unwrap_or_else(|| panic!("{told}")));
+    kinds.filter(|kind| case.value.is_some() && !Leniencies::STRICT.has(*kind)).collect()
+}
