@@ -50,9 +50,14 @@ pub(super) fn request_id(headers: &HeaderMap) -> (Arc<str>, HeaderValue) {
     if let Some((value, text)) = given.and_then(|value| Some((value, value.to_str().ok()?))) {
         return (Arc::from(text), value.clone());
     }
-    let id = Uuid::now_v7().hyphenated().to_string();
+    let id = new_request_id();
     let value = HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("unknown"));
     (Arc::from(id), value)
+}
+
+/// An id for a request that brought none.
+pub(super) fn new_request_id() -> String {
+    Uuid::now_v7().hyphenated().to_string()
 }
 
 fn is_plain(id: &[u8]) -> bool {

@@ -12,6 +12,7 @@ mod front;
 mod graphs;
 mod health;
 mod idempotency;
+mod malformed;
 mod openapi;
 mod page;
 mod path;
@@ -40,6 +41,7 @@ use body::BodyLimit;
 use front::Front;
 
 pub use caller::Caller;
+pub use malformed::explained;
 pub use problem::ApiProblem;
 pub use status::ProblemCode;
 

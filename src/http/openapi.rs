@@ -18,7 +18,8 @@ const OWN_PROBLEMS: &str = "x-problems";
         description = "Hosts typed graphs of language-model prompting strategies.\n\n\
             Every answer carries `X-Request-Id`. Every refusal is `application/problem+json`; \
             `errors` names all problems found, with JSON Pointers into the request body. Unknown \
-            members and parameters are refused."
+            members and parameters are refused. What is no HTTP request at all is \
+            `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`."
     ),
     components(schemas(Problem)),
     modifiers(&Bearer),

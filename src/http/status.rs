@@ -8,6 +8,8 @@ use axum::http::StatusCode;
 pub enum ProblemCode {
     /// The body is not JSON.
     InvalidJson,
+    /// What came is no HTTP request.
+    MalformedRequest,
     /// A query parameter, path segment or header does not fit.
     InvalidParameter,
     /// No key, or a wrong one.
@@ -32,6 +34,8 @@ pub enum ProblemCode {
     PreconditionFailed,
     /// The body is over the limit.
     TooLarge,
+    /// The URI is over the limit.
+    UriTooLong,
     /// The body is not declared as JSON.
     UnsupportedMediaType,
     /// The body's shape does not fit.
@@ -60,6 +64,8 @@ pub enum ProblemCode {
     IdempotencyKeyReused,
     /// Out of quota.
     RateLimited,
+    /// The headers are over the limit.
+    HeadersTooLarge,
     /// A fault of ours.
     Internal,
     /// The provider of the LM failed.
@@ -74,6 +80,7 @@ impl ProblemCode {
     /// Every code, in the order of its status.
     pub const ALL: &'static [Self] = &[
         Self::InvalidJson,
+        Self::MalformedRequest,
         Self::InvalidParameter,
         Self::Unauthenticated,
         Self::Forbidden,
@@ -86,6 +93,7 @@ impl ProblemCode {
         Self::IdempotencyInProgress,
         Self::PreconditionFailed,
         Self::TooLarge,
+        Self::UriTooLong,
         Self::UnsupportedMediaType,
         Self::InvalidRequest,
         Self::InvalidGraph,
@@ -100,6 +108,7 @@ impl ProblemCode {
         Self::InvalidValue,
         Self::IdempotencyKeyReused,
         Self::RateLimited,
+        Self::HeadersTooLarge,
         Self::Internal,
         Self::LmError,
         Self::Unavailable,
@@ -111,6 +120,9 @@ impl ProblemCode {
         use StatusCode as S;
         match self {
             Self::InvalidJson => (S::BAD_REQUEST, "invalid_json", "The body is not JSON"),
+            Self::MalformedRequest => {
+                (S::BAD_REQUEST, "malformed_request", "This is no HTTP request")
+            }
             Self::InvalidParameter => {
                 (S::BAD_REQUEST, "invalid_parameter", "A parameter does not fit")
             }
@@ -135,6 +147,7 @@ impl ProblemCode {
                 (S::PRECONDITION_FAILED, "precondition_failed", "There is a newer version")
             }
             Self::TooLarge => (S::PAYLOAD_TOO_LARGE, "too_large", "The body is too large"),
+            Self::UriTooLong => (S::URI_TOO_LONG, "uri_too_long", "The URI is too long"),
             Self::UnsupportedMediaType => {
                 (S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body must be JSON")
             }
@@ -155,6 +168,10 @@ impl ProblemCode {
                 unprocessable("idempotency_key_reused", "The key belongs to another request")
             }
             Self::RateLimited => (S::TOO_MANY_REQUESTS, "rate_limited", "Too many requests"),
+            Self::HeadersTooLarge => {
+                let status = S::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                (status, "headers_too_large", "The headers are too large")
+            }
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Something broke"),
             Self::LmError => (S::BAD_GATEWAY, "lm_error", "The LM failed"),
             Self::Unavailable => (S::SERVICE_UNAVAILABLE, "unavailable", "Not available now"),

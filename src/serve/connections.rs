@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::explaining::Explaining;
 use crate::app::detached;
 
 /// How long a request's head may take to arrive; an unused connection is closed after it too.
@@ -58,16 +59,20 @@ async fn connection(
         tracing::debug!(%error, "a connection keeps its delay");
     }
     let service = TowerToHyperService::new(router);
-    let mut serving = std::pin::pin!(server.serve_connection(TokioIo::new(stream), service));
+    let stream = TokioIo::new(Explaining::new(stream));
+    let mut serving = server.serve_connection(stream, service);
     let served = tokio::select! {
-        served = serving.as_mut() => served,
+        served = &mut serving => served,
         () = stop.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
+            std::pin::Pin::new(&mut serving).graceful_shutdown();
+            (&mut serving).await
         }
     };
     if let Err(error) = served {
         tracing::debug!(%error, "a connection broke off");
+        if error.is_parse() {
+            serving.into_parts().io.into_inner().linger().await;
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 mod banner;
 mod connections;
 mod database;
+mod explaining;
 
 use std::io::Write;
 use std::net::SocketAddr;

@@ -4,6 +4,7 @@
 
 mod config;
 mod floors;
+mod malformed;
 mod openapi;
 mod pg;
 mod readme;
