@@ -81,6 +81,19 @@ impl From<StoreError> for AppError {
     }
 }
 
+/// The outcome of a check beside what is wrong with the request already: all of it is refused
+/// together.
+pub(crate) fn besides<T>(mut known: Problems, checked: Result<T, AppError>) -> Result<T, AppError> {
+    let (what, found) = match checked {
+        Ok(checked) if known.is_empty() => return Ok(checked),
+        Ok(_) => (Invalid::Request, Problems::new()),
+        Err(AppError::Invalid { what, problems }) => (what, problems),
+        Err(other) => return Err(other),
+    };
+    known.also(found);
+    Err(AppError::invalid(what, known))
+}
+
 /// What a graph document's problems amount to: a misshapen request, or parts that do not fit.
 pub(crate) fn graph_problems(problems: Problems) -> AppError {
     let shape = problems.iter().all(is_shape);

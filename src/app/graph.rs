@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use dsrs::graph::{Carried, Program, carry_over};
-use dsrs::problem::{At, Code, Problems};
-use dsrs::value::{Map, Payload};
+use dsrs::problem::{At, Code, Problem};
+use dsrs::value::{Map, ParsedJson, Payload};
 use uuid::Uuid;
 
 use super::clock::now;
-use super::error::graph_problems;
+use super::error::{besides, graph_problems};
 use super::programs::read_state;
 use super::state::StateText;
 use super::{App, AppError, Invalid};
@@ -37,7 +37,7 @@ impl App {
     pub(crate) async fn graph_create(
         &self,
         scope: &Scope,
-        document: &Payload,
+        document: &ParsedJson,
     ) -> Result<GraphRow, AppError> {
         let program = self.graph_check(document)?;
         let state = StateText::untuned();
@@ -57,19 +57,25 @@ impl App {
     }
 
     /// Resolves and checks a graph; stores nothing.
-    pub(crate) fn graph_check(&self, document: &Payload) -> Result<Program, AppError> {
-        Program::from_document(document, self).map_err(graph_problems)
+    pub(crate) fn graph_check(&self, document: &ParsedJson) -> Result<Program, AppError> {
+        let checked = Program::from_document(&document.payload, self).map_err(graph_problems);
+        besides(document.duplicates.clone(), checked)
     }
 
     /// Resolves and checks a graph that is addressed by `name`: its own may be left out, but not
     /// differ.
-    fn graph_check_as(&self, document: &Payload, name: &str) -> Result<Program, AppError> {
-        let checked = self.graph_check(&named(document, name));
-        let Some(mut problems) = misnamed(document, name) else { return checked };
-        if let Err(AppError::Invalid { problems: others, .. }) = checked {
-            problems.extend(others);
-        }
-        Err(AppError::invalid(Invalid::Name, problems))
+    fn graph_check_as(&self, document: &ParsedJson, name: &str) -> Result<Program, AppError> {
+        let ParsedJson { payload, duplicates } = document;
+        let checked = Program::from_document(&named(payload, name), self).map_err(graph_problems);
+        let Some(misnamed) = misnamed(payload, name) else {
+            return besides(duplicates.clone(), checked);
+        };
+        let mut known = duplicates.clone();
+        known.push(misnamed);
+        besides(known, checked).map_err(|error| match error {
+            AppError::Invalid { problems, .. } => AppError::invalid(Invalid::Name, problems),
+            other => other,
+        })
     }
 
     /// One version of a graph.
@@ -110,7 +116,7 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        document: &Payload,
+        document: &ParsedJson,
         seen: Seen<'_>,
     ) -> Result<GraphPut, AppError> {
         let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
@@ -160,12 +166,13 @@ fn new_version(program: &Program) -> NewVersion<'_> {
 }
 
 /// That the body names another graph than the one it is addressed to.
-fn misnamed(document: &Payload, name: &str) -> Option<Problems> {
+fn misnamed(document: &Payload, name: &str) -> Option<Problem> {
     let given = document.as_map()?.get("name")?.as_str().filter(|given| *given != name)?;
-    let mut problems = Problems::new();
-    let detail = format!("the graph is `{name}`, the body names `{given}`");
-    problems.add(&At::Root.key("name"), Code::NameMismatch, detail);
-    Some(problems)
+    Some(Problem {
+        pointer: At::Root.key("name").pointer(),
+        code: Code::NameMismatch,
+        detail: format!("the graph is `{name}`, the body names `{given}`"),
+    })
 }
 
 /// The document under a name, whatever name it gives itself; a misshapen one stays.

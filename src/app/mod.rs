@@ -34,10 +34,11 @@ pub(crate) use clock::{now, timestamp};
 pub use error::{AppError, Invalid};
 pub(crate) use graph::{GraphPut, Seen};
 pub use model::{ModelError, engine_models};
+pub(crate) use predictor::RenderRequest;
 pub(crate) use run::ExecuteRequest;
 pub use run_failure::RunFailure;
 pub(crate) use run_failure::whole_seconds;
-pub(crate) use state::StateView;
+pub(crate) use state::{StateRequest, StateView};
 pub(crate) use task::detached;
 
 /// The service: everything that the verbs share.

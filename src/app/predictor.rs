@@ -9,6 +9,7 @@ use dsrs::value::Payload;
 use indexmap::IndexMap;
 use uuid::Uuid;
 
+use super::error::besides;
 use super::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::graph::{GraphRef, Pick};
@@ -21,6 +22,18 @@ pub(crate) struct PredictorView {
     pub(crate) state_version: i32,
     /// The program, tuned by it.
     pub(crate) program: Arc<Program>,
+}
+
+/// What is to be rendered.
+pub(crate) struct RenderRequest<'r> {
+    /// The node.
+    pub(crate) node: &'r str,
+    /// Its inputs, unchecked.
+    pub(crate) inputs: &'r Payload,
+    /// Which versions.
+    pub(crate) pick: Pick,
+    /// What is wrong with the rest of the request.
+    pub(crate) faults: Problems,
 }
 
 impl App {
@@ -40,16 +53,15 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        pick: Pick,
-        node: &str,
-        inputs: &Payload,
+        request: RenderRequest<'_>,
     ) -> Result<IndexMap<String, Vec<Message>>, AppError> {
-        let pin = self.pin(scope, graph, pick).await?;
+        let pin = self.pin(scope, graph, request.pick).await?;
         let program = self.program(scope, &pin).await?;
         let mut problems = Problems::new();
-        let rendered = program.render(node, inputs, &At::Root, &mut problems);
-        rendered
+        let rendered = program
+            .render(request.node, request.inputs, &At::Root, &mut problems)
             .filter(|_| problems.is_empty())
-            .ok_or_else(|| AppError::invalid(Invalid::Input, problems))
+            .ok_or_else(|| AppError::invalid(Invalid::Input, problems));
+        besides(request.faults, rendered)
     }
 }

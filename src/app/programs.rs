@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program};
 use dsrs::problem::{At, Problems};
-use dsrs::strategy::BuildEnv;
+use dsrs::strategy::{BuildEnv, Stored};
 use dsrs::value::Payload;
 use moka::sync::Cache;
 use uuid::Uuid;
@@ -41,16 +41,6 @@ impl Programs {
 impl BuildEnv for App {
     fn knows_model(&self, alias: &str) -> bool {
         self.models.knows(alias)
-    }
-}
-
-/// What a stored definition may name: it was checked when it was written, and always loads. A model
-/// that is gone fails in execution.
-pub(super) struct Stored;
-
-impl BuildEnv for Stored {
-    fn knows_model(&self, _: &str) -> bool {
-        true
     }
 }
 

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::clock::now;
+use super::error::besides;
 use super::run_record::{fields_json, nodes_json, trace_json, usage_json};
 use super::{App, AppError, Invalid, RunFailure, detached};
 use crate::config::Record;
@@ -38,6 +39,8 @@ pub(crate) struct ExecuteRequest {
     pub(crate) timeout: Option<Duration>,
     /// The request's id.
     pub(crate) request_id: Arc<str>,
+    /// What is wrong with the rest of the request.
+    pub(crate) faults: Problems,
 }
 
 /// Makes an answer of a run that ended; the failure, if any, as it will be recorded.
@@ -58,11 +61,7 @@ impl App {
         let slot = self.run_slot()?;
         let pin = self.pin(scope, graph, request.pick).await?;
         let program = self.program(scope, &pin).await?;
-        let mut problems = Problems::new();
-        let inputs = program.admit_inputs(&request.inputs, &At::Root.key("inputs"), &mut problems);
-        let Some(inputs) = inputs.filter(|_| problems.is_empty()) else {
-            return Err(AppError::invalid(Invalid::Input, problems));
-        };
+        let inputs = besides(request.faults, admit(&program, &request.inputs))?;
         let limit = self.limits.run_timeout;
         let timeout = request.timeout.map_or(limit, |wanted| wanted.min(limit));
         let mut run_scope = RunScope::new(self.models.clone(), Instant::now() + timeout);
@@ -107,6 +106,15 @@ impl App {
             AppError::TooBusy(format!("{limit} runs are under way, which is the limit"))
         })
     }
+}
+
+/// The inputs of a run, checked and completed.
+fn admit(program: &Program, inputs: &Payload) -> Result<Fields, AppError> {
+    let mut problems = Problems::new();
+    let admitted = program.admit_inputs(inputs, &At::Root.key("inputs"), &mut problems);
+    admitted
+        .filter(|_| problems.is_empty())
+        .ok_or_else(|| AppError::invalid(Invalid::Input, problems))
 }
 
 /// A run under way.

@@ -5,16 +5,26 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program};
-use dsrs::problem::At;
+use dsrs::problem::{At, Problems};
+use dsrs::value::Payload;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::clock::now;
+use super::error::besides;
 use super::{App, AppError, Invalid, Seen};
 use crate::store::graph::{self, GraphRef, Pick};
 use crate::store::graph_edit::{self, Expect, LockedGraph};
 use crate::store::state::{self, NewState, StateItem, StateRow};
 use crate::store::{Page, Scope};
+
+/// A state that is to be put in force.
+pub(crate) struct StateRequest<'r> {
+    /// States by predictor path, unchecked.
+    pub(crate) predictors: &'r Payload,
+    /// What is wrong with the rest of the request.
+    pub(crate) faults: Problems,
+}
 
 /// A state version with the program that it tunes.
 pub(crate) struct StateView {
@@ -91,17 +101,14 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        wanted: &GraphState,
+        wanted: StateRequest<'_>,
         seen: Seen<'_>,
     ) -> Result<StateView, AppError> {
         let locked = self.state_lock(scope, graph, seen).await?;
         let head = locked.head();
         let id = head.id;
         let plain = self.plain_program(&head.definition, &head.content_hash)?;
-        let root = At::Root;
-        let tuned = plain
-            .with_state(self, wanted, &root.key("predictors"))
-            .map_err(|problems| AppError::invalid(Invalid::State, problems))?;
+        let tuned = besides(wanted.faults, self.tuned(&plain, wanted.predictors))?;
         let text = StateText::of(&overrides(&tuned));
         let program = Arc::new(tuned);
         if text.text == head.state.predictors {
@@ -115,6 +122,18 @@ impl App {
         };
         let row = locked.put_state(new, now()).await?;
         Ok(StateView { graph: id, row, program })
+    }
+
+    /// A program with the state of a posted document.
+    fn tuned(&self, plain: &Program, predictors: &Payload) -> Result<Program, AppError> {
+        let root = At::Root;
+        let at = root.key("predictors");
+        let mut problems = Problems::new();
+        let state = GraphState::read(predictors, &at, &mut problems).unwrap_or_default();
+        let tuned = plain.with_state(self, &state, &at).map_err(|found| problems.also(found)).ok();
+        tuned
+            .filter(|_| problems.is_empty())
+            .ok_or_else(|| AppError::invalid(Invalid::State, problems))
     }
 
     /// Puts a state version of the newest graph version in force.

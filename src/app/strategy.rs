@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use dsrs::adapter::ChatAdapter;
 use dsrs::problem::{At, Problems};
-use dsrs::read::{Object, wrong_type};
+use dsrs::read::{Object, map};
 use dsrs::signature::{SignatureSchema, read_signature};
 use dsrs::strategy::{StrategyFactory, registry};
 use dsrs::types::{Type, TypeScope};
-use dsrs::value::Payload;
+use dsrs::value::{ParsedJson, Payload};
 
 use super::{App, AppError, Invalid};
 
@@ -52,11 +52,11 @@ impl App {
     pub(crate) fn strategy_preview(
         &self,
         name: &str,
-        request: &Payload,
+        request: &ParsedJson,
     ) -> Result<Preview, AppError> {
         self.strategy_get(name)?;
-        let mut problems = Problems::new();
-        let preview = self.preview(name, request, &mut problems);
+        let mut problems = request.duplicates.clone();
+        let preview = self.preview(name, &request.payload, &mut problems);
         preview
             .filter(|_| problems.is_empty())
             .ok_or_else(|| AppError::invalid(Invalid::Request, problems))
@@ -68,9 +68,14 @@ impl App {
         let draft = object.required("signature", |payload, at, problems| {
             read_signature(payload, &mut scope, at, problems)
         });
-        let config = object.optional("config", an_object);
+        let config = object
+            .optional("config", |config, at, problems| map(config, at, problems).map(|_| config));
         object.close();
-        let base = Arc::new(draft?.finish(scope.finish()));
+        let Some(draft) = draft else {
+            problems.also(registry::check(name, config, &At::Root).err().unwrap_or_default());
+            return None;
+        };
+        let base = Arc::new(draft.finish(scope.finish()));
         match registry::create(self, name, &base, config, &At::Root) {
             Ok(module) => {
                 let predictors = module.predictors().into_iter().map(|(path, predictor)| {
@@ -81,16 +86,16 @@ impl App {
                 Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
             }
             Err(found) => {
-                problems.extend(found);
+                problems.also(found);
                 None
             }
         }
     }
 
     /// Whether values of type `from` may flow where `to` is wanted, in `{from, to, types?}`.
-    pub(crate) fn type_assignable(&self, request: &Payload) -> Result<Assignable, AppError> {
-        let mut problems = Problems::new();
-        let answer = assignable(request, &mut problems);
+    pub(crate) fn type_assignable(&self, request: &ParsedJson) -> Result<Assignable, AppError> {
+        let mut problems = request.duplicates.clone();
+        let answer = assignable(&request.payload, &mut problems);
         answer
             .filter(|_| problems.is_empty())
             .ok_or_else(|| AppError::invalid(Invalid::Request, problems))
@@ -112,16 +117,4 @@ fn assignable(request: &Payload, problems: &mut Problems) -> Option<Assignable> 
 fn read_types(object: &mut Object<'_, '_, '_>) -> TypeScope {
     let scope = object.optional("types", |p, at, problems| Some(TypeScope::read(p, at, problems)));
     scope.unwrap_or_default()
-}
-
-fn an_object<'v>(
-    payload: &'v Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<&'v Payload> {
-    if payload.as_map().is_none() {
-        wrong_type(at, problems, "an object", payload);
-        return None;
-    }
-    Some(payload)
 }

@@ -49,7 +49,7 @@ pub(super) async fn graph_create(
     let (verb, scope) = (app.clone(), caller.scope());
     let body = document.bytes.clone();
     let work = Box::pin(async move {
-        let row = verb.graph_create(&scope, &document.payload).await?;
+        let row = verb.graph_create(&scope, &document.parsed).await?;
         let location = format!("/v1/graphs/{}", row.name);
         Ok(answer::created(&location, &graph_tag(row.id, row.version), graph_json(&row, None)))
     });
@@ -70,7 +70,7 @@ pub(super) async fn graph_validate(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let program = app.graph_check(&document.payload)?;
+    let program = app.graph_check(&document.parsed)?;
     let mut object = JsonObject::with_capacity(program.canonical_text().len() + 64);
     object.raw("valid", "true").raw("graph", program.canonical_text());
     Ok(answer::ok(object.finish()))
@@ -153,7 +153,7 @@ pub(super) async fn graph_put(
 ) -> Result<Response, ApiProblem> {
     let seen = |id, version| if_match.allows(&graph_tag(id, version));
     let graph = GraphRef::parse(&graph);
-    let put = app.graph_put(&caller.scope(), &graph, &document.payload, &seen).await?;
+    let put = app.graph_put(&caller.scope(), &graph, &document.parsed, &seen).await?;
     let tag = graph_tag(put.row.id, put.row.version);
     Ok(answer::tagged(&tag, graph_json(&put.row, Some(&carried_json(&put)))))
 }

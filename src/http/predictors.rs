@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use dsrs::lm::Message;
 use dsrs::predict::{DynPredictor, state_to_payload};
-use dsrs::read::shared_text;
+use dsrs::read::text;
 use dsrs::signature::signature_to_payload;
 
 use super::answer;
@@ -19,8 +19,8 @@ use super::query::{NoQuery, Query};
 use super::runs::read_pick;
 use super::schema::{Predictor, PredictorPage, RenderRequest, Rendered};
 use super::states::state_tag;
-use crate::app::App;
 use crate::app::json::JsonObject;
+use crate::app::{self, App};
 use crate::store::graph::GraphRef;
 
 /// List a graph's predictors
@@ -101,14 +101,15 @@ pub(super) async fn graph_render(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let (node, inputs, pick) = document.read(|object| {
+    let ((node, inputs, pick), faults) = document.read(|object| {
         let inputs = object.required("inputs", |payload, _, _| Some(payload));
-        let node = object.required("node", shared_text);
+        let node = object.required("node", text);
         let pick = read_pick(object);
-        Some((node?, inputs?, pick))
+        Some((node?, inputs?, pick?))
     })?;
+    let request = app::RenderRequest { node, inputs, pick, faults };
     let graph = GraphRef::parse(&graph);
-    let rendered = app.graph_render(&caller.scope(), &graph, pick, &node, inputs).await?;
+    let rendered = app.graph_render(&caller.scope(), &graph, request).await?;
     let mut predictors = JsonObject::with_capacity(1024);
     for (path, messages) in &rendered {
         let mut rendered = JsonObject::with_capacity(1024);

@@ -69,25 +69,30 @@ fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Re
 }
 
 fn read_request(document: &Document, request_id: Arc<str>) -> Result<ExecuteRequest, ApiProblem> {
-    document.read(|object| {
+    let (mut request, faults) = document.read(|object| {
         let inputs = object.required("inputs", |payload, _, _| Some(payload.clone()));
         let pick = read_pick(object);
         let trace = object.optional("trace", boolean);
         let timeout = object.optional("timeout_ms", millis);
         Some(ExecuteRequest {
             inputs: inputs?,
-            pick,
+            pick: pick?,
             trace: trace.unwrap_or(false),
             timeout,
             request_id,
+            faults: Problems::new(),
         })
-    })
+    })?;
+    request.faults = faults;
+    Ok(request)
 }
 
-/// Reads `version` and `state_version`.
-pub(super) fn read_pick(object: &mut Object<'_, '_, '_>) -> Pick {
+/// Reads `version` and `state_version`; `None` when one of them is not a version.
+pub(super) fn read_pick(object: &mut Object<'_, '_, '_>) -> Option<Pick> {
+    let known = object.problems().len();
     let version = object.optional("version", version);
-    Pick { version, state_version: object.optional("state_version", self::version) }
+    let state_version = object.optional("state_version", self::version);
+    (object.problems().len() == known).then_some(Pick { version, state_version })
 }
 
 fn version(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32> {

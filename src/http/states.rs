@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::graph::GraphState;
-use dsrs::problem::{At, Problems};
-use dsrs::read::Object;
+use dsrs::read::map;
 use dsrs::value::Payload;
 use uuid::Uuid;
 
@@ -20,9 +18,8 @@ use super::predictors::state_member_json;
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
 use super::schema::{PutState, State as StateSchema, StatePage};
-use super::status::ProblemCode;
 use crate::app::json::JsonObject;
-use crate::app::{App, StateView, timestamp};
+use crate::app::{App, StateRequest, StateView, timestamp};
 use crate::store::graph::GraphRef;
 use crate::store::state::StateItem;
 
@@ -80,10 +77,14 @@ pub(super) async fn state_put(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let wanted = read_state(&document.payload)?;
+    let (predictors, faults) = document.read(|object| {
+        object.ignore(&READ_ONLY);
+        object.required("predictors", |found, at, out| map(found, at, out).map(|_| found))
+    })?;
+    let wanted = StateRequest { predictors, faults };
     let seen = |id, version| if_match.allows(&state_tag(id, version));
     let graph = GraphRef::parse(&graph);
-    let view = app.state_put(&caller.scope(), &graph, &wanted, &seen).await?;
+    let view = app.state_put(&caller.scope(), &graph, wanted, &seen).await?;
     Ok(answer::tagged(&state_tag(view.graph, view.row.version), state_json(&view)))
 }
 
@@ -165,25 +166,6 @@ pub(super) async fn state_activate(
     let graph = GraphRef::parse(&graph);
     let view = app.state_activate(&caller.scope(), &graph, version, &seen).await?;
     Ok(answer::tagged(&state_tag(view.graph, view.row.version), state_json(&view)))
-}
-
-/// Reads the body: what stands under `predictors` is the state, all else is shape.
-fn read_state(body: &Payload) -> Result<GraphState, ApiProblem> {
-    let mut problems = Problems::new();
-    let state = Object::open(body, &At::Root, &mut problems).and_then(|mut object| {
-        object.ignore(&READ_ONLY);
-        let state = object.required("predictors", GraphState::read);
-        object.close();
-        state
-    });
-    if let Some(state) = state
-        && problems.is_empty()
-    {
-        return Ok(state);
-    }
-    let inside = problems.iter().all(|problem| problem.pointer.starts_with("/predictors/"));
-    let code = if inside { ProblemCode::InvalidState } else { ProblemCode::InvalidRequest };
-    Err(ApiProblem::of(code, problems))
 }
 
 fn state_answer(known: &IfNoneMatch, view: &StateView) -> Response {

@@ -72,7 +72,7 @@ pub(super) async fn strategy_preview(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let preview = app.strategy_preview(&name, &document.payload)?;
+    let preview = app.strategy_preview(&name, &document.parsed)?;
     let mut predictors = JsonObject::new();
     for (path, predictor) in &preview.predictors {
         let mut object = JsonObject::with_capacity(1024);
@@ -121,7 +121,7 @@ pub(super) async fn type_assignable(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let found = app.type_assignable(&document.payload)?;
+    let found = app.type_assignable(&document.parsed)?;
     let mut object = JsonObject::new();
     object.shown("assignable", found.mismatch.is_none());
     object.text("from", &found.from).text("to", &found.to);

@@ -2,6 +2,7 @@
 //! every reader and checker reports. Knows nothing of HTTP; a `Problem` is what later stands in
 //! the `errors` array of an answer.
 
+use std::collections::HashSet;
 use std::fmt;
 
 /// Stable, machine-readable codes of single problems. Grown by addition only.
@@ -183,6 +184,24 @@ impl Problems {
         self.0.push(problem);
     }
 
+    /// Adds what a later look at the same document found, without what merely follows: the same
+    /// again, and whatever stands inside a part that is missing or of the wrong kind.
+    pub fn also(&mut self, later: Self) {
+        let known: HashSet<(&str, Code)> =
+            self.0.iter().map(|found| (found.pointer.as_str(), found.code)).collect();
+        let unread = |place: &str| {
+            let unread = [Code::MissingField, Code::WrongType];
+            unread.iter().any(|code| known.contains(&(place, *code)))
+        };
+        let follows = |found: &Problem| {
+            let place = found.pointer.as_str();
+            known.contains(&(place, found.code))
+                || place.rmatch_indices('/').any(|(end, _)| unread(&place[..end]))
+        };
+        let fresh: Vec<Problem> = later.0.into_iter().filter(|found| !follows(found)).collect();
+        self.0.extend(fresh);
+    }
+
     /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -253,6 +272,34 @@ mod tests {
         let root = At::Root;
         assert_eq!(root.key("a~b/c").pointer(), "/a~0b~1c");
         assert_eq!(root.pointer(), "");
+    }
+
+    #[test]
+    fn a_later_look_adds_what_does_not_merely_follow() {
+        let found = |all: &[(&str, Code)]| {
+            let mut problems = Problems::new();
+            problems.extend(all.iter().map(|(pointer, code)| Problem {
+                pointer: (*pointer).to_owned(),
+                code: *code,
+                detail: String::new(),
+            }));
+            problems
+        };
+        let mut problems = found(&[
+            ("/a", Code::WrongType),
+            ("/b", Code::DuplicateName),
+            ("/c", Code::MissingField),
+        ]);
+        problems.also(found(&[
+            ("/a/x", Code::UnknownField),
+            ("/a", Code::UnknownField),
+            ("/ab", Code::InvalidValue),
+            ("/b/x", Code::InvalidValue),
+            ("/c", Code::MissingField),
+            ("/c/x/y", Code::MissingField),
+        ]));
+        let left: Vec<_> = problems.iter().skip(3).map(|found| found.pointer.as_str()).collect();
+        assert_eq!(left, ["/a", "/ab", "/b/x"]);
     }
 
     #[test]

@@ -194,9 +194,10 @@ fn a_state_is_written_as_it_was_read() {
 fn settings_out_of_range_are_all_named() {
     let mut problems = dsrs::problem::Problems::new();
     let lm = story::json(
-        r#"{"temperature": 3, "max_tokens": 0, "top_p": -0.1, "seed": 1.5, "stop": [], "tmp": 1}"#,
+        r#"{"model": "m", "temperature": 3, "max_tokens": 0, "top_p": -0.1, "seed": 1.5, "stop": [], "tmp": 1}"#,
     );
-    assert!(dsrs::predict::read_lm(&lm, &At::Root, &mut problems).is_none());
+    let readable = dsrs::predict::read_lm(&lm, &At::Root, &mut problems).unwrap();
+    assert_eq!(readable.model.as_deref(), Some("m"));
     let found: Vec<_> = problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect();
     assert_eq!(
         found,

@@ -74,6 +74,22 @@ async fn bad_inputs_are_told_with_pointers_and_make_no_run() {
             "/inptus unknown_field"
         ]
     );
+    let body = json!({"inputs": {"tickt": 1}, "trace": 1, "timeout_ms": 0, "more": 1});
+    let refused = api.post(EXECUTE, body).await.expect(422);
+    assert_eq!(refused.code(), "invalid_input");
+    assert_eq!(
+        refused.errors(),
+        [
+            "/trace wrong_type",
+            "/timeout_ms invalid_value",
+            "/more unknown_field",
+            "/inputs/ticket missing_field",
+            "/inputs/tickt unknown_field"
+        ]
+    );
+    // Of which version the inputs should be cannot be known.
+    let refused = api.post(EXECUTE, json!({"inputs": {"tickt": 1}, "version": "x"})).await;
+    assert_eq!(refused.expect(422).errors(), ["/version wrong_type"]);
     assert_eq!(api.get("/v1/runs").await.json()["items"], json!([]));
 }
 

@@ -101,3 +101,87 @@ async fn what_happens_is_counted() {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_stands_twice_is_told_beside_all_else() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let graph = r#"{"name": "g", "name": "g", "nmae": 1, "nodes": {"a": {"strategy": "predct", "signature": "x -> y"}}}"#;
+    let state = r#"{"predictors": {}, "predictors": {"triag": {}}}"#;
+    let execute = r#"{"inputs": {"ticket": "a", "ticket": 1}, "inptus": 2}"#;
+    let render = r#"{"node": "triag", "node": "triag", "inputs": {}}"#;
+    let preview = r#"{"signature": "x -> y", "signature": "x ->", "cnfig": 1}"#;
+    let assignable = r#"{"from": "nope", "to": "str", "to": "strr"}"#;
+    let support = "/v1/graphs/support-reply";
+    for (method, path, body, code, errors) in [
+        (
+            Method::POST,
+            "/v1/graphs",
+            graph,
+            "invalid_graph",
+            &["/name", "/nmae", "/nodes/a/strategy"][..],
+        ),
+        (
+            Method::POST,
+            "/v1/graphs/validate",
+            graph,
+            "invalid_graph",
+            &["/name", "/nmae", "/nodes/a/strategy"],
+        ),
+        (
+            Method::PUT,
+            support,
+            graph,
+            "name_mismatch",
+            &["/name", "/name", "/nmae", "/nodes/a/strategy"],
+        ),
+        (
+            Method::PUT,
+            &format!("{support}/state"),
+            state,
+            "invalid_state",
+            &["/predictors", "/predictors/triag"],
+        ),
+        (
+            Method::POST,
+            &format!("{support}/execute"),
+            execute,
+            "invalid_input",
+            &["/inputs/ticket", "/inptus", "/inputs/ticket"],
+        ),
+        (Method::POST, &format!("{support}/render"), render, "invalid_input", &["/node", "/node"]),
+        (
+            Method::POST,
+            "/v1/strategies/predict/preview",
+            preview,
+            "invalid_request",
+            &["/signature", "/signature", "/cnfig"],
+        ),
+        (
+            Method::POST,
+            "/v1/types/assignable",
+            assignable,
+            "invalid_request",
+            &["/to", "/from", "/to"],
+        ),
+    ] {
+        let refused = api.send(method, path, &[], Some(body.to_owned())).await.expect(422);
+        let told = refused.errors();
+        let pointers: Vec<&str> = told.iter().map(|e| e.split(' ').next().unwrap()).collect();
+        assert_eq!((refused.code().as_str(), pointers.as_slice()), (code, errors), "{path}");
+        assert!(told[0].ends_with(" duplicate_name"), "{path}: {told:?}");
+    }
+    assert_eq!(api.get("/v1/runs").await.json()["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_with_one_fault_of_its_own_and_a_key_twice_is_a_request_that_does_not_fit() {
+    let api = Api::new().await;
+    let mut graph = support_reply().to_string();
+    graph.insert_str(1, "\"name\": \"support-reply\", ");
+    let refused = api.post("/v1/graphs", graph).await.expect(422);
+    assert_eq!(
+        (refused.code().as_str(), refused.errors()),
+        ("invalid_request", vec!["/name duplicate_name".to_owned()])
+    );
+}

@@ -89,6 +89,47 @@ async fn a_state_that_does_not_fit_is_told_by_path_and_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn shape_and_meaning_of_a_state_are_told_together() {
+    let api = api().await;
+    let body = json!({"predictrs": 1, "predictors": {
+        "triag": {"instructon": "x"},
+        "repli": 3,
+        "triage": {
+            "lm": {"temperature": "hot", "model": "nobody"},
+            "demos": [
+                {"input": 5, "output": {"mood": "cross"}},
+                {"input": {"tickt": "a", "ticket": "b"}, "outptu": {}},
+                7,
+                {"input": {"ticket": true}, "output": {"mood": "calm"}}
+            ]
+        }
+    }});
+    let refused = api.put(STATE, body).await.expect(422);
+    assert_eq!(refused.code(), "invalid_state");
+    let mut errors = refused.errors();
+    errors.sort();
+    assert_eq!(
+        errors,
+        [
+            "/predictors/repli unknown_field",
+            "/predictors/repli wrong_type",
+            "/predictors/triag unknown_field",
+            "/predictors/triag/instructon unknown_field",
+            "/predictors/triage/demos/0/input wrong_type",
+            "/predictors/triage/demos/0/output/mood invalid_value",
+            "/predictors/triage/demos/1/input/tickt unknown_field",
+            "/predictors/triage/demos/1/outptu unknown_field",
+            "/predictors/triage/demos/1/output missing_field",
+            "/predictors/triage/demos/2 wrong_type",
+            "/predictors/triage/demos/3/input/ticket wrong_type",
+            "/predictors/triage/lm/model unknown_model",
+            "/predictors/triage/lm/temperature wrong_type",
+            "/predictrs unknown_field",
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn promotion_and_rollback_move_what_is_in_force() {
     let api = api().await;
     api.put(STATE, tuned("Two.")).await.expect(200);

@@ -145,8 +145,9 @@ fn read_node(
     let signature = object.required("signature", |payload, at, problems| {
         read_signature(payload, scope, at, problems)
     });
-    let config =
-        object.optional("config", |payload, at, problems| Some(read_config(payload, at, problems)));
+    let config = object.optional("config", |payload, at, problems| {
+        Some(read::map(payload, at, problems).map(|_| payload.clone()))
+    });
     let config = config.unwrap_or_else(|| Some(Payload::map(Map::new())));
     let lm = object.optional("lm", read_lm);
     let timeout = object
@@ -165,14 +166,6 @@ fn read_node(
         parse_retries: parse_retries.map_or(DEFAULT_PARSE_RETRIES, small),
     };
     Some(NodeDraft { named, strategy, signature, config, settings })
-}
-
-fn read_config(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Payload> {
-    if payload.as_map().is_none() {
-        read::wrong_type(at, problems, "an object", payload);
-        return None;
-    }
-    Some(payload.clone())
 }
 
 fn bounded(

@@ -18,7 +18,7 @@ use crate::predict::DynPredictor;
 use crate::problem::{At, Code, Problems};
 use crate::read::{listed, nearest};
 use crate::signature::admit_inputs;
-use crate::strategy::BuildEnv;
+use crate::strategy::{BuildEnv, Stored};
 use crate::value::{Fields, Payload};
 
 /// A graph that is complete and ready to run.
@@ -172,7 +172,7 @@ fn tune(
     state: &GraphState,
     at: &At<'_>,
 ) -> Result<Node, Problems> {
-    let mut tuned = node.fresh(env, &At::Root)?;
+    let mut tuned = node.fresh(&Stored, &At::Root)?;
     let mut problems = Problems::new();
     for (within, predictor) in tuned.module.predictors_mut() {
         let path = predictor_path(name, within);

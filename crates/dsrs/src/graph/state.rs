@@ -17,11 +17,12 @@ use crate::value::Payload;
 pub struct GraphState(pub IndexMap<Arc<str>, PredictState>);
 
 impl GraphState {
-    /// Reads `{path: {instruction, demos, lm?}}`. States that override nothing stay, so that their
-    /// paths are checked too.
+    /// Reads `{path: {instruction, demos, lm?}}`. States that override nothing, and what is left
+    /// of those that cannot be read, stay, so that their paths and their other parts are checked
+    /// too.
     pub fn read(predictors: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
         let found = read::members(predictors, at, problems, |_, state, at, problems| {
-            read_state(state, at, problems)
+            Some(read_state(state, at, problems).unwrap_or_default())
         })?;
         Some(Self(found.into_iter().collect()))
     }

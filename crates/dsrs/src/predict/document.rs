@@ -1,5 +1,6 @@
 //! Predictor state and LM settings as JSON documents, read with every problem reported. Values of
-//! demos are checked when the state is loaded, where the schema is known.
+//! demos are checked when the state is loaded, where the schema is known; so that they can be in
+//! any case, what is readable of a document is given back beside its problems.
 
 use std::sync::Arc;
 
@@ -7,14 +8,13 @@ use super::{Demo, LmOverrides, PredictState};
 use crate::lm::LmParams;
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object};
-use crate::value::{Fields, Map, Payload};
+use crate::value::{Map, Payload};
 
 /// The most texts at which an answer ends; no provider takes more.
 const STOP_LIMIT: usize = 16;
 
 /// Reads `{model?, temperature?, max_tokens?, top_p?, seed?, stop?}`.
 pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<LmOverrides> {
-    let known = problems.len();
     let mut object = Object::open(payload, at, problems)?;
     let model = object.optional("model", read::shared_text);
     let params = LmParams {
@@ -25,7 +25,7 @@ pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
         stop: object.optional("stop", stops),
     };
     object.close();
-    (problems.len() == known).then_some(LmOverrides { model, params })
+    Some(LmOverrides { model, params })
 }
 
 /// LM settings as a document; `None` when nothing is set.
@@ -54,18 +54,18 @@ pub fn lm_to_payload(lm: &LmOverrides) -> Option<Payload> {
 /// Reads `{instruction, demos: [{input, output}], lm?}`. The read-only member
 /// `effective_instruction` is accepted and ignored, so that an answer can be put back.
 pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<PredictState> {
-    let known = problems.len();
     let mut object = Object::open(payload, at, problems)?;
     object.ignore(&["effective_instruction"]);
     let instruction = object.optional("instruction", read::shared_text);
-    let demos = object.optional("demos", |p, at, out| read::list(p, at, out, read_demo));
+    // An unreadable demo keeps its place, so that the others are found at theirs.
+    let demos = object.optional("demos", |demos, at, problems| {
+        read::list(demos, at, problems, |p, at, out| {
+            Some(read_demo(p, at, out).unwrap_or_default())
+        })
+    });
     let lm = object.optional("lm", read_lm);
     object.close();
-    (problems.len() == known).then(|| PredictState {
-        instruction,
-        demos: demos.unwrap_or_default(),
-        lm: lm.unwrap_or_default(),
-    })
+    Some(PredictState { instruction, demos: demos.unwrap_or_default(), lm: lm.unwrap_or_default() })
 }
 
 /// A state as a document: `instruction` and `demos` always, `lm` when something is set.
@@ -87,18 +87,10 @@ fn object(members: impl IntoIterator<Item = (&'static str, Payload)>) -> Payload
 
 fn read_demo(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Demo> {
     let mut object = Object::open(payload, at, problems)?;
-    let input = object.required("input", fields);
-    let output = object.required("output", fields);
+    let input = object.required("input", read::map).cloned();
+    let output = object.required("output", read::map).cloned();
     object.close();
-    Some(Demo { input: input?, output: output? })
-}
-
-fn fields(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Fields> {
-    let found = payload.as_map();
-    if found.is_none() {
-        read::wrong_type(at, problems, "an object", payload);
-    }
-    found.cloned()
+    Some(Demo { input: input.unwrap_or_default(), output: output.unwrap_or_default() })
 }
 
 fn within(payload: &Payload, most: f64, at: &At<'_>, problems: &mut Problems) -> Option<f64> {

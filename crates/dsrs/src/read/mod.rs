@@ -158,6 +158,15 @@ pub fn shared_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
     None
 }
 
+/// Reads an object as it is.
+pub fn map<'v>(payload: &'v Payload, at: &At<'_>, problems: &mut Problems) -> Option<&'v Map> {
+    let found = payload.as_map();
+    if found.is_none() {
+        wrong_type(at, problems, "an object", payload);
+    }
+    found
+}
+
 /// Reads a boolean.
 pub fn boolean(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<bool> {
     if let Payload::Bool(found) = payload {

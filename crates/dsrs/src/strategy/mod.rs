@@ -7,5 +7,5 @@ mod module;
 mod predict;
 pub mod registry;
 
-pub use factory::{BuildEnv, StrategyFactory};
+pub use factory::{BuildEnv, Stored, StrategyFactory};
 pub use module::DynModule;

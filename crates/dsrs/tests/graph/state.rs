@@ -4,12 +4,22 @@
 use crate::support::{Env, build};
 use dsrs::graph::{GraphState, Program, carry_over};
 use dsrs::problem::{At, Problems};
+use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
 
 const GRAPH: &str = r#"{"name": "g", "nodes": {
     "triage": {"strategy": "predict", "signature": "ticket -> mood: 'calm' | 'angry'"},
     "reply": {"strategy": "chain_of_thought", "signature": "ticket, mood: str -> answer"}},
   "edges": [{"from": "triage.mood", "to": "reply.mood"}]}"#;
+
+/// A server from which all models but the default are gone.
+struct Without;
+
+impl BuildEnv for Without {
+    fn knows_model(&self, alias: &str) -> bool {
+        alias == "default"
+    }
+}
 
 fn graph(document: &str) -> Program {
     build(document).unwrap_or_else(|problems| panic!("{problems}"))
@@ -50,6 +60,18 @@ fn instruction_and_demos_are_seen_in_the_rendered_prompt() {
     assert!(said[0].contains("Judge the tone."));
     assert!(said[1].contains("It broke again!!") && said[2].contains("angry"));
     assert!(said[3].contains("hello"));
+}
+
+#[test]
+fn a_node_whose_model_is_gone_can_still_be_tuned() {
+    let program = graph(
+        r#"{"name": "g", "nodes": {
+            "a": {"strategy": "predict", "signature": "x -> y", "lm": {"model": "fast"}}}}"#,
+    );
+    let tuned = |text| program.with_state(&Without, &state(text), &At::Root).map(drop);
+    assert_eq!(tuned(r#"{"a": {"instruction": "Judge."}}"#), Ok(()));
+    let named = tuned(r#"{"a": {"lm": {"model": "fast"}}}"#).unwrap_err();
+    assert_eq!(named.iter().next().unwrap().pointer, "/a/lm/model");
 }
 
 #[test]
