@@ -30,4 +30,31 @@ pub(crate) enum Shape<'t> {
     Map(Vec<(Cow<'t, str>, Loose<'t>)>),
     /// Nothing stood where a value is due: cut off, or forgotten.
     Missing,
+    /// A container below the depth limit; what is in it was not read.
+    TooDeep,
+}
+
+#[cfg(test)]
+impl Loose<'_> {
+    /// The tree in a line, for tests: texts in quotes, bare values as they stand, `?` for what is
+    /// missing, and behind each node its slips as `!kind`.
+    pub(super) fn shown(&self) -> String {
+        let each = |parts: Vec<String>| parts.join(", ");
+        let shape = match &self.shape {
+            Shape::Quoted(text) => format!("{text:?}"),
+            Shape::Bare(text) => (*text).to_owned(),
+            Shape::List(elements) => {
+                format!("[{}]", each(elements.iter().map(Loose::shown).collect()))
+            }
+            Shape::Map(members) => {
+                let member =
+                    |(key, value): &(Cow<'_, str>, Loose<'_>)| format!("{key}: {}", value.shown());
+                format!("{{{}}}", each(members.iter().map(member).collect()))
+            }
+            Shape::Missing => "?".to_owned(),
+            Shape::TooDeep => "too deep".to_owned(),
+        };
+        let slips = self.slips.kinds().map(|kind| format!("!{}", kind.as_str()));
+        slips.fold(shape, |shown, slip| shown + &slip)
+    }
 }

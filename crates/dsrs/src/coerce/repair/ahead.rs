@@ -1,0 +1,161 @@
+//! Looking ahead, a bounded number of bytes, for what tells a closing quote or a separating comma
+//! from one that belongs to a text.
+
+use super::cursor::{past_blanks, past_comment};
+use super::{Parser, Place, quote};
+
+/// How far a key may reach to be seen from before it.
+const KEY_LIMIT: usize = 80;
+/// How many comments are looked over.
+const COMMENTS: usize = 2;
+
+impl Parser<'_> {
+    /// Whether a quote that ends here closes its text: what follows can follow a text. `inner`:
+    /// whether a quotation inside the text is open.
+    pub(super) fn may_end_at(&self, end: usize, place: Place, inner: bool) -> bool {
+        let next = self.past_space(end);
+        let Some(byte) = self.bytes.get(next) else { return true };
+        match (place, byte) {
+            (Place::Root | Place::Key, _) => true,
+            (_, b'}' | b']' | b')') => self.may_close_at(next),
+            (Place::Member, b',' | b';') => self.is_member_end(next + 1),
+            (Place::Member, _) => next > end && self.is_key_at(next),
+            (Place::Element, b',' | b';') => !inner || self.is_element_at(next + 1),
+            (Place::Element, b':') => !inner,
+            (Place::Element, _) => {
+                let broken = self.cut(end, next).contains('\n');
+                broken || (next > end && !inner && self.is_element_at(next))
+            }
+        }
+    }
+
+    /// Whether brackets here can be closing ones: they match what is open, and what follows them
+    /// goes on from there.
+    fn may_close_at(&self, at: usize) -> bool {
+        let mut open = self.open;
+        let mut at = at;
+        while let Some(byte @ (b'}' | b']' | b')')) = self.bytes.get(at) {
+            if open.closed_by(*byte) == 0 {
+                break;
+            }
+            *open.of(*byte) -= 1;
+            at = past_blanks(self.text, at + 1);
+        }
+        if open.depth() == self.open.depth() {
+            // Of another kind than all that is open: a slip of the pen, or a part of the text.
+            return self.bytes.get(at) != Some(&b')');
+        }
+        match self.bytes.get(at) {
+            None | Some(b',' | b';' | b'}' | b']' | b')') => true,
+            Some(b'/' | b'#') => past_comment(self.text, at, true).is_some(),
+            Some(byte) if open.depth() == 0 => {
+                *byte != b'"' || self.bytes.get(at - 1) == Some(&b' ')
+            }
+            Some(_) => self.is_key_at(at) || self.is_element_at(at),
+        }
+    }
+
+    /// Whether behind a comma the next member starts, or nothing more is said.
+    pub(super) fn is_member_end(&self, at: usize) -> bool {
+        let next = self.past_space(at);
+        match self.bytes.get(next) {
+            None | Some(b'}' | b']' | b',' | b';') => true,
+            Some(_) => self.is_key_at(next) || self.is_cut_key_at(next),
+        }
+    }
+
+    /// Whether the end of the text cuts off a quoted key that starts here.
+    fn is_cut_key_at(&self, at: usize) -> bool {
+        let Some(quote) = quote::at(self.text, at) else { return false };
+        let rest = self.bytes.get(at + quote.opener_len()..).unwrap_or_default();
+        rest.len() < KEY_LIMIT && !rest.iter().any(|b| quote.may_close_with(*b) || *b == b'\n')
+    }
+
+    /// Whether an element starts here that is not just a word.
+    fn is_element_at(&self, at: usize) -> bool {
+        let next = self.past_space(at);
+        match self.bytes.get(next) {
+            None => true,
+            Some(byte) => {
+                matches!(byte, b'{' | b'[' | b'(' | b']' | b'}' | b'-' | b'0'..=b'9' | b',')
+                    || quote::at(self.text, next).is_some()
+                    || ["true", "false", "null", "None", "True", "False"]
+                        .iter()
+                        .any(|word| self.text.get(next..).is_some_and(|t| t.starts_with(word)))
+            }
+        }
+    }
+
+    /// Whether the braces that opened before this place hold elements and no members: what stands
+    /// first is no key.
+    pub(super) fn is_set_at(&self, at: usize) -> bool {
+        let next = self.past_space(at);
+        let end = match (self.bytes.get(next), quote::at(self.text, next)) {
+            (None | Some(b'}'), _) => None,
+            (Some(b'{' | b'[' | b'('), _) => return true,
+            (_, Some(quote)) => self.quoted_key_end(next + quote.opener_len(), quote),
+            (Some(_), None) => self.bare_element_end(next),
+        };
+        let behind = end.and_then(|end| self.bytes.get(past_blanks(self.text, end)));
+        matches!(behind, Some(b',' | b'}'))
+    }
+
+    fn bare_element_end(&self, at: usize) -> Option<usize> {
+        let near = self.bytes.get(at..(at + KEY_LIMIT).min(self.bytes.len()))?;
+        let is_end = |b: &u8| matches!(b, b',' | b'}' | b':' | b'=' | b'"' | b'\n' | b'/' | b'#');
+        near.iter().position(is_end).map(|len| at + len)
+    }
+
+    /// Whether a key and its colon stand here.
+    pub(super) fn is_key_at(&self, at: usize) -> bool {
+        let end = match quote::at(self.text, at) {
+            Some(quote) => self.quoted_key_end(at + quote.opener_len(), quote),
+            None => self.bare_key_end(at),
+        };
+        end.is_some_and(|end| self.is_colon_at(past_blanks(self.text, end)))
+    }
+
+    fn quoted_key_end(&self, from: usize, quote: &quote::Quote) -> Option<usize> {
+        let near = self.bytes.get(from..(from + KEY_LIMIT).min(self.bytes.len()))?;
+        let offset = near.iter().position(|byte| quote.may_close_with(*byte) || *byte == b'\n')?;
+        quote.close_at(self.text, from + offset)
+    }
+
+    fn bare_key_end(&self, at: usize) -> Option<usize> {
+        let near = self.bytes.get(at..(at + KEY_LIMIT).min(self.bytes.len()))?;
+        match near.first()? {
+            b'0'..=b'9' => return self.number_key_end(at, near),
+            first if first.is_ascii_alphabetic() || matches!(first, b'_' | b'$') => {}
+            _ => return None,
+        }
+        let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'$' | b'.');
+        near.iter().position(|byte| !is_part(byte)).map(|len| at + len)
+    }
+
+    /// A whole number as a key: `3: …`, and not the time `3:15`.
+    fn number_key_end(&self, at: usize, near: &[u8]) -> Option<usize> {
+        let len = near.iter().position(|byte| !byte.is_ascii_digit())?;
+        let behind_colon = self.bytes.get(past_blanks(self.text, at + len) + 1);
+        (!behind_colon.is_some_and(u8::is_ascii_digit)).then_some(at + len)
+    }
+
+    /// Whether what parts a key from its value stands here: not the colon of `http://`.
+    pub(super) fn is_colon_at(&self, at: usize) -> bool {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        match rest {
+            [b':', b'/', b'/', ..] | [b'=', b'=', ..] => false,
+            [b':' | b'=', ..] => true,
+            _ => false,
+        }
+    }
+
+    /// The place behind blanks and a few comments.
+    fn past_space(&self, at: usize) -> usize {
+        let mut at = past_blanks(self.text, at);
+        for _ in 0..COMMENTS {
+            let Some(end) = past_comment(self.text, at, true) else { return at };
+            at = past_blanks(self.text, end);
+        }
+        at
+    }
+}

@@ -1,0 +1,192 @@
+//! Values without quotes: numbers, words, phrases. Where one ends is the art.
+
+use super::super::loose::{Loose, Shape};
+use super::super::{Leniencies, LeniencyKind};
+use super::cursor::{blank_len, past_blanks, past_comment};
+use super::{Parser, Place};
+
+/// How far the other one of a pair of brackets inside a phrase may be.
+const PAIR_LIMIT: usize = 120;
+
+/// A text as it stands.
+pub(super) fn plain(text: &str) -> Loose<'_> {
+    Loose { source: text, shape: Shape::Bare(text), slips: Leniencies::NONE }
+}
+
+impl<'t> Parser<'t> {
+    /// The value without quotes that stands here.
+    pub(super) fn bare(&mut self, place: Place) -> Option<Loose<'t>> {
+        let start = self.at;
+        let end = match self.token_end(place) {
+            Some(end) => end,
+            None => self.phrase_end(place),
+        };
+        let text = self.cut(start, end).trim_end_matches(super::cursor::is_blank);
+        self.at = start + text.len();
+        let mut found = plain(text);
+        match kind_of(text) {
+            Kind::Json | Kind::Numeric => {}
+            Kind::Python => self.slip(&mut found.slips, LeniencyKind::Python)?,
+            Kind::Other => self.slip(&mut found.slips, LeniencyKind::Unquoted)?,
+        }
+        Some(found)
+    }
+
+    /// The end of a single number or word of JSON's that is clearly all of the value.
+    fn token_end(&self, place: Place) -> Option<usize> {
+        let rest = self.bytes.get(self.at..)?;
+        let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.');
+        let len = rest.iter().position(|byte| !is_part(byte))?;
+        let end = self.at + len;
+        let clear = match (place, rest.get(len)?) {
+            (Place::Member, b'}') | (Place::Element, b',' | b']') => true,
+            (Place::Member, b',') => {
+                !self.bytes.get(end + 1)?.is_ascii_digit() && self.is_member_end(end + 1)
+            }
+            _ => false,
+        };
+        (clear && is_json(self.cut(self.at, end))).then_some(end)
+    }
+
+    fn phrase_end(&self, place: Place) -> usize {
+        let mut at = self.at;
+        while let Some(byte) = self.bytes.get(at) {
+            let ends = match byte {
+                b',' => place == Place::Element || self.ends_at_comma(at),
+                b';' => self.is_member_end(at + 1),
+                b'}' | b']' => true,
+                b')' => self.open.closed_by(b')') > 0,
+                b'\n' => place == Place::Element || self.ends_with_line(at),
+                b'#' | b'/' => at > self.at && self.is_comment(at),
+                b' ' | b'\t' => self.is_followed_by_another(at, place),
+                _ => false,
+            };
+            if ends {
+                break;
+            }
+            at = match byte {
+                b'(' | b'[' | b'{' => self.pair_end(at).unwrap_or(at + 1),
+                _ => at + 1,
+            };
+        }
+        at.max(self.at + 1).min(self.bytes.len())
+    }
+
+    /// Whether a comma behind a member's value parts it from the next one: a key follows, or the
+    /// value is complete and not the first group of `1,200`.
+    fn ends_at_comma(&self, at: usize) -> bool {
+        let next = self.bytes.get(past_blanks(self.text, at + 1));
+        let complete = || is_json(self.cut(self.at, at).trim_end());
+        self.is_member_end(at + 1) || (!next.is_some_and(u8::is_ascii_digit) && complete())
+    }
+
+    /// Whether a comment starts here, behind a blank: `C#` and `http://` hold none.
+    fn is_comment(&self, at: usize) -> bool {
+        let behind_blank = self.bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace);
+        let before = self.cut(self.at, at).trim_end();
+        let hash = is_json(before) || self.bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+        behind_blank && past_comment(self.text, at, hash).is_some()
+    }
+
+    /// Whether a value that breaks off at this line end is not continued on the next line.
+    fn ends_with_line(&self, at: usize) -> bool {
+        let next = past_blanks(self.text, at);
+        self.bytes.get(next).is_none_or(|byte| matches!(byte, b'}' | b']' | b',' | b'#'))
+            || self.is_key_at(next)
+            || self.cut(next, next + 2) == "//"
+    }
+
+    /// Whether a complete value stands before this blank and another piece of data behind it: the
+    /// comma between them was forgotten.
+    fn is_followed_by_another(&self, at: usize, place: Place) -> bool {
+        let Some(next) = blank_len(self.text, at).map(|len| at + len) else { return false };
+        match self.bytes.get(next) {
+            Some(b'"' | b'\'' | b'`') if place == Place::Member => self.is_key_at(next),
+            Some(b'"' | b'\'' | b'{' | b'[') => is_json(self.cut(self.at, at)),
+            Some(b'-' | b'0'..=b'9') if place == Place::Element => {
+                is_json(self.cut(self.at, at)) && !self.is_group_at(next)
+            }
+            Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'_' => {
+                let complete = || !matches!(kind_of(self.cut(self.at, at)), Kind::Other);
+                place == Place::Member && self.is_key_at(next) && complete()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether three digits stand here, as the next group of `1 200` does.
+    fn is_group_at(&self, at: usize) -> bool {
+        digits(self.bytes.get(at..).unwrap_or_default()).0.len() == 3
+    }
+
+    /// The place behind the bracket that closes the one here, if it is near and in this line.
+    fn pair_end(&self, at: usize) -> Option<usize> {
+        let near = self.bytes.get(at..(at + PAIR_LIMIT).min(self.bytes.len()))?;
+        let mut depth = 0_usize;
+        for (offset, byte) in near.iter().enumerate() {
+            match byte {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth -= 1,
+                b'\n' => return None,
+                _ => {}
+            }
+            if depth == 0 {
+                return Some(at + offset + 1);
+            }
+        }
+        None
+    }
+}
+
+/// What a text without quotes looks like.
+enum Kind {
+    /// A number, `true`, `false` or `null` as JSON spells them.
+    Json,
+    /// A number in another habit.
+    Numeric,
+    /// A word of Python's.
+    Python,
+    Other,
+}
+
+fn kind_of(text: &str) -> Kind {
+    match text {
+        "True" | "False" | "None" => Kind::Python,
+        _ if is_json(text) => Kind::Json,
+        _ if is_numeric(text) => Kind::Numeric,
+        _ => Kind::Other,
+    }
+}
+
+fn is_numeric(text: &str) -> bool {
+    text.contains(|c: char| c.is_numeric()) && !text.contains(|c: char| c.is_alphabetic())
+}
+
+/// Whether a text is a number, a truth value or null of JSON's.
+fn is_json(text: &str) -> bool {
+    matches!(text, "true" | "false" | "null") || is_json_number(text.as_bytes())
+}
+
+fn is_json_number(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, rest) = digits(text);
+    if whole.is_empty() || (whole.len() > 1 && whole.starts_with(b"0")) {
+        return false;
+    }
+    let rest = match rest.split_first() {
+        Some((b'.', behind)) => match digits(behind) {
+            ([], _) => return false,
+            (_, rest) => rest,
+        },
+        _ => rest,
+    };
+    let Some((b'e' | b'E', power)) = rest.split_first() else { return rest.is_empty() };
+    let power = power.strip_prefix(b"-").or(power.strip_prefix(b"+")).unwrap_or(power);
+    let (power, rest) = digits(power);
+    !power.is_empty() && rest.is_empty()
+}
+
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let len = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(len)
+}

@@ -1,0 +1,235 @@
+//! Objects, lists and tuples, and what goes wrong at their commas, colons and brackets.
+
+use std::borrow::Cow;
+
+use super::super::loose::{Loose, Shape};
+use super::super::{Leniencies, LeniencyKind};
+use super::cursor::past_blanks;
+use super::{DEPTH_LIMIT, Parser, Place, quote};
+
+type Member<'t> = (Cow<'t, str>, Loose<'t>);
+
+/// What stands where a container may end.
+enum Step {
+    /// Something else: go on reading.
+    On,
+    End,
+}
+
+impl<'t> Parser<'t> {
+    /// The container that opens here, by the bracket that closes it.
+    pub(super) fn container(&mut self, closer: u8) -> Option<Loose<'t>> {
+        let start = self.at;
+        if self.open.depth() >= DEPTH_LIMIT {
+            self.skip_container();
+            let source = self.cut(start, self.at);
+            return Some(Loose { source, shape: Shape::TooDeep, slips: Leniencies::NONE });
+        }
+        self.at += 1;
+        *self.open.of(closer) += 1;
+        let mut slips = Leniencies::NONE;
+        let shape = match closer {
+            b'}' => self.object(closer, &mut slips),
+            _ => self.list(closer, &mut slips),
+        };
+        *self.open.of(closer) -= 1;
+        if closer == b')' {
+            self.slip(&mut slips, LeniencyKind::Python)?;
+        }
+        Some(Loose { source: self.cut(start, self.at), shape: shape?, slips })
+    }
+
+    fn object(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+        if self.is_set_at(self.at) {
+            return self.set(closer, slips);
+        }
+        self.members(closer, slips)
+    }
+
+    /// Elements in braces: a set of Python's. Doubled braces, as templates have them, are single
+    /// ones.
+    fn set(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+        let doubled = self.peek() == Some(b'{');
+        match self.list(closer, slips)? {
+            Shape::List(mut elements) if doubled && elements.len() == 1 => {
+                let inner = elements.pop()?;
+                inner.slips.kinds().try_for_each(|kind| self.slip(slips, kind))?;
+                self.slip(slips, LeniencyKind::Punctuation)?;
+                Some(inner.shape)
+            }
+            found => {
+                self.slip(slips, LeniencyKind::Python)?;
+                Some(found)
+            }
+        }
+    }
+
+    fn members(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+        let mut members = Vec::new();
+        while let Step::On = self.step(closer, slips)? {
+            if let Some(member) = self.member(slips)? {
+                members.push(member);
+            }
+            self.separator(closer, slips)?;
+        }
+        Some(Shape::Map(members))
+    }
+
+    fn list(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+        let start = self.at;
+        let mut elements = Vec::new();
+        while let Step::On = self.step(closer, slips)? {
+            elements.push(self.value(Place::Element)?);
+            if closer == b']' && elements.len() == 1 && self.is_member_after(&elements) {
+                self.at = start;
+                self.slip(slips, LeniencyKind::Punctuation)?;
+                return self.members(closer, slips);
+            }
+            self.separator(closer, slips)?;
+        }
+        Some(Shape::List(elements))
+    }
+
+    /// Whether the first element is a key rather: members stand in the wrong brackets.
+    fn is_member_after(&self, elements: &[Loose<'t>]) -> bool {
+        matches!(elements, [Loose { shape: Shape::Quoted(_), .. }])
+            && self.is_colon_at(past_blanks(self.text, self.at))
+    }
+
+    /// Steps over what stands before an element: blanks, commas too many, or the end.
+    fn step(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Step> {
+        loop {
+            self.space(slips)?;
+            let Some(byte) = self.peek() else {
+                self.slip(slips, LeniencyKind::Unclosed)?;
+                return Some(Step::End);
+            };
+            match byte {
+                b',' | b';' => {
+                    self.slip(slips, LeniencyKind::Punctuation)?;
+                    self.at += 1;
+                }
+                byte if byte == closer => {
+                    self.at += 1;
+                    return Some(Step::End);
+                }
+                b'}' | b']' | b')' => return self.foreign_closer(byte, slips),
+                _ => return Some(Step::On),
+            }
+        }
+    }
+
+    /// A closing bracket of another kind: it closes a container around this one, which was never
+    /// closed itself, or it is a slip for the right one.
+    fn foreign_closer(&mut self, byte: u8, slips: &mut Leniencies) -> Option<Step> {
+        let kind = if self.open.closed_by(byte) > 0 && !self.goes_on_behind_root(byte) {
+            LeniencyKind::Unclosed
+        } else {
+            self.at += 1;
+            LeniencyKind::Punctuation
+        };
+        self.slip(slips, kind)?;
+        Some(Step::End)
+    }
+
+    /// Whether a bracket here would close the outermost container though it goes on behind it.
+    fn goes_on_behind_root(&self, byte: u8) -> bool {
+        let is_root = self.open.depth() == 2 && self.open.closed_by(byte) == 1;
+        let next = past_blanks(self.text, self.at + 1);
+        is_root && self.bytes.get(next) == Some(&b',')
+    }
+
+    /// The comma behind an element.
+    fn separator(&mut self, closer: u8, slips: &mut Leniencies) -> Option<()> {
+        self.space(slips)?;
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                self.space(slips)?;
+                match self.peek() {
+                    // A comma behind the only element is what makes a tuple of it.
+                    Some(b')') => Some(()),
+                    Some(b'}' | b']') => self.slip(slips, LeniencyKind::Punctuation),
+                    _ => Some(()),
+                }
+            }
+            Some(byte) if byte == closer => Some(()),
+            None | Some(b'}' | b']' | b')' | b';') => Some(()),
+            Some(_) => self.slip(slips, LeniencyKind::Punctuation),
+        }
+    }
+
+    /// A key and its value; nothing for a key that the end of the text cut off.
+    fn member(&mut self, slips: &mut Leniencies) -> Option<Option<Member<'t>>> {
+        let key = self.key(slips)?;
+        self.space(slips)?;
+        if self.peek().is_none() {
+            return Some(None);
+        }
+        self.colon(slips)?;
+        self.space(slips)?;
+        let value = match self.peek() {
+            None => self.missing(Leniencies::NONE),
+            Some(b',' | b'}' | b']' | b';') => {
+                self.slip(slips, LeniencyKind::Punctuation)?;
+                self.missing(Leniencies::NONE)
+            }
+            Some(_) => self.value(Place::Member)?,
+        };
+        Some(Some((key, value)))
+    }
+
+    fn missing(&self, slips: Leniencies) -> Loose<'t> {
+        Loose { source: self.cut(self.at, self.at), shape: Shape::Missing, slips }
+    }
+
+    fn key(&mut self, slips: &mut Leniencies) -> Option<Cow<'t, str>> {
+        if let Some(quote) = quote::at(self.text, self.at) {
+            let (key, found) = self.content(quote, Place::Key)?;
+            found.kinds().try_for_each(|kind| self.slip(slips, kind))?;
+            return Some(key);
+        }
+        self.slip(slips, LeniencyKind::Unquoted)?;
+        let start = self.at;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let is_end =
+            |b: &u8| matches!(b, b':' | b'=' | b',' | b'}' | b']' | b'{' | b'[' | b'\n' | b'"');
+        let len = rest.iter().position(is_end).unwrap_or(rest.len());
+        self.at += len;
+        Some(Cow::Borrowed(self.cut(start, self.at).trim_end()))
+    }
+
+    fn colon(&mut self, slips: &mut Leniencies) -> Option<()> {
+        let len = match self.bytes.get(self.at..).unwrap_or_default() {
+            [b':', b'=', ..] | [b'=', b'>', ..] => 2,
+            [b':', ..] => {
+                self.at += 1;
+                return Some(());
+            }
+            [b'=', ..] => 1,
+            _ => 0,
+        };
+        self.at += len;
+        self.slip(slips, LeniencyKind::Punctuation)
+    }
+
+    /// Steps over a container that is too deep to be read.
+    fn skip_container(&mut self) {
+        let mut depth = 0_usize;
+        let mut quoted = false;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'\\' if quoted => self.at += 1,
+                b'"' => quoted = !quoted,
+                b'{' | b'[' | b'(' if !quoted => depth += 1,
+                b'}' | b']' | b')' if !quoted => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+        self.at = self.at.min(self.bytes.len());
+    }
+}

@@ -1,0 +1,137 @@
+//! Text to `Loose`: JSON, and what is meant as JSON. One parser reads both; a text without slips is
+//! valid JSON and borrows everything. Every slip is asked of the set of allowed ones before it is
+//! mended. Knows nothing of types.
+
+mod ahead;
+mod bare;
+mod container;
+mod cursor;
+mod escape;
+mod quote;
+#[cfg(test)]
+mod tests;
+
+use super::loose::Loose;
+use super::{Leniencies, LeniencyKind};
+
+/// How many containers may stand in each other.
+pub(super) const DEPTH_LIMIT: usize = 120;
+
+/// What stands around a value, which decides where it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The whole text.
+    Root,
+    /// The key of an object.
+    Key,
+    /// The value of a member.
+    Member,
+    /// An element of a list.
+    Element,
+}
+
+/// The whole text as one piece of data. A text that does not start as an object, list or quoted
+/// text is `Bare` as it stands, and so is one that starts with quotes which do not span all of it.
+/// `None` for an empty text, for an object or list that other text follows, and for one that needs
+/// a leniency that is not allowed.
+pub(super) fn parse(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
+    let text = text.trim_matches(cursor::is_blank);
+    let mut parser = Parser::new(text, allowed);
+    match text.as_bytes().first()? {
+        b'{' | b'[' => parser.whole(),
+        b'(' => parser.whole().or(Some(bare::plain(text))),
+        _ => Some(parser.lone().unwrap_or_else(|| bare::plain(text))),
+    }
+}
+
+/// The state of one pass over a text.
+struct Parser<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    allowed: Leniencies,
+    /// How many containers of each kind are open.
+    open: Open,
+}
+
+/// Counts of open containers.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    braces: usize,
+    brackets: usize,
+    parens: usize,
+}
+
+impl Open {
+    const fn depth(self) -> usize {
+        self.braces + self.brackets + self.parens
+    }
+
+    /// How many containers are open that this byte would close.
+    const fn closed_by(self, byte: u8) -> usize {
+        match byte {
+            b'}' => self.braces,
+            b']' => self.brackets,
+            b')' => self.parens,
+            _ => 0,
+        }
+    }
+
+    const fn of(&mut self, closer: u8) -> &mut usize {
+        match closer {
+            b'}' => &mut self.braces,
+            b']' => &mut self.brackets,
+            _ => &mut self.parens,
+        }
+    }
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str, allowed: Leniencies) -> Self {
+        Self { text, bytes: text.as_bytes(), at: 0, allowed, open: Open::default() }
+    }
+
+    /// A container that spans the text.
+    fn whole(&mut self) -> Option<Loose<'t>> {
+        let mut found = self.value(Place::Root)?;
+        self.end(&mut found)?;
+        (self.at == self.bytes.len()).then_some(found)
+    }
+
+    /// A quoted text that spans the text.
+    fn lone(&mut self) -> Option<Loose<'t>> {
+        let quote = quote::at(self.text, 0).filter(|quote| !quote.is_fence())?;
+        let found = self.quoted(quote, Place::Root)?;
+        let spans = self.at == self.bytes.len() && !found.slips.has(LeniencyKind::Unclosed);
+        spans.then_some(found)
+    }
+
+    fn value(&mut self, place: Place) -> Option<Loose<'t>> {
+        match self.peek() {
+            Some(b'{') => self.container(b'}'),
+            Some(b'[') => self.container(b']'),
+            Some(b'(') => self.container(b')'),
+            _ => match quote::at(self.text, self.at) {
+                Some(quote) => self.quoted(quote, place),
+                None => self.bare(place),
+            },
+        }
+    }
+
+    /// Notes a slip; `None` if it is not allowed.
+    fn slip(&self, slips: &mut Leniencies, kind: LeniencyKind) -> Option<()> {
+        *slips = slips.with(kind);
+        self.allowed.has(kind).then_some(())
+    }
+
+    /// Leftovers behind the outermost container: a bracket too many, a semicolon.
+    fn end(&mut self, found: &mut Loose<'t>) -> Option<()> {
+        self.space(&mut found.slips)?;
+        while let Some(b'}' | b']' | b',' | b';') = self.peek() {
+            self.slip(&mut found.slips, LeniencyKind::Punctuation)?;
+            self.at += 1;
+            self.space(&mut found.slips)?;
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,201 @@
+//! Quoted texts, in every kind of quotes, closed or not.
+
+use std::borrow::Cow;
+
+use super::super::loose::{Loose, Shape};
+use super::super::{Leniencies, LeniencyKind};
+use super::{Parser, Place, escape};
+
+/// A pair of quotes.
+pub(super) struct Quote {
+    opener: &'static str,
+    closers: &'static [&'static str],
+    /// Whether it may hold line breaks and quotes as they are.
+    block: bool,
+}
+
+/// Longer openers first.
+const QUOTES: &[Quote] = &[
+    Quote { opener: "\"\"\"", closers: &["\"\"\""], block: true },
+    Quote { opener: "'''", closers: &["'''"], block: true },
+    Quote { opener: "```", closers: &["```"], block: true },
+    Quote { opener: "\"", closers: &["\""], block: false },
+    Quote { opener: "'", closers: &["'"], block: false },
+    Quote { opener: "`", closers: &["`"], block: false },
+    Quote { opener: "\\\"", closers: &["\\\""], block: false },
+    Quote { opener: "“", closers: &["”", "“", "\""], block: false },
+    Quote { opener: "”", closers: &["”", "\""], block: false },
+    Quote { opener: "„", closers: &["“", "”", "\""], block: false },
+    Quote { opener: "«", closers: &["»"], block: false },
+    Quote { opener: "‘", closers: &["’", "‘", "'"], block: false },
+    Quote { opener: "’", closers: &["’", "'"], block: false },
+    Quote { opener: "‚", closers: &["‘", "’", "'"], block: false },
+];
+
+/// The quotes that open at a place.
+pub(super) fn at(text: &str, at: usize) -> Option<&'static Quote> {
+    let rest = text.get(at..)?;
+    let first = *rest.as_bytes().first()?;
+    if !matches!(first, b'"' | b'\'' | b'`' | b'\\' | 0xc2 | 0xe2) {
+        return None;
+    }
+    // `""` is an empty text, not the beginning of `"""`, unless a third follows.
+    QUOTES.iter().find(|quote| rest.starts_with(quote.opener))
+}
+
+impl Quote {
+    pub(super) const fn opener_len(&self) -> usize {
+        self.opener.len()
+    }
+
+    /// Whether a closer may start with this byte.
+    pub(super) fn may_close_with(&self, byte: u8) -> bool {
+        self.closers.iter().any(|closer| closer.as_bytes().first() == Some(&byte))
+    }
+
+    /// The place behind the closer that stands at a place.
+    pub(super) fn close_at(&self, text: &str, at: usize) -> Option<usize> {
+        let rest = text.as_bytes().get(at..)?;
+        let closer = self.closers.iter().find(|closer| rest.starts_with(closer.as_bytes()))?;
+        Some(at + closer.len())
+    }
+
+    /// Whether these are rather the marks of a fenced block where they open a text.
+    pub(super) fn is_fence(&self) -> bool {
+        self.opener == "```"
+    }
+
+    fn is_json(&self) -> bool {
+        self.opener == "\""
+    }
+
+    fn is_escaped(&self) -> bool {
+        self.opener == "\\\""
+    }
+}
+
+/// Where a quoted text ends.
+struct End {
+    /// Behind the last byte of the text.
+    content: usize,
+    /// Behind the closing quotes.
+    whole: usize,
+    slips: Leniencies,
+    escapes: bool,
+}
+
+impl<'t> Parser<'t> {
+    /// The quoted text that opens here.
+    pub(super) fn quoted(&mut self, quote: &Quote, place: Place) -> Option<Loose<'t>> {
+        let start = self.at;
+        let (content, slips) = self.content(quote, place)?;
+        Some(Loose { source: self.cut(start, self.at), shape: Shape::Quoted(content), slips })
+    }
+
+    /// The text between quotes that open here, and the slips in it.
+    pub(super) fn content(
+        &mut self,
+        quote: &Quote,
+        place: Place,
+    ) -> Option<(Cow<'t, str>, Leniencies)> {
+        let from = self.at + quote.opener_len();
+        let end = self.find_end(quote, from, place);
+        let mut slips = end.slips;
+        let raw = self.cut(from, end.content);
+        let content = if end.escapes {
+            let (content, clean) = escape::undo(raw, quote.is_json());
+            slips = if clean { slips } else { slips.with(LeniencyKind::Escape) };
+            content
+        } else {
+            Cow::Borrowed(raw)
+        };
+        if !quote.is_json() {
+            slips = slips.with(LeniencyKind::Quotes);
+        }
+        self.at = end.whole;
+        self.allowed.covers(slips).then_some((content, slips))
+    }
+
+    fn find_end(&self, quote: &Quote, from: usize, place: Place) -> End {
+        let mut end = End { content: from, whole: from, slips: Leniencies::NONE, escapes: false };
+        let mut at = from;
+        let mut inner = false;
+        while let Some(byte) = self.bytes.get(at) {
+            match byte {
+                b'\\' if !quote.is_escaped() => {
+                    end.escapes = true;
+                    at += 2;
+                    continue;
+                }
+                b'\\' if self.bytes.get(at + 1) != Some(&b'"') => {
+                    end.escapes = true;
+                    at += 2;
+                    continue;
+                }
+                0..0x20 if !quote.block => {
+                    if *byte == b'\n' && place == Place::Member && self.starts_member(at + 1) {
+                        return self.unclosed(end, at);
+                    }
+                    end.slips = end.slips.with(LeniencyKind::Escape);
+                }
+                _ => {}
+            }
+            if quote.may_close_with(*byte)
+                && let Some(behind) = quote.close_at(self.text, at)
+            {
+                if quote.block || self.may_end_at(behind, place, inner) {
+                    return End { content: at, whole: behind, ..end };
+                }
+                if place == Place::Member && self.is_forgotten_before(at) {
+                    return self.unclosed(end, at);
+                }
+                inner = !inner;
+                end.slips = end.slips.with(LeniencyKind::Escape);
+                at = behind;
+                continue;
+            }
+            at += 1;
+        }
+        self.unclosed_at_end(end, from)
+    }
+
+    /// Whether the next line starts with a quoted key, so that the text before it was never closed.
+    fn starts_member(&self, at: usize) -> bool {
+        let next = super::cursor::past_blanks(self.text, at);
+        at_quote(self.text, next) && self.is_key_at(next)
+    }
+
+    /// Whether the quote here opens the next key behind a comma, so that this text was never
+    /// closed.
+    fn is_forgotten_before(&self, at: usize) -> bool {
+        let before = self.cut(0, at).trim_end_matches([' ', '\t']);
+        before.ends_with(',') && self.is_key_at(at)
+    }
+
+    /// A text that ends before a place though nothing closes it, the comma before that left aside.
+    fn unclosed(&self, end: End, at: usize) -> End {
+        let slips = end.slips.with(LeniencyKind::Unclosed);
+        let text = self.cut(end.content, at).trim_end();
+        let content = end.content + text.strip_suffix(',').unwrap_or(text).len();
+        End { content, whole: content, slips, ..end }
+    }
+
+    /// A text that runs to the end. Brackets at its end that close all that is open close it too.
+    fn unclosed_at_end(&self, end: End, from: usize) -> End {
+        let slips = end.slips.with(LeniencyKind::Unclosed);
+        let text = self.cut(from, self.bytes.len());
+        let mut content = text.trim_end();
+        let mut open = self.open;
+        while let Some(closer) = content.bytes().last().filter(|b| open.closed_by(*b) > 0) {
+            *open.of(closer) -= 1;
+            content = content.get(..content.len() - 1).unwrap_or_default().trim_end();
+        }
+        let closes_all = self.open.depth() > 0 && open.depth() == 0;
+        let content = from + if closes_all { content.len() } else { text.len() };
+        End { content, whole: content, slips, ..end }
+    }
+}
+
+fn at_quote(text: &str, place: usize) -> bool {
+    at(text, place).is_some()
+}
