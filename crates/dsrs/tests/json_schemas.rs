@@ -117,7 +117,15 @@ fn nothing_is_dropped_silently() {
         ),
         (
             r#"{"type": "string", "pattern": "^a"}"#,
-            "/person/pattern: `pattern` has no type that could keep it; take it out, or say it as a constraint (invalid_type)",
+            "/person/pattern: `pattern` cannot be kept here; only a field can carry it (invalid_type)",
+        ),
+        (
+            r#"{"properties": {"a": {"type": "string", "pattern": "("}}}"#,
+            "/person/properties/a/pattern: no regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis (invalid_type)",
+        ),
+        (
+            r#"{"type": "object", "patternProperties": {"^a": {}}}"#,
+            "/person/patternProperties: `patternProperties` has no type that could keep it; take it out, or say it as a constraint (invalid_type)",
         ),
         (
             r#"{"type": "string", "minimum": 1}"#,
@@ -204,7 +212,9 @@ fn names() -> impl Strategy<Value = Arc<str>> {
     "[a-z][a-z0-9_]{0,5}x".prop_map(Arc::from)
 }
 
-/// Types over the definitions `Tree`, `Mood` and `Level`.
+const NAMES: [&str; 6] = ["Tree", "Mood", "Level", "Even", "Odd", "Json"];
+
+/// Types over the definitions of these names.
 fn types() -> impl Strategy<Value = TypeIR> {
     let leaf = prop_oneof![
         Just(TypeIR::Str),
@@ -218,7 +228,7 @@ fn types() -> impl Strategy<Value = TypeIR> {
         any::<String>().prop_map(|text| TypeIR::Literal(Literal::Str(text.into()))),
         any::<i64>().prop_map(|number| TypeIR::Literal(Literal::Int(number))),
         any::<bool>().prop_map(|flag| TypeIR::Literal(Literal::Bool(flag))),
-        prop_oneof!["Tree", "Mood", "Level"].prop_map(|name| TypeIR::Named(name.into())),
+        prop::sample::select(&NAMES[..]).prop_map(|name| TypeIR::Named(name.into())),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
@@ -236,6 +246,13 @@ fn types() -> impl Strategy<Value = TypeIR> {
 
 fn described() -> impl Strategy<Value = Option<Arc<str>>> {
     prop::option::of(any::<String>().prop_map(Arc::from))
+}
+
+/// A class of one member with a default that fits its type.
+fn holding(name: &str, ty: TypeIR) -> Class {
+    let default = if let TypeIR::List(_) = ty { Payload::list(vec![]) } else { Payload::Null };
+    let field = ClassField { default: Some(default), ..ClassField::of(ty) };
+    Class { description: None, fields: [(Arc::from(name), field)].into_iter().collect() }
 }
 
 /// The definitions that generated types name; `tree` has a member of a generated type.
@@ -264,18 +281,42 @@ fn defs(ty: TypeIR, described: Option<Arc<str>>, strict: bool) -> Arc<TypeDefs> 
         EnumMember { description: described, alias: Some("k".into()) },
     );
     let level = parse_type_expr(r#""low" | "high""#).unwrap();
+    let json = parse_type_expr("str | float | list[Json] | dict[str, Json] | null").unwrap();
     let all = [
         ("Tree", TypeDef::Class(tree)),
         ("Mood", TypeDef::Enum(mood)),
         ("Level", TypeDef::Alias(level)),
+        ("Even", TypeDef::Class(holding("Odd", TypeIR::Named("Odd".into()).optional()))),
+        ("Odd", TypeDef::Class(holding("Even", TypeIR::list(TypeIR::Named("Even".into()))))),
+        ("Json", TypeDef::Alias(json)),
     ];
     Arc::new(TypeDefs(all.into_iter().map(|(name, def)| (Arc::from(name), def)).collect()))
+}
+
+/// The type, and every definition beside it.
+fn with_all(ty: TypeIR) -> TypeIR {
+    let named = NAMES.map(|name| TypeIR::Named(name.into()));
+    TypeIR::Tuple([ty].into_iter().chain(named).collect())
 }
 
 proptest! {
     #[test]
     fn what_is_printed_parses_to_the_same_type(ty in types()) {
         prop_assert_eq!(parse_type_expr(&ty.to_string()).unwrap(), ty);
+    }
+
+    #[test]
+    fn what_is_printed_with_its_types_reads_back_to_the_same_type(
+        ty in types(), inner in types(), described in described(), strict in any::<bool>()
+    ) {
+        let defs = defs(inner, described, strict);
+        let posted = Payload::from_json(&defs_to_payload(&defs).to_json()).unwrap();
+        let mut problems = Problems::new();
+        let mut scope = TypeScope::read(&posted, &At::Root, &mut problems);
+        let read = scope.read_type(&ty.to_string().as_str().into(), &At::Root, &mut problems);
+        prop_assert_eq!(problems.to_string(), "");
+        prop_assert_eq!(read, Some(ty));
+        prop_assert_eq!(scope.finish(), defs);
     }
 
     #[test]
@@ -296,7 +337,7 @@ proptest! {
     fn a_written_schema_reads_back_to_the_same_type(
         ty in types(), inner in types(), described in described(), strict in any::<bool>()
     ) {
-        let whole = Type::new(TypeIR::Tuple([ty, TypeIR::Named("Tree".into()), TypeIR::Named("Mood".into()), TypeIR::Named("Level".into())].into()), defs(inner, described, strict));
+        let whole = Type::new(with_all(ty), defs(inner, described, strict));
         let schema = Payload::from_json(&to_json_schema(&whole).to_json()).unwrap();
         let mut problems = Problems::new();
         let mut scope = TypeScope::new();

@@ -22,6 +22,7 @@ const NESTING_LIMIT: usize = 24;
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_fuel(Some(FUEL));
+    crate::types::teach(&mut engine);
     engine
 });
 

@@ -50,7 +50,8 @@ fn read_expression(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
 
 /// What is wrong with a constraint's expression, if anything.
 pub(super) fn explain_expression(text: &str) -> Option<String> {
-    let environment = Environment::new();
+    let mut environment = Environment::new();
+    super::pattern::teach(&mut environment);
     let expression = match environment.compile_expression(text) {
         Ok(expression) => expression,
         Err(error) => {

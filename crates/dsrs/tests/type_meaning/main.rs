@@ -8,7 +8,9 @@ mod assignability;
 mod conversion;
 mod laws;
 mod rim;
+mod schema_notes;
 mod selection;
+mod specimens;
 mod telling;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::notes::Notes;
+use super::parts::Part;
 use super::reader::{Reader, Shape};
 use crate::problem::{At, Code, Problems};
 use crate::read::{list, shared_text};
@@ -16,9 +17,11 @@ impl Reader<'_, '_> {
         &mut self,
         map: &Map,
         hint: &str,
+        notes: &mut Notes,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<Shape> {
+        check_key_names(map, at, problems);
         let others = map.get("additionalProperties");
         let Some(properties) = map.get("properties") else {
             required_names(map, &Map::new(), at, problems);
@@ -27,7 +30,7 @@ impl Reader<'_, '_> {
                 None => Some(Shape::Type(TypeIR::dict(TypeIR::Any))),
                 Some(value) => {
                     let at = at.key("additionalProperties");
-                    let value = self.bare(value, hint, &at, problems)?;
+                    let value = self.part(value, hint, &Part::Value, notes, &at, problems)?;
                     Some(Shape::Type(TypeIR::dict(value)))
                 }
             };
@@ -80,26 +83,52 @@ impl Reader<'_, '_> {
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<TypeIR> {
-        let items = map.get("items");
-        let Some(first) = map.get("prefixItems") else {
-            let Some(items) = items else { return Some(TypeIR::list(TypeIR::Any)) };
-            return self.bare(items, hint, &at.key("items"), problems).map(TypeIR::list);
+        let Some((word, first, rest)) = tuple_members(map) else {
+            if map.contains_key("additionalItems") {
+                let detail = "`additionalItems` stands beside the members of a tuple";
+                problems.add(&at.key("additionalItems"), Code::InvalidType, detail);
+            }
+            let Some(items) = map.get("items") else { return Some(TypeIR::list(TypeIR::Any)) };
+            let at = at.key("items");
+            return self.part(items, hint, &Part::Element, notes, &at, problems).map(TypeIR::list);
         };
-        if !matches!(items, None | Some(Payload::Bool(false))) {
-            let detail =
-                "a tuple ends with its `prefixItems`; `items` beside them is false or left out";
-            problems.add(&at.key("items"), Code::InvalidType, detail);
+        if !matches!(map.get(rest), None | Some(Payload::Bool(false))) {
+            let detail = format!("a tuple ends with its `{word}`; `{rest}` is false or left out");
+            problems.add(&at.key(rest), Code::InvalidType, detail);
         }
-        let place = at.key("prefixItems");
-        let members = list(first, &place, problems, |item, at, problems| {
-            Some(self.bare(item, hint, at, problems))
-        })?;
-        if members.is_empty() {
+        notes.limits.retain(|limit| !["minItems", "maxItems"].contains(&limit.keyword()));
+        let place = at.key(word);
+        if first.is_empty() {
             problems.add(&place, Code::InvalidType, "a tuple has one member at least");
         }
-        check_length(map, members.len(), at, problems);
-        notes.limits.retain(|limit| !["minItems", "maxItems"].contains(&limit.keyword()));
+        check_length(map, first.len(), at, problems);
+        let mut members = Vec::with_capacity(first.len());
+        for (index, item) in first.iter().enumerate() {
+            let (part, at) = (Part::Position(index), place.index(index));
+            members.push(self.part(item, hint, &part, notes, &at, problems));
+        }
         Some(TypeIR::Tuple(members.into_iter().collect::<Option<Vec<_>>>()?.into()))
+    }
+}
+
+/// The keyword of a tuple's members, they, and the keyword of what comes after: `prefixItems`, or
+/// a list of `items` as it was before 2020.
+fn tuple_members(map: &Map) -> Option<(&'static str, &[Payload], &'static str)> {
+    let list = |word: &str| map.get(word).and_then(Payload::as_list);
+    list("prefixItems")
+        .map(|members| ("prefixItems", members, "items"))
+        .or_else(|| list("items").map(|members| ("items", members, "additionalItems")))
+}
+
+/// Keys are texts; what else is said of them has no place.
+fn check_key_names(map: &Map, at: &At<'_>, problems: &mut Problems) {
+    let Some(names) = map.get("propertyNames") else { return };
+    let plain = |map: &Map| {
+        map.iter().all(|(word, value)| word.as_ref() == "type" && value.as_str() == Some("string"))
+    };
+    if !names.as_map().is_some_and(plain) {
+        let detail = "the keys of a dict are any text; take `propertyNames` out";
+        problems.add(&at.key("propertyNames"), Code::InvalidType, detail);
     }
 }
 

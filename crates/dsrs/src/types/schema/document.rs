@@ -5,16 +5,22 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::reader::{Reader, Refs};
+use super::keywords::group;
+use super::reader::{Inlined, Reader, Refs};
+use super::source::at_way;
 use crate::problem::{At, Problems};
-use crate::types::names::legal_name;
-use crate::types::{TypeDef, TypeScope};
+use crate::types::names::{definition_name, legal_name};
+use crate::types::{TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
 /// A definition of a document.
 struct Entry<'v> {
-    section: &'static str,
-    key: &'v Arc<str>,
+    /// The reference that means it.
+    pointer: String,
+    /// The members that lead to it.
+    way: Vec<String>,
+    /// What it wants to be called.
+    key: String,
     schema: &'v Payload,
     /// How often its name was found taken.
     count: usize,
@@ -31,12 +37,26 @@ pub(super) fn lift_definitions(
     problems: &mut Problems,
 ) -> (Refs, Option<TypeDef>) {
     let mut entries = entries(map, at, problems);
+    let mut inlined = IndexMap::new();
     loop {
         let mut attempt = scope.clone();
         let mut found = Problems::new();
         let mut refs = name_all(&mut entries, own);
         refs.root = root.cloned();
-        let bodies = read_all(&entries, &refs, &mut attempt, at, &mut found);
+        refs.inlined = inlined.clone();
+        let bodies = read_all(&entries, &refs, own, &mut attempt, at, &mut found);
+        let kept = entries.len();
+        let mut read = bodies.iter();
+        entries.retain(|entry| {
+            let inline = matches!(read.next(), Some(Body::Inline));
+            if inline {
+                inlined.insert(entry.pointer.clone(), entry.inlined());
+            }
+            !inline
+        });
+        if entries.len() < kept {
+            continue;
+        }
         let clashes = clashes(&entries, &refs, &bodies, own, scope);
         if clashes.is_empty() {
             let own_body = define_all(&entries, refs.clone(), bodies, own, &mut attempt, at);
@@ -52,36 +72,94 @@ pub(super) fn lift_definitions(
     }
 }
 
+/// What became of a definition.
+enum Body {
+    Read(TypeDef),
+    Broken,
+    /// It says what no definition can carry; it is to be read where it is used.
+    Inline,
+}
+
 fn entries<'v>(map: &'v Map, at: &At<'_>, problems: &mut Problems) -> Vec<Entry<'v>> {
-    let mut found = Vec::new();
+    let mut found: Vec<Entry<'v>> = Vec::new();
     for section in ["$defs", "definitions"] {
         let Some(payload) = map.get(section) else { continue };
         let Some(members) = payload.as_map() else {
             crate::read::wrong_type(&at.key(section), problems, "an object", payload);
             continue;
         };
-        found.extend(members.iter().map(|(key, schema)| Entry { section, key, schema, count: 1 }));
+        found.extend(members.iter().map(|(key, schema)| Entry {
+            pointer: format!("#/{section}/{}", key.replace('~', "~0").replace('/', "~1")),
+            way: vec![section.to_owned(), key.to_string()],
+            key: key.to_string(),
+            schema,
+            count: 1,
+        }));
+    }
+    let mut elsewhere = Vec::new();
+    map.values().for_each(|member| references(member, &mut elsewhere));
+    for pointer in elsewhere {
+        if !found.iter().any(|entry| entry.pointer == pointer) {
+            found.extend(entry_elsewhere(map, pointer));
+        }
     }
     found
 }
 
-impl Entry<'_> {
-    fn pointer(&self) -> String {
-        let key = self.key.replace('~', "~0").replace('/', "~1");
-        format!("#/{}/{key}", self.section)
+/// The references into the document that a schema makes.
+fn references<'v>(payload: &'v Payload, found: &mut Vec<&'v str>) {
+    match payload {
+        Payload::Map(map) => {
+            for (name, member) in map.iter() {
+                match member.as_str() {
+                    Some(target) if name.as_ref() == "$ref" && target.starts_with("#/") => {
+                        found.push(target);
+                    }
+                    _ => references(member, found),
+                }
+            }
+        }
+        Payload::List(elements) => elements.iter().for_each(|member| references(member, found)),
+        _ => {}
     }
+}
 
+/// A schema within another that is referred to by its place: so zod-to-json-schema writes what
+/// occurs twice.
+fn entry_elsewhere<'v>(map: &'v Map, pointer: &str) -> Option<Entry<'v>> {
+    let unescape = |part: &str| part.replace("~1", "/").replace("~0", "~");
+    let way: Vec<String> = pointer.strip_prefix("#/")?.split('/').map(unescape).collect();
+    let (first, rest) = way.split_first()?;
+    let mut schema = map.get(first.as_str())?;
+    for part in rest {
+        schema = match schema {
+            Payload::Map(map) => map.get(part.as_str())?,
+            Payload::List(elements) => elements.get(part.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    let named =
+        way.iter().rev().find(|part| group(part).is_none() && part.parse::<usize>().is_err());
+    let key = definition_name(named.map_or("", String::as_str)).to_string();
+    Some(Entry { pointer: pointer.to_owned(), way, key, schema, count: 1 })
+}
+
+impl Entry<'_> {
     fn is(&self, own: Option<(&str, &Arc<str>)>) -> bool {
-        own.is_some_and(|(pointer, _)| pointer == self.pointer())
+        own.is_some_and(|(pointer, _)| pointer == self.pointer)
     }
 
     fn name(&self) -> Arc<str> {
-        let name = legal_name(self.key);
+        let name = legal_name(&self.key);
         if self.count == 1 {
             return name;
         }
         let stem: String = name.chars().take(56).collect();
         format!("{stem}_{}", self.count).into()
+    }
+
+    fn inlined(&self) -> Inlined {
+        Inlined { schema: self.schema.clone(), way: self.way.clone() }
     }
 }
 
@@ -98,18 +176,19 @@ fn name_all(entries: &mut [Entry<'_>], own: Option<(&str, &Arc<str>)>) -> Refs {
                 entry.name()
             }
         };
-        names.insert(entry.pointer(), name);
+        names.insert(entry.pointer.clone(), name);
     }
-    Refs { names, root: None }
+    Refs { names, ..Refs::default() }
 }
 
 fn read_all(
     entries: &[Entry<'_>],
     refs: &Refs,
+    own: Option<(&str, &Arc<str>)>,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Vec<Option<TypeDef>> {
+) -> Vec<Body> {
     for name in refs.names.values() {
         if !scope.is_defined(name) {
             scope.declare(name);
@@ -117,9 +196,18 @@ fn read_all(
     }
     let mut bodies = Vec::new();
     for entry in entries {
-        let section = at.key(entry.section);
-        let mut reader = Reader { scope, refs, depth: 0 };
-        bodies.push(reader.definition(entry.schema, entry.key, &section.key(entry.key), problems));
+        let mut reader = Reader::new(scope, refs, at);
+        bodies.push(at_way(at, &entry.way, |place| {
+            match reader.definition(entry.schema, &entry.key, place, problems) {
+                None => Body::Broken,
+                Some((def, notes)) if notes.is_empty() => Body::Read(def),
+                Some((def, notes)) if entry.is(own) => {
+                    notes.refuse(place, problems);
+                    Body::Read(def)
+                }
+                Some(_) => Body::Inline,
+            }
+        }));
     }
     bodies
 }
@@ -128,14 +216,14 @@ fn read_all(
 fn clashes(
     entries: &[Entry<'_>],
     refs: &Refs,
-    bodies: &[Option<TypeDef>],
+    bodies: &[Body],
     own: Option<(&str, &Arc<str>)>,
     scope: &TypeScope,
 ) -> Vec<usize> {
     let taken = |index: usize, entry: &Entry<'_>| {
-        let name = refs.names.get(&entry.pointer())?;
+        let name = refs.names.get(&entry.pointer)?;
         let found = scope.defs().get(name)?;
-        let body = bodies.get(index)?.as_ref()?;
+        let Body::Read(body) = bodies.get(index)? else { return None };
         Some(!entry.is(own) && (scope.is_pending(name) || found != body))
     };
     let all = entries.iter().enumerate();
@@ -147,19 +235,19 @@ fn clashes(
 fn define_all(
     entries: &[Entry<'_>],
     refs: Refs,
-    bodies: Vec<Option<TypeDef>>,
+    bodies: Vec<Body>,
     own: Option<(&str, &Arc<str>)>,
     scope: &mut TypeScope,
     at: &At<'_>,
 ) -> Option<TypeDef> {
     let mut own_body = None;
     for ((entry, name), body) in entries.iter().zip(refs.names.into_values()).zip(bodies) {
+        let body = if let Body::Read(def) = body { Some(def) } else { None };
         if entry.is(own) {
             own_body = body;
         } else if scope.is_pending(&name) {
-            let section = at.key(entry.section);
-            let body = body.unwrap_or(TypeDef::Alias(crate::types::TypeIR::Any));
-            scope.define(name, body, &section.key(entry.key));
+            let body = body.unwrap_or(TypeDef::Alias(TypeIR::Any));
+            at_way(at, &entry.way, |place| scope.define(name, body, place));
         }
     }
     own_body

@@ -1,84 +1,146 @@
-//! Validation keywords of JSON Schema (`minimum`, `maxLength`, …) to constraints. Knows nothing of
-//! the type that they stand beside but its kind.
+//! Validation keywords of JSON Schema (`minimum`, `maxLength`, `pattern`, …) to constraints of a
+//! field. A keyword of a part of the value (the elements of a list, one member of a union) becomes
+//! a condition on the whole, where there is one.
 
 use std::sync::Arc;
 
-use super::keywords::Group;
+use super::keywords::{Group, group};
+use super::parts::Part;
 use crate::problem::{At, Code, Problems};
-use crate::types::{Constraint, ConstraintKind, TypeIR};
+use crate::types::pattern::explain_pattern;
+use crate::types::{Constraint, ConstraintKind, Literal, TypeIR};
 use crate::value::{Map, Payload};
 
-/// A condition on a value that is not null.
+/// What a keyword demands of the value, or of the part of it that it stands beside.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Limit {
     keyword: &'static str,
-    condition: String,
+    pointer: String,
+    demand: Demand,
+    /// The condition on the whole value, once the demand is of a part of it.
+    condition: Option<String>,
 }
 
-/// The keyword, its kind of value, and the condition up to its number.
-const LIMITS: [(&str, Group, &str); 11] = [
-    ("minimum", Group::Number, "this >= "),
-    ("maximum", Group::Number, "this <= "),
-    ("exclusiveMinimum", Group::Number, "this > "),
-    ("exclusiveMaximum", Group::Number, "this < "),
-    ("multipleOf", Group::Number, "this % "),
-    ("minLength", Group::Text, "this|length >= "),
-    ("maxLength", Group::Text, "this|length <= "),
-    ("minItems", Group::Array, "this|length >= "),
-    ("maxItems", Group::Array, "this|length <= "),
-    ("minProperties", Group::Object, "this|length >= "),
-    ("maxProperties", Group::Object, "this|length <= "),
+#[derive(Clone, Debug, PartialEq)]
+enum Demand {
+    /// The value itself against a number.
+    Compare(&'static str, String),
+    /// Its length against a number.
+    Length(&'static str, String),
+    Multiple(String),
+    Unique,
+    Matching(String),
+}
+
+/// The keyword, its kind of value, and the comparison.
+const BOUNDS: [(&str, Group, &str); 10] = [
+    ("minimum", Group::Number, ">="),
+    ("maximum", Group::Number, "<="),
+    ("exclusiveMinimum", Group::Number, ">"),
+    ("exclusiveMaximum", Group::Number, "<"),
+    ("minLength", Group::Text, ">="),
+    ("maxLength", Group::Text, "<="),
+    ("minItems", Group::Array, ">="),
+    ("maxItems", Group::Array, "<="),
+    ("minProperties", Group::Object, ">="),
+    ("maxProperties", Group::Object, "<="),
 ];
 
 /// Reads the validation keywords of a schema.
 pub(super) fn read_limits(map: &Map, at: &At<'_>, problems: &mut Problems) -> Vec<Limit> {
     let mut found = Vec::new();
-    for (keyword, group, condition) in LIMITS {
-        let Some(bound) = map.get(keyword) else { continue };
-        match bound_text(bound, keyword, group) {
-            Some(bound) => {
-                let tail = if keyword == "multipleOf" { " == 0" } else { "" };
-                found.push(Limit { keyword, condition: format!("{condition}{bound}{tail}") });
-            }
-            None => {
-                let wanted = if keyword == "multipleOf" {
-                    "a whole number above zero"
-                } else if group == Group::Number {
-                    "a number"
-                } else {
-                    "a whole number of zero or more"
-                };
-                let detail = format!("`{keyword}` wants {wanted}");
-                problems.add(&at.key(keyword), Code::InvalidType, detail);
-            }
+    let mut put = |keyword: &'static str, demand: Result<Option<Demand>, String>| match demand {
+        Ok(None) => {}
+        Ok(Some(demand)) => {
+            let pointer = at.key(keyword).pointer();
+            found.push(Limit { keyword, pointer, demand, condition: None });
         }
+        Err(detail) => problems.add(&at.key(keyword), Code::InvalidType, detail),
+    };
+    for (keyword, group, compare) in BOUNDS {
+        put(
+            keyword,
+            map.get(keyword).map(|bound| bounded(keyword, group, compare, bound)).transpose(),
+        );
     }
-    match map.get("uniqueItems") {
-        Some(Payload::Bool(true)) => {
-            let condition = "this|unique|list|length == this|length".to_owned();
-            found.push(Limit { keyword: "uniqueItems", condition });
-        }
-        None | Some(Payload::Bool(false)) => {}
-        Some(_) => problems.add(
-            &at.key("uniqueItems"),
-            Code::InvalidType,
-            "`uniqueItems` wants true or false",
-        ),
-    }
+    put("multipleOf", map.get("multipleOf").map(multiple).transpose());
+    put("uniqueItems", unique(map));
+    put("pattern", map.get("pattern").map(matching).transpose());
     found
 }
 
-fn bound_text(bound: &Payload, keyword: &str, group: Group) -> Option<String> {
-    match bound {
-        Payload::Int(number) if keyword == "multipleOf" => {
-            (*number > 0).then(|| number.to_string())
+fn bounded(
+    keyword: &str,
+    group: Group,
+    compare: &'static str,
+    bound: &Payload,
+) -> Result<Demand, String> {
+    match (group, bound) {
+        (Group::Number, Payload::Int(_) | Payload::Float(_)) => {
+            Ok(Demand::Compare(compare, number_text(bound)))
         }
-        Payload::Int(number) if group == Group::Number || *number >= 0 => Some(number.to_string()),
-        Payload::Float(number) if group == Group::Number && keyword != "multipleOf" => {
-            Some(format!("{number:?}"))
-        }
-        _ => None,
+        (Group::Number, _) => Err(format!("`{keyword}` wants a number")),
+        (_, Payload::Int(count)) if *count >= 0 => Ok(Demand::Length(compare, count.to_string())),
+        _ => Err(format!("`{keyword}` wants a whole number of zero or more")),
     }
+}
+
+/// A bound as an expression spells it; a whole one without a point.
+fn number_text(bound: &Payload) -> String {
+    match bound {
+        Payload::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            format!("{number:.0}")
+        }
+        other => other.to_json(),
+    }
+}
+
+fn multiple(of: &Payload) -> Result<Demand, String> {
+    match of {
+        Payload::Int(number) if *number > 0 => Ok(Demand::Multiple(number.to_string())),
+        _ => Err("`multipleOf` wants a whole number above zero".to_owned()),
+    }
+}
+
+fn unique(map: &Map) -> Result<Option<Demand>, String> {
+    match map.get("uniqueItems") {
+        Some(Payload::Bool(true)) => Ok(Some(Demand::Unique)),
+        None | Some(Payload::Bool(false)) => Ok(None),
+        Some(_) => Err("`uniqueItems` wants true or false".to_owned()),
+    }
+}
+
+fn matching(pattern: &Payload) -> Result<Demand, String> {
+    let Some(text) = pattern.as_str() else {
+        return Err("`pattern` wants a regular expression".to_owned());
+    };
+    match explain_pattern(text) {
+        None => Ok(Demand::Matching(pattern.to_json())),
+        Some(reason) => Err(reason),
+    }
+}
+
+/// The range of an integer format, as far as it is narrower than `int`.
+pub(super) fn width(format: &str, at: &At<'_>) -> Option<Vec<Limit>> {
+    let (low, high) = match format {
+        "int" | "int64" => (None, None),
+        "int8" => (Some(i64::from(i8::MIN)), Some(i64::from(i8::MAX))),
+        "int16" => (Some(i64::from(i16::MIN)), Some(i64::from(i16::MAX))),
+        "int32" => (Some(i64::from(i32::MIN)), Some(i64::from(i32::MAX))),
+        "uint8" => (Some(0), Some(i64::from(u8::MAX))),
+        "uint16" => (Some(0), Some(i64::from(u16::MAX))),
+        "uint32" => (Some(0), Some(i64::from(u32::MAX))),
+        "uint" | "uint64" => (Some(0), None),
+        _ => return None,
+    };
+    let limit = |compare, bound: i64| Limit {
+        keyword: "format",
+        pointer: at.key("format").pointer(),
+        demand: Demand::Compare(compare, bound.to_string()),
+        condition: None,
+    };
+    let low = low.map(|bound| limit(">=", bound));
+    Some(low.into_iter().chain(high.map(|bound| limit("<=", bound))).collect())
 }
 
 impl Limit {
@@ -87,21 +149,119 @@ impl Limit {
         self.keyword
     }
 
+    /// Where that stands.
+    pub(super) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// Whether both demand the same of the same.
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        self.demand == other.demand && self.condition == other.condition
+    }
+
+    /// The same of the whole value of which this part was meant, where a condition can say it.
+    pub(super) fn of_part(self, part: &Part<'_>, ty: &TypeIR) -> Result<Self, Self> {
+        let dropped = if is_nullable(ty) { "|reject(\"none\")" } else { "" };
+        let condition = match part {
+            _ if self.condition.is_some() => None,
+            Part::Element => self.demand.of_each(&format!("this{dropped}")),
+            Part::Value => self.demand.of_each(&format!("this|items|map(\"last\"){dropped}")),
+            Part::Position(index) => {
+                let place = format!("this[{index}]");
+                let condition = self.demand.of(&place);
+                let passes = is_nullable(ty).then(|| format!("({place} is none or {condition})"));
+                Some(passes.unwrap_or(condition))
+            }
+            Part::Member(all) => only_kind(ty, all).map(|kind| self.demand.where_it_is(kind)),
+        };
+        match condition {
+            Some(_) => Ok(Self { condition, ..self }),
+            None => Err(self),
+        }
+    }
+
+    /// The same of a value of several kinds, where it is of the keyword's own.
+    pub(super) fn of_its_kind(mut self) -> Self {
+        let kind = match group(self.keyword) {
+            Some(Group::Number) => "number",
+            Some(Group::Array) => "sequence",
+            Some(Group::Object) => "mapping",
+            _ => "string",
+        };
+        self.condition = Some(self.demand.where_it_is(kind));
+        self
+    }
+
     /// As a constraint on a value of the type, where null passes if it may stand there.
     pub(super) fn constraint(&self, ty: &TypeIR) -> Constraint {
-        let nullable = match ty {
-            TypeIR::Union(members) => members.contains(&TypeIR::Null),
-            other => *other == TypeIR::Null,
-        };
-        let expression = if nullable {
-            format!("this is none or {}", self.condition)
-        } else {
-            self.condition.clone()
-        };
+        let condition = self.condition.clone().unwrap_or_else(|| self.demand.of("this"));
+        let expression =
+            if is_nullable(ty) { format!("this is none or {condition}") } else { condition };
         Constraint {
             kind: ConstraintKind::Assert,
             expression: expression.into(),
             label: Some(Arc::from(self.keyword)),
         }
+    }
+}
+
+impl Demand {
+    fn of(&self, value: &str) -> String {
+        match self {
+            Self::Compare(compare, bound) => format!("{value} {compare} {bound}"),
+            Self::Length(compare, bound) => format!("{value}|length {compare} {bound}"),
+            Self::Multiple(of) => format!("{value} % {of} == 0"),
+            Self::Unique => format!("{value}|unique|list|length == {value}|length"),
+            Self::Matching(pattern) => format!("{value} is matching({pattern})"),
+        }
+    }
+
+    fn where_it_is(&self, kind: &str) -> String {
+        format!("this is not {kind} or {}", self.of("this"))
+    }
+
+    /// Of each of some elements; that each is unique within itself cannot be said.
+    fn of_each(&self, elements: &str) -> Option<String> {
+        let test = match self {
+            Self::Compare(compare, bound) => format!("reject(\"{compare}\", {bound})"),
+            Self::Length(compare, bound) => {
+                format!("map(\"length\")|reject(\"{compare}\", {bound})")
+            }
+            Self::Multiple(of) => format!("reject(\"divisibleby\", {of})"),
+            Self::Matching(pattern) => format!("reject(\"matching\", {pattern})"),
+            Self::Unique => return None,
+        };
+        Some(format!("{elements}|{test}|list|length == 0"))
+    }
+}
+
+fn is_nullable(ty: &TypeIR) -> bool {
+    match ty {
+        TypeIR::Union(members) => members.contains(&TypeIR::Null),
+        other => *other == TypeIR::Null,
+    }
+}
+
+/// How Jinja's tests call the values of a union's member, if no other member has such values.
+fn only_kind(ty: &TypeIR, members: &[TypeIR]) -> Option<&'static str> {
+    let kind = kind_test(ty)?;
+    let others = members.iter().filter(|member| *member != ty);
+    // What is only named may be anything.
+    let apart = |other: &TypeIR| match other {
+        TypeIR::Any | TypeIR::Named(_) | TypeIR::Union(_) | TypeIR::Error => false,
+        other => kind_test(other) != Some(kind),
+    };
+    let once = members.iter().filter(|member| *member == ty).count() == 1;
+    (once && others.into_iter().all(apart)).then_some(kind)
+}
+
+const fn kind_test(ty: &TypeIR) -> Option<&'static str> {
+    match ty {
+        TypeIR::Str | TypeIR::Bytes | TypeIR::Literal(Literal::Str(_)) => Some("string"),
+        TypeIR::Int | TypeIR::Literal(Literal::Int(_)) => Some("integer"),
+        TypeIR::Float => Some("float"),
+        TypeIR::List(_) | TypeIR::Tuple(_) => Some("sequence"),
+        TypeIR::Dict(_) | TypeIR::Class(_) => Some("mapping"),
+        _ => None,
     }
 }

@@ -1,12 +1,16 @@
 //! JSON Schema (a subset of draft 2020-12) to types and back. What no type can keep is a problem
 //! with its place, never dropped. Knows nothing of signatures and nodes.
 
+mod close;
+mod combined;
 mod containers;
 mod document;
 mod keywords;
 mod limits;
 mod notes;
+mod parts;
 mod reader;
+mod source;
 mod values;
 mod write;
 
@@ -14,7 +18,8 @@ use std::sync::Arc;
 
 use self::document::{lift_definitions, names_root};
 use self::keywords::{Group, group};
-use self::reader::{Reader, Shape};
+use self::notes::Notes;
+use self::reader::{Reader, Refs, Shape};
 use super::field::Outline;
 use super::names::definition_name;
 use super::{TypeDef, TypeIR, TypeScope};
@@ -34,7 +39,9 @@ pub(super) fn read_type(
     problems: &mut Problems,
 ) -> Option<TypeIR> {
     if names_root(payload) {
-        return read_recursive(payload, hint, scope, at, problems);
+        let (ty, notes) = read_recursive(payload, hint, scope, at, problems)?;
+        notes.refuse(at, problems);
+        return Some(ty);
     }
     let ty = read_with(payload, scope, at, problems, |reader, problems| {
         reader.bare(payload, hint, at, problems)
@@ -52,7 +59,9 @@ pub(super) fn read_field(
     problems: &mut Problems,
 ) -> Option<Outline> {
     if names_root(payload) {
-        return read_recursive(payload, hint, scope, at, problems).map(Outline::of);
+        let (ty, notes) = read_recursive(payload, hint, scope, at, problems)?;
+        let refs = Refs::default();
+        return Some(Reader::new(scope, &refs, at).outline(ty, notes, at, problems));
     }
     let outline = read_with(payload, scope, at, problems, |reader, problems| {
         reader.field(payload, hint, true, at, problems)
@@ -75,7 +84,9 @@ pub(super) fn read_definition(
     if own.is_some() && body.is_some() {
         return body;
     }
-    Reader { scope, refs: &refs, depth: 0 }.definition(payload, name, at, problems)
+    let (def, notes) = Reader::new(scope, &refs, at).definition(payload, name, at, problems)?;
+    notes.refuse(at, problems);
+    Some(def)
 }
 
 /// Where a schema is nothing but a reference into its own `$defs`: that reference.
@@ -128,14 +139,14 @@ pub(crate) fn read_object_fields(
     Some((description, fields))
 }
 
-/// A schema that refers to its own root becomes a definition.
+/// A schema that refers to its own root becomes a definition; what that cannot carry is handed back.
 fn read_recursive(
     payload: &Payload,
     hint: &str,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Option<TypeIR> {
+) -> Option<(TypeIR, Notes)> {
     let map = payload.as_map()?;
     let title = map.get("title").and_then(Payload::as_str).unwrap_or(hint);
     let mut count = 0;
@@ -151,8 +162,8 @@ fn read_recursive(
             attempt.declare(&name);
         }
         let (refs, _) = lift_definitions(map, None, Some(&name), &mut attempt, at, &mut found);
-        let mut reader = Reader { scope: &mut attempt, refs: &refs, depth: 0 };
-        let def = reader.definition(payload, hint, at, &mut found);
+        let mut reader = Reader::new(&mut attempt, &refs, at);
+        let (def, notes) = reader.definition(payload, hint, at, &mut found).unzip();
         let differs = taken.is_some_and(|taken| def.as_ref().is_some_and(|def| def != taken));
         if differs || scope.is_pending(&name) {
             continue;
@@ -164,7 +175,7 @@ fn read_recursive(
         *scope = attempt;
         problems.extend(found);
         scope.settle(problems);
-        return Some(TypeIR::Named(name));
+        return Some((TypeIR::Named(name), notes.unwrap_or_default()));
     }
 }
 
@@ -178,5 +189,5 @@ fn read_with<T>(
     let empty = crate::value::Map::new();
     let map = payload.as_map().unwrap_or(&empty);
     let (refs, _) = lift_definitions(map, None, None, scope, at, problems);
-    read(&mut Reader { scope, refs: &refs, depth: 0 }, problems)
+    read(&mut Reader::new(scope, &refs, at), problems)
 }

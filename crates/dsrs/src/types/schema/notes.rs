@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::limits::{Limit, read_limits};
-use crate::problem::{At, Code, Problems};
+use super::parts::{Remark, refuse, refuse_limit};
+use crate::problem::{At, Problems};
 use crate::read::{boolean, shared_text};
 use crate::types::constraint::read_constraints;
 use crate::types::{Constraint, TypeIR};
@@ -24,6 +25,8 @@ pub(super) struct Notes {
     pub(super) prompt_format: Option<Arc<str>>,
     /// `format`, as long as no type has come of it.
     pub(super) text_format: Option<Arc<str>>,
+    /// What is said of parts of the value.
+    pub(super) remarks: Vec<Remark>,
 }
 
 impl Notes {
@@ -51,28 +54,51 @@ impl Notes {
         notes
     }
 
-    /// Takes over what an inner schema says; what stands outside wins.
+    /// Takes over what an inner schema says; of two that cannot both be, what stands outside wins.
     pub(super) fn absorb(&mut self, inner: Self) {
         self.title = self.title.take().or(inner.title);
-        self.description = self.description.take().or(inner.description);
+        self.description = match (self.description.take(), inner.description) {
+            (Some(outer), Some(inner)) if outer != inner => {
+                Some(format!("{outer}; {inner}").into())
+            }
+            (outer, inner) => outer.or(inner),
+        };
         self.alias = self.alias.take().or(inner.alias);
         self.default = self.default.take().or(inner.default);
         self.strict = self.strict.or(inner.strict);
         self.prompt_format = self.prompt_format.take().or(inner.prompt_format);
         self.text_format = self.text_format.take().or(inner.text_format);
         self.constraints.extend(inner.constraints);
-        self.limits.extend(inner.limits);
+        self.limit(inner.limits);
+        self.remarks.extend(inner.remarks);
     }
 
-    /// The description, with the format of the text told in it.
-    pub(super) fn told(&self) -> Option<Arc<str>> {
-        match (&self.description, &self.text_format) {
-            (description, None) => description.clone(),
-            (None, Some(format)) => Some(format!("format: {format}").into()),
-            (Some(description), Some(format)) => {
-                Some(format!("{description} (format: {format})").into())
+    /// Adds limits, those excepted that are there already.
+    pub(super) fn limit(&mut self, more: Vec<Limit>) {
+        for limit in more {
+            if !self.limits.iter().any(|known| known.repeats(&limit)) {
+                self.limits.push(limit);
             }
         }
+    }
+
+    /// Makes limits of one kind of value out of limits of the value.
+    pub(super) fn part_limits(&mut self) {
+        let limits = std::mem::take(&mut self.limits);
+        self.limits = limits.into_iter().map(Limit::of_its_kind).collect();
+    }
+
+    /// The description, with the format of the text and what is said of parts told in it.
+    pub(super) fn told(&self) -> Option<Arc<str>> {
+        let own = match (&self.description, &self.text_format) {
+            (Some(description), None) => Some(description.to_string()),
+            (None, Some(format)) => Some(format!("format: {format}")),
+            (Some(description), Some(format)) => Some(format!("{description} (format: {format})")),
+            (None, None) => None,
+        };
+        let said = own.into_iter().chain(self.remarks.iter().map(|remark| remark.text.clone()));
+        let said: Vec<String> = said.collect();
+        (!said.is_empty()).then(|| said.join("; ").into())
     }
 
     /// All constraints on a value of the type.
@@ -92,10 +118,19 @@ impl Notes {
             ("x-dsrs-strict", self.strict.is_some()),
             ("x-dsrs-format", self.prompt_format.is_some()),
         ];
-        let kept = present.into_iter().filter(|(_, present)| *present).map(|(keyword, _)| keyword);
-        for keyword in kept.chain(self.limits.iter().map(Limit::keyword)) {
-            let detail = format!("`{keyword}` cannot be kept here; only a field can carry it");
-            problems.add(&at.key(keyword), Code::InvalidType, detail);
+        for (keyword, _) in present.into_iter().filter(|(_, present)| *present) {
+            refuse(keyword, at.key(keyword).pointer(), problems);
         }
+        self.limits.iter().for_each(|limit| refuse_limit(limit, problems));
+        for remark in &self.remarks {
+            refuse(remark.keyword, remark.pointer.clone(), problems);
+        }
+    }
+
+    /// Whether nothing is said that only a field can carry.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut found = Problems::new();
+        self.refuse(&At::Root, &mut found);
+        found.is_empty()
     }
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::close::{class_fields, union};
 use super::keywords::{Group, check_keywords};
 use super::notes::Notes;
+use super::parts::Part;
+use super::source::source;
 use super::values::{Kind, read_kinds};
 use crate::problem::{At, Code, Problems};
-use crate::types::defs::check_seen_names;
-use crate::types::expr::{DEPTH_LIMIT, UNION_LIMIT, count_members};
-use crate::types::field::{Outline, check_alias};
-use crate::types::names::definition_name;
+use crate::types::expr::DEPTH_LIMIT;
+use crate::types::field::Outline;
 use crate::types::scope::DefaultOf;
-use crate::types::{Class, ClassField, Enum, EnumMember, Literal, TypeDef, TypeIR, TypeScope};
+use crate::types::{Class, ClassField, Enum, EnumMember, TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
 /// What the references of a document mean.
@@ -22,8 +23,18 @@ use crate::value::{Map, Payload};
 pub(super) struct Refs {
     /// Its definitions, by their pointer.
     pub(super) names: IndexMap<String, Arc<str>>,
+    /// Its definitions that say what no definition can carry: they are read where they are used.
+    pub(super) inlined: IndexMap<String, Inlined>,
     /// The document itself.
     pub(super) root: Option<Arc<str>>,
+}
+
+/// A definition that is read where it is used.
+#[derive(Clone, Debug)]
+pub(super) struct Inlined {
+    pub(super) schema: Payload,
+    /// The members of the document that lead to it.
+    pub(super) way: Vec<String>,
 }
 
 /// What a schema describes, before it is known where it goes.
@@ -41,10 +52,22 @@ pub(super) enum Shape {
 pub(super) struct Reader<'s, 'r> {
     pub(super) scope: &'s mut TypeScope,
     pub(super) refs: &'r Refs,
+    /// Where the document stands.
+    root: &'r At<'r>,
     pub(super) depth: usize,
+    /// The inlined definitions that are being read.
+    pub(super) within: Vec<String>,
 }
 
-impl Reader<'_, '_> {
+impl<'s, 'r> Reader<'s, 'r> {
+    pub(super) const fn new(scope: &'s mut TypeScope, refs: &'r Refs, root: &'r At<'r>) -> Self {
+        Self { scope, refs, root, depth: 0, within: Vec::new() }
+    }
+
+    pub(super) const fn root(&self) -> &'r At<'r> {
+        self.root
+    }
+
     /// A schema whose notes go with a field.
     pub(super) fn field(
         &mut self,
@@ -56,10 +79,22 @@ impl Reader<'_, '_> {
     ) -> Option<Outline> {
         let (shape, notes) = self.schema(payload, hint, at, problems)?;
         let name = notes.title.as_deref().unwrap_or(hint);
-        let mut ty = self.close(shape, None, name, at, problems);
+        let known = self.known(&shape, notes.description.as_ref(), name);
+        let mut ty = known.unwrap_or_else(|| self.close(shape, None, name, at, problems));
         if !required && notes.default.is_none() {
             ty = ty.optional();
         }
+        Some(self.outline(ty, notes, at, problems))
+    }
+
+    /// A type and what is said beside it as a field.
+    pub(super) fn outline(
+        &mut self,
+        ty: TypeIR,
+        notes: Notes,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Outline {
         let owner = if self.depth == 0 { DefaultOf::Field } else { DefaultOf::Definition };
         let default = notes.default.as_ref().and_then(|default| {
             self.scope.fit_default(default, &ty, owner, &at.key("default"), problems)
@@ -72,7 +107,7 @@ impl Reader<'_, '_> {
             strict: notes.strict.unwrap_or_default(),
             ty,
         };
-        Some(Outline { field, format: notes.prompt_format })
+        Outline { field, format: notes.prompt_format }
     }
 
     /// A schema where only a type can stand.
@@ -83,24 +118,52 @@ impl Reader<'_, '_> {
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<TypeIR> {
+        let (ty, notes) = self.typed(payload, hint, at, problems)?;
+        notes.refuse(at, problems);
+        Some(ty)
+    }
+
+    /// A schema of a part of a value; what is said of it goes with the whole.
+    pub(super) fn part(
+        &mut self,
+        payload: &Payload,
+        hint: &str,
+        part: &Part<'_>,
+        notes: &mut Notes,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<TypeIR> {
+        let (ty, inner) = self.typed(payload, hint, at, problems)?;
+        notes.take_part(inner, part, &ty, at, problems);
+        Some(ty)
+    }
+
+    /// A schema as a type, and what it says that no type can carry.
+    pub(super) fn typed(
+        &mut self,
+        payload: &Payload,
+        hint: &str,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<(TypeIR, Notes)> {
         let (shape, mut notes) = self.schema(payload, hint, at, problems)?;
         let description = match shape {
             Shape::Type(_) => None,
             _ => notes.description.take(),
         };
-        notes.refuse(at, problems);
         let name = notes.title.as_deref().unwrap_or(hint);
-        Some(self.close(shape, description, name, at, problems))
+        let ty = self.close(shape, description, name, at, problems);
+        Some((ty, notes))
     }
 
-    /// A schema that has a name.
+    /// A schema that has a name, and what it says that no definition can carry.
     pub(super) fn definition(
         &mut self,
         payload: &Payload,
         hint: &str,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<TypeDef> {
+    ) -> Option<(TypeDef, Notes)> {
         let (shape, mut notes) = self.schema(payload, hint, at, problems)?;
         let def = match shape {
             Shape::Object(fields) => {
@@ -112,38 +175,7 @@ impl Reader<'_, '_> {
             }
             Shape::Type(ty) => TypeDef::Alias(ty),
         };
-        notes.refuse(at, problems);
-        Some(def)
-    }
-
-    /// The type of a shape; what an expression cannot spell becomes a definition of a name.
-    fn close(
-        &mut self,
-        shape: Shape,
-        description: Option<Arc<str>>,
-        name: &str,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> TypeIR {
-        let def = match shape {
-            Shape::Type(ty) => return ty,
-            Shape::Object(fields) => {
-                let class = Class { description, fields: class_fields(fields, at, problems) };
-                if is_plain(&class) {
-                    return TypeIR::Class(Arc::new(class));
-                }
-                TypeDef::Class(class)
-            }
-            Shape::Enum(members) => {
-                let silent = members.values().all(|member| *member == EnumMember::default());
-                if silent && description.is_none() {
-                    let texts = members.into_keys().map(|text| TypeIR::Literal(Literal::Str(text)));
-                    return union(texts.collect(), at, problems);
-                }
-                TypeDef::Enum(Enum { description, members })
-            }
-        };
-        self.scope.lift(&definition_name(name), def, at)
+        Some((def, notes))
     }
 
     /// A schema as it stands.
@@ -189,7 +221,7 @@ impl Reader<'_, '_> {
         problems: &mut Problems,
     ) -> Option<Shape> {
         let kinds = read_kinds(map, at, problems)?;
-        let source = self.source(map, at, problems)?;
+        let source = source(map, at, problems)?;
         let groups: Vec<Group> = match source {
             Some(_) => Vec::new(),
             None => kinds.iter().filter_map(|kind| kind.group()).collect(),
@@ -203,17 +235,15 @@ impl Reader<'_, '_> {
             let detail = "`nullable` wants true or false";
             problems.add(&at.key("nullable"), Code::InvalidType, detail);
         }
-        if kinds.iter().filter(|kind| **kind != Kind::Null).count() > 1 && !notes.limits.is_empty()
-        {
-            let limits = Notes { limits: std::mem::take(&mut notes.limits), ..Notes::default() };
-            limits.refuse(at, problems);
+        if kinds.iter().filter(|kind| **kind != Kind::Null).count() > 1 {
+            notes.part_limits();
         }
         match source {
             Some((word @ ("enum" | "const"), value)) => {
                 let explained = map.get("x-dsrs-enum");
                 super::values::fixed(word, value, explained, &kinds, at, problems)
             }
-            Some(("$ref", value)) => self.reference(value, &at.key("$ref"), problems),
+            Some(("$ref", value)) => self.reference(value, notes, &at.key("$ref"), problems),
             Some(("x-dsrs-type", value)) => {
                 let found = value.as_str() == Some("error");
                 if !found {
@@ -225,93 +255,6 @@ impl Reader<'_, '_> {
             Some((word, value)) => self.combined(word, value, hint, notes, &at.key(word), problems),
             None => self.kinds(map, &kinds, hint, notes, at, problems),
         }
-    }
-
-    /// The keyword other than `type` that says what the type is. Two cannot stand together.
-    fn source<'m>(
-        &self,
-        map: &'m Map,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Option<(&'static str, &'m Payload)>> {
-        let words = ["x-dsrs-type", "$ref", "enum", "const", "anyOf", "oneOf", "allOf"];
-        let mut found =
-            words.into_iter().filter_map(|word| map.get(word).map(|value| (word, value)));
-        let Some(first) = found.next() else { return Some(None) };
-        let with_type = map.contains_key("type") && !["enum", "const"].contains(&first.0);
-        let second = found.next().map(|(word, _)| word).or(with_type.then_some("type"));
-        if let Some(second) = second {
-            let detail = format!("`{second}` cannot stand beside `{}`; say the type once", first.0);
-            problems.add(&at.key(second), Code::InvalidType, detail);
-            return None;
-        }
-        Some(Some(first))
-    }
-
-    fn reference(&self, value: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Shape> {
-        let target = crate::read::text(value, at, problems)?;
-        let plain = target.replace("%20", " ");
-        let found = match (&self.refs.root, plain.as_str()) {
-            (Some(root), "#") => Some(root.clone()),
-            (_, pointer) => {
-                self.refs.names.get(pointer).cloned().or_else(|| self.graph_type(pointer))
-            }
-        };
-        if found.is_none() {
-            let local = plain.starts_with("#/$defs/") || plain.starts_with("#/definitions/");
-            let detail = if local {
-                format!("nothing is defined at `{target}`")
-            } else {
-                format!("`{target}` is not supported; a reference is `#` or `#/$defs/NAME`")
-            };
-            problems.add(at, Code::InvalidType, detail);
-        }
-        found.map(|name| Shape::Type(TypeIR::Named(name)))
-    }
-
-    /// A definition of the graph, which a schema may name as if it were its own.
-    fn graph_type(&self, pointer: &str) -> Option<Arc<str>> {
-        let name = pointer.strip_prefix("#/$defs/")?;
-        self.scope.is_defined(name).then(|| Arc::from(name))
-    }
-
-    fn combined(
-        &mut self,
-        word: &str,
-        value: &Payload,
-        hint: &str,
-        notes: &mut Notes,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Shape> {
-        let Some(members) = value.as_list().filter(|members| !members.is_empty()) else {
-            problems.add(at, Code::InvalidType, format!("`{word}` wants an array of schemas"));
-            return None;
-        };
-        if word == "allOf" && members.len() > 1 {
-            problems.add(at, Code::InvalidType, "`allOf` of more than one schema is not supported");
-            return None;
-        }
-        let others: Vec<(usize, &Payload)> =
-            members.iter().enumerate().filter(|(_, member)| !is_null_schema(member)).collect();
-        // Of a single member, what stands inside it goes with the whole.
-        if let [(index, only)] = others.as_slice() {
-            let at = at.index(*index);
-            let (shape, inner) = self.schema(only, hint, &at, problems)?;
-            notes.absorb(inner);
-            if members.len() == 1 && word == "allOf" {
-                return Some(shape);
-            }
-            let name = notes.title.as_deref().unwrap_or(hint);
-            let ty = self.close(shape, None, name, &at, problems);
-            return Some(Shape::Type(if members.len() > 1 { ty.optional() } else { ty }));
-        }
-        let mut found = Vec::new();
-        for (index, member) in members.iter().enumerate() {
-            found.push(self.bare(member, hint, &at.index(index), problems));
-        }
-        let found = found.into_iter().collect::<Option<Vec<_>>>()?;
-        Some(Shape::Type(union(found, at, problems)))
     }
 
     fn kinds(
@@ -349,63 +292,14 @@ impl Reader<'_, '_> {
         problems: &mut Problems,
     ) -> Option<Shape> {
         let ty = match kind {
-            Kind::Object => return self.object(map, hint, at, problems),
+            Kind::Object => return self.object(map, hint, notes, at, problems),
             Kind::Array => self.array(map, hint, notes, at, problems)?,
             Kind::Text => super::values::text_type(map, notes, at, problems),
-            Kind::Integer => super::values::number_type(TypeIR::Int, notes),
-            Kind::Number => super::values::number_type(TypeIR::Float, notes),
+            Kind::Integer => super::values::whole_number(notes, at),
+            Kind::Number => super::values::number(notes),
             Kind::Flag => TypeIR::Bool,
             Kind::Null => TypeIR::Null,
         };
         Some(Shape::Type(ty))
     }
-}
-
-/// The union of members, or a problem when there are too many.
-fn union(members: Vec<TypeIR>, at: &At<'_>, problems: &mut Problems) -> TypeIR {
-    if count_members(&members) > UNION_LIMIT {
-        let detail = format!("a union has at most {UNION_LIMIT} members; use an enum");
-        problems.add(at, Code::InvalidType, detail);
-        return TypeIR::Any;
-    }
-    TypeIR::union(members)
-}
-
-fn is_null_schema(payload: &Payload) -> bool {
-    let ty = payload.as_map().and_then(|map| map.get("type"));
-    ty.and_then(Payload::as_str) == Some("null")
-}
-
-fn is_plain(class: &Class) -> bool {
-    let plain = |field: &ClassField| {
-        let ClassField { ty: _, description, alias, default, constraints, strict } = field;
-        description.is_none()
-            && alias.is_none()
-            && default.is_none()
-            && constraints.is_empty()
-            && !strict
-    };
-    class.description.is_none() && class.fields.values().all(plain)
-}
-
-fn class_fields(
-    fields: Vec<(Arc<str>, Outline)>,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> IndexMap<Arc<str>, ClassField> {
-    let place = at.key("properties");
-    let mut found = IndexMap::new();
-    for (name, outline) in fields {
-        let at = place.key(&name);
-        if outline.format.is_some() {
-            let detail = "only fields of signatures have a format";
-            problems.add(&at.key("x-dsrs-format"), Code::InvalidType, detail);
-        }
-        if let Some(alias) = &outline.field.alias {
-            check_alias(alias, &at.key("x-dsrs-alias"), problems);
-        }
-        found.insert(name, outline.field);
-    }
-    check_seen_names(&found, &place, problems);
-    found
 }

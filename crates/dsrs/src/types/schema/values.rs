@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::keywords::{Group, group};
+use super::limits::width;
 use super::notes::Notes;
 use super::reader::Shape;
 use crate::problem::{At, Code, Problems};
@@ -198,10 +199,19 @@ pub(super) fn text_type(
     TypeIR::Str
 }
 
-/// A number; the widths that formats name are told by its type already.
-pub(super) fn number_type(ty: TypeIR, notes: &mut Notes) -> TypeIR {
-    if matches!(notes.text_format.as_deref(), Some("int64" | "int32" | "double" | "float")) {
+/// `int`; a format that names a narrower width is its range.
+pub(super) fn whole_number(notes: &mut Notes, at: &At<'_>) -> TypeIR {
+    if let Some(limits) = notes.text_format.as_deref().and_then(|format| width(format, at)) {
+        notes.text_format = None;
+        notes.limit(limits);
+    }
+    TypeIR::Int
+}
+
+/// `float`; its formats say no more than that.
+pub(super) fn number(notes: &mut Notes) -> TypeIR {
+    if matches!(notes.text_format.as_deref(), Some("double" | "float")) {
         notes.text_format = None;
     }
-    ty
+    TypeIR::Float
 }

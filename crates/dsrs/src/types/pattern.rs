@@ -1,0 +1,87 @@
+//! `matching`, the word that constraints have beside Jinja's own: whether a text matches a regular
+//! expression, as JSON Schema's `pattern` wants it. Knows nothing of schemas.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use fancy_regex::{Regex, RegexBuilder};
+use minijinja::{Environment, Error, ErrorKind};
+
+/// The longest pattern.
+const LENGTH_LIMIT: usize = 1_000;
+
+/// How many compiled patterns are kept.
+const KEPT: usize = 200;
+
+/// How large one may be once compiled, in bytes.
+const SIZE_LIMIT: usize = 1 << 20;
+
+type Kept = HashMap<Arc<str>, Arc<Regex>>;
+
+/// Patterns as they were compiled: some take longer to compile than to be used a thousand times. A
+/// memo of a pure function, of which nobody can see whether it is there.
+static COMPILED: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+
+/// Teaches an engine of conditions the test `matching`.
+pub(crate) fn teach(engine: &mut Environment<'_>) {
+    engine.add_test("matching", |text: &str, pattern: &str| {
+        let invalid = |reason: String| Error::new(ErrorKind::InvalidOperation, reason);
+        let regex = compiled(pattern).map_err(invalid)?;
+        regex.is_match(text).map_err(|error| invalid(error.to_string()))
+    });
+}
+
+/// What is wrong with a pattern, if anything.
+pub(super) fn explain_pattern(pattern: &str) -> Option<String> {
+    compiled(pattern).err()
+}
+
+fn compiled(pattern: &str) -> Result<Arc<Regex>, String> {
+    if let Some(known) = kept().get(pattern) {
+        return Ok(known.clone());
+    }
+    if pattern.len() > LENGTH_LIMIT {
+        return Err(format!("a pattern has at most {LENGTH_LIMIT} bytes"));
+    }
+    let built = RegexBuilder::new(pattern).delegate_size_limit(SIZE_LIMIT).build();
+    let regex = Arc::new(built.map_err(|error| format!("no regular expression: {error}"))?);
+    let mut kept = kept();
+    if kept.len() >= KEPT {
+        kept.clear();
+    }
+    kept.insert(pattern.into(), regex.clone());
+    Ok(regex)
+}
+
+fn kept() -> std::sync::MutexGuard<'static, Kept> {
+    COMPILED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_matches_as_json_schema_means_it() {
+        let mut engine = Environment::new();
+        teach(&mut engine);
+        let holds = |source: &str| {
+            let condition = engine.compile_expression(source).unwrap();
+            condition.eval(()).map(|found| found.is_true()).map_err(|error| error.to_string())
+        };
+        assert_eq!(holds(r#""a1b" is matching("[0-9]")"#), Ok(true));
+        assert_eq!(holds(r#""a1b" is matching("^[0-9]")"#), Ok(false));
+        assert_eq!(holds(r#"["ab", "a"]|select("matching", "^(?=.*b)a")|list|length"#), Ok(true));
+        assert!(holds(r#""a" is matching("(")"#).unwrap_err().contains("no regular expression"));
+    }
+
+    #[test]
+    fn a_pattern_that_would_take_for_ever_is_an_error() {
+        let text = format!("{}b", "a".repeat(40));
+        let mut engine = Environment::new();
+        teach(&mut engine);
+        let source = format!(r#""{text}" is matching("^(a|a(?=a))*(?!.)c")"#);
+        let outcome = engine.compile_expression(&source).unwrap().eval(());
+        assert!(outcome.is_err() || !outcome.unwrap().is_true());
+    }
+}

@@ -1,0 +1,121 @@
+//! Schemas put together from others: `anyOf`, `oneOf` and `allOf` of one.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::close::union;
+use super::notes::Notes;
+use super::parts::Part;
+use super::reader::{Reader, Shape};
+use crate::problem::{At, Code, Problems};
+use crate::types::{EnumMember, TypeIR};
+use crate::value::{Map, Payload};
+
+impl Reader<'_, '_> {
+    pub(super) fn combined(
+        &mut self,
+        word: &str,
+        value: &Payload,
+        hint: &str,
+        notes: &mut Notes,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Shape> {
+        let Some(members) = value.as_list().filter(|members| !members.is_empty()) else {
+            problems.add(at, Code::InvalidType, format!("`{word}` wants an array of schemas"));
+            return None;
+        };
+        if word == "allOf" && members.len() > 1 {
+            problems.add(at, Code::InvalidType, "`allOf` of more than one schema is not supported");
+            return None;
+        }
+        if let Some(texts) = described_texts(members) {
+            return Some(Shape::Enum(texts));
+        }
+        let others: Vec<(usize, &Payload)> =
+            members.iter().enumerate().filter(|(_, member)| !is_null_schema(member)).collect();
+        // Of a single member, what stands inside it goes with the whole.
+        if let [(index, only)] = others.as_slice() {
+            let at = at.index(*index);
+            let (shape, inner) = self.schema(only, hint, &at, problems)?;
+            notes.absorb(inner);
+            if members.len() == 1 && word == "allOf" {
+                return Some(shape);
+            }
+            let name = notes.title.as_deref().unwrap_or(hint);
+            let ty = self.close(shape, None, name, &at, problems);
+            return Some(Shape::Type(if members.len() > 1 { ty.optional() } else { ty }));
+        }
+        self.members(members, hint, notes, at, problems)
+    }
+
+    fn members(
+        &mut self,
+        members: &[Payload],
+        hint: &str,
+        notes: &mut Notes,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Shape> {
+        let read = members.iter().enumerate().map(|(index, member)| {
+            self.typed(member, tag(member).unwrap_or(hint), &at.index(index), problems)
+        });
+        let read: Vec<Option<(TypeIR, Notes)>> = read.collect();
+        let read: Vec<(TypeIR, Notes)> = read.into_iter().collect::<Option<_>>()?;
+        let types: Vec<TypeIR> = read.iter().map(|(ty, _)| ty.clone()).collect();
+        for (index, (ty, inner)) in read.into_iter().enumerate() {
+            notes.take_part(inner, &Part::Member(&types), &ty, &at.index(index), problems);
+        }
+        Some(Shape::Type(union(types, at, problems)))
+    }
+}
+
+fn is_null_schema(payload: &Payload) -> bool {
+    let ty = payload.as_map().and_then(|map| map.get("type"));
+    ty.and_then(Payload::as_str) == Some("null")
+}
+
+/// The members of an enum that is written as one schema for each, something being said of one of
+/// them at least: so schemars writes an enum with documented variants.
+fn described_texts(members: &[Payload]) -> Option<IndexMap<Arc<str>, EnumMember>> {
+    let mut found = IndexMap::new();
+    for member in members {
+        let map = member.as_map()?;
+        let known = |name: &str| ["type", "title", "description", "enum", "const"].contains(&name);
+        if !map.keys().all(|name| known(name)) {
+            return None;
+        }
+        let description = match map.get("description") {
+            None => None,
+            Some(text) => Some(text.as_str()?.into()),
+        };
+        for text in fixed_texts(map)? {
+            found.insert(text, EnumMember { description: description.clone(), alias: None });
+        }
+    }
+    found.values().any(|member| member.description.is_some()).then_some(found)
+}
+
+fn fixed_texts(map: &Map) -> Option<Vec<Arc<str>>> {
+    let text = |value: &Payload| value.as_str().map(Arc::from);
+    match (map.get("type").map(Payload::as_str), map.get("enum"), map.get("const")) {
+        (Some(Some("string")) | None, Some(values), None) => {
+            values.as_list()?.iter().map(text).collect()
+        }
+        (Some(Some("string")) | None, None, Some(value)) => Some(vec![text(value)?]),
+        _ => None,
+    }
+}
+
+/// A name for a member of a union that has none: the fixed text by which it is told apart.
+fn tag(member: &Payload) -> Option<&str> {
+    let properties = member.as_map()?.get("properties")?.as_map()?;
+    properties.values().find_map(|property| {
+        let map = property.as_map()?;
+        map.get("const").and_then(Payload::as_str).or_else(|| match map.get("enum")?.as_list()? {
+            [only] => only.as_str(),
+            _ => None,
+        })
+    })
+}

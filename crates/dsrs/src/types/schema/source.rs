@@ -1,0 +1,101 @@
+//! Where a schema says what its type is, and the references among those places.
+
+use std::sync::Arc;
+
+use super::notes::Notes;
+use super::reader::{Inlined, Reader, Shape};
+use crate::problem::{At, Code, Problems};
+use crate::types::TypeIR;
+use crate::value::{Map, Payload};
+
+/// The keyword other than `type` that says what the type is. Two cannot stand together.
+pub(super) fn source<'m>(
+    map: &'m Map,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Option<(&'static str, &'m Payload)>> {
+    let words = ["x-dsrs-type", "$ref", "enum", "const", "anyOf", "oneOf", "allOf"];
+    let mut found = words.into_iter().filter_map(|word| map.get(word).map(|value| (word, value)));
+    let Some(first) = found.next() else { return Some(None) };
+    let with_type = map.contains_key("type") && !["enum", "const"].contains(&first.0);
+    let second = found.next().map(|(word, _)| word).or(with_type.then_some("type"));
+    if let Some(second) = second {
+        let detail = format!("`{second}` cannot stand beside `{}`; say the type once", first.0);
+        problems.add(&at.key(second), Code::InvalidType, detail);
+        return None;
+    }
+    Some(Some(first))
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn reference(
+        &mut self,
+        value: &Payload,
+        notes: &mut Notes,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Shape> {
+        let target = crate::read::text(value, at, problems)?;
+        let pointer = target.replace("%20", " ");
+        if let Some(inlined) = self.refs.inlined.get(&pointer) {
+            return self.inline(&pointer, inlined, notes, at, problems);
+        }
+        let found = match (&self.refs.root, pointer.as_str()) {
+            (Some(root), "#") => Some(root.clone()),
+            (_, pointer) => {
+                self.refs.names.get(pointer).cloned().or_else(|| self.graph_type(pointer))
+            }
+        };
+        if found.is_none() {
+            let detail = if pointer.starts_with("#/") {
+                format!("nothing is defined at `{target}`")
+            } else {
+                format!("`{target}` is not supported; a reference is `#` or `#/$defs/NAME`")
+            };
+            problems.add(at, Code::InvalidType, detail);
+        }
+        found.map(|name| Shape::Type(TypeIR::Named(name)))
+    }
+
+    /// A definition of the graph, which a schema may name as if it were its own.
+    fn graph_type(&self, pointer: &str) -> Option<Arc<str>> {
+        let name = pointer.strip_prefix("#/$defs/")?;
+        self.scope.is_defined(name).then(|| Arc::from(name))
+    }
+
+    /// Reads a definition as if it stood where it is referred to.
+    fn inline(
+        &mut self,
+        pointer: &str,
+        inlined: &Inlined,
+        notes: &mut Notes,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Shape> {
+        if self.within.iter().any(|outer| outer == pointer) {
+            let detail = format!(
+                "`{pointer}` refers to itself and says of its values what only a field can carry; \
+                 take that out"
+            );
+            problems.add(at, Code::InvalidType, detail);
+            return None;
+        }
+        self.within.push(pointer.to_owned());
+        let hint = inlined.way.last().map_or("", String::as_str);
+        let read = at_way(self.root(), &inlined.way, |place| {
+            self.schema(&inlined.schema, hint, place, problems)
+        });
+        self.within.pop();
+        let (shape, inner) = read?;
+        notes.absorb(inner);
+        Some(shape)
+    }
+}
+
+/// Calls with the place to which a way of members leads.
+pub(super) fn at_way<R>(at: &At<'_>, way: &[String], go: impl FnOnce(&At<'_>) -> R) -> R {
+    match way {
+        [] => go(at),
+        [first, rest @ ..] => at_way(&at.key(first), rest, go),
+    }
+}

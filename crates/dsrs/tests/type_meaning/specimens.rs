@@ -1,0 +1,92 @@
+//! JSON Schemas as Pydantic, zod and schemars really write them, and what they are read as: the
+//! field of a signature whose type they are, and the `types` that it brings along, or all that is
+//! refused and where.
+
+use dsrs::problem::{At, Problems};
+use dsrs::signature::{FieldSchema, field_to_payload, read_field};
+use dsrs::types::{Type, TypeScope, defs_to_payload, to_json_schema};
+use dsrs::value::{Map, Payload};
+
+/// What one library wrote.
+pub(crate) struct Specimen {
+    pub(crate) name: String,
+    pub(crate) schema: Payload,
+    expected: Payload,
+}
+
+/// All specimens, each file those of one library.
+pub(crate) fn specimens() -> Vec<Specimen> {
+    let files = [
+        include_str!("specimens/pydantic.json"),
+        include_str!("specimens/zod.json"),
+        include_str!("specimens/schemars.json"),
+    ];
+    let mut found = Vec::new();
+    for file in files {
+        for entry in Payload::from_json(file).unwrap().as_list().unwrap() {
+            let entry = entry.as_map().unwrap();
+            found.push(Specimen {
+                name: entry["name"].as_str().unwrap().to_owned(),
+                schema: entry["schema"].clone(),
+                expected: entry["read"].clone(),
+            });
+        }
+    }
+    found
+}
+
+impl Specimen {
+    /// The field whose type the schema is.
+    pub(crate) fn read(&self) -> Result<(FieldSchema, Type), Problems> {
+        let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
+        let field = read_field("value", &self.schema, &mut scope, &At::Root, &mut problems);
+        match field {
+            Some(field) if problems.is_empty() => {
+                let ty = Type::new(field.ty.clone(), scope.finish());
+                Ok((field, ty))
+            }
+            _ => Err(problems),
+        }
+    }
+}
+
+fn told(specimen: &Specimen) -> Payload {
+    match specimen.read() {
+        Ok((field, ty)) => {
+            let mut told: Map = match field_to_payload(&field, false) {
+                Payload::Map(members) => members.as_ref().clone(),
+                ty => [("type".into(), ty)].into_iter().collect(),
+            };
+            if !ty.defs.0.is_empty() {
+                told.insert("types".into(), defs_to_payload(&ty.defs));
+            }
+            Payload::map(told)
+        }
+        Err(problems) => Payload::list(
+            problems.into_iter().map(|problem| Payload::from(problem.to_string())).collect(),
+        ),
+    }
+}
+
+#[test]
+fn schemas_of_the_libraries_are_read_as_they_are_meant() {
+    let differ = |specimen: &Specimen| {
+        let found = told(specimen);
+        (found != specimen.expected).then(|| format!("{}\n{}", specimen.name, found.to_json()))
+    };
+    let failures: Vec<String> = specimens().iter().filter_map(differ).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn what_was_read_is_written_and_read_again_as_the_same_type() {
+    for specimen in specimens() {
+        let Ok((_, ty)) = specimen.read() else { continue };
+        let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
+        let again = scope.read_type(&to_json_schema(&ty), &At::Root, &mut problems);
+        assert_eq!(problems.to_string(), "", "{}", specimen.name);
+        assert_eq!(again, Some(ty.ir), "{}", specimen.name);
+        let (before, after) = (&ty.defs.0, &scope.finish().0);
+        assert!(after.iter().all(|(name, def)| before.get(name) == Some(def)), "{}", specimen.name);
+    }
+}
