@@ -130,6 +130,12 @@ impl Leniencies {
         Self(self.0 & !(1 << kind as u32))
     }
 
+    /// The set and another.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Whether a kind is in the set.
     #[must_use]
     pub const fn has(self, kind: LeniencyKind) -> bool {

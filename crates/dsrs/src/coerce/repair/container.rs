@@ -111,12 +111,24 @@ impl<'t> Parser<'t> {
                 }
                 byte if byte == closer => {
                     self.at += 1;
-                    return Some(Step::End);
+                    if !self.goes_on_behind(closer) {
+                        return Some(Step::End);
+                    }
+                    self.slip(slips, LeniencyKind::Punctuation)?;
                 }
                 b'}' | b']' | b')' => return self.foreign_closer(byte, slips),
                 _ => return Some(Step::On),
             }
         }
+    }
+
+    /// Whether the outermost object goes on behind the bracket that seemed to close it.
+    fn goes_on_behind(&self, closer: u8) -> bool {
+        let is_root = closer == b'}' && self.open.depth() == 1;
+        let next = past_blanks(self.text, self.at);
+        is_root
+            && self.bytes.get(next) == Some(&b',')
+            && self.is_key_at(past_blanks(self.text, next + 1))
     }
 
     /// A closing bracket of another kind: it closes a container around this one, which was never

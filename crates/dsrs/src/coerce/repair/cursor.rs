@@ -4,7 +4,7 @@ use super::super::{Leniencies, LeniencyKind};
 use super::Parser;
 
 /// Blanks, and the marks without width that come with copied text.
-pub(in super::super) fn is_blank(c: char) -> bool {
+pub(in crate::coerce) fn is_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\u{2060}')
 }
 

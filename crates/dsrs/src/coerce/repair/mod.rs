@@ -11,8 +11,9 @@ mod quote;
 #[cfg(test)]
 mod tests;
 
-use super::loose::Loose;
+use super::loose::{Loose, Shape};
 use super::{Leniencies, LeniencyKind};
+pub(super) use cursor::is_blank;
 
 /// How many containers may stand in each other.
 pub(super) const DEPTH_LIMIT: usize = 120;
@@ -35,13 +36,25 @@ enum Place {
 /// `None` for an empty text, for an object or list that other text follows, and for one that needs
 /// a leniency that is not allowed.
 pub(super) fn parse(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
-    let text = text.trim_matches(cursor::is_blank);
+    let text = text.trim_matches(is_blank);
     let mut parser = Parser::new(text, allowed);
     match text.as_bytes().first()? {
         b'{' | b'[' => parser.whole(),
-        b'(' => parser.whole().or(Some(bare::plain(text))),
+        b'(' | b'/' | b'#' => parser.whole_container().or(Some(bare::plain(text))),
         _ => Some(parser.lone().unwrap_or_else(|| bare::plain(text))),
     }
+}
+
+/// Objects or lists one behind the other, at least two, with nothing but blanks and commas between
+/// them, as a `List`.
+pub(super) fn parse_sequence(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
+    let text = text.trim_matches(is_blank);
+    Parser::new(text, allowed).sequence()
+}
+
+/// A text that is taken as it stands, trimmed.
+pub(super) fn as_it_stands(text: &str) -> Loose<'_> {
+    bare::plain(text.trim_matches(is_blank))
 }
 
 /// The state of one pass over a text.
@@ -96,6 +109,35 @@ impl<'t> Parser<'t> {
         let mut found = self.value(Place::Root)?;
         self.end(&mut found)?;
         (self.at == self.bytes.len()).then_some(found)
+    }
+
+    /// A container that spans the text but for comments before it.
+    fn whole_container(&mut self) -> Option<Loose<'t>> {
+        let mut slips = Leniencies::NONE;
+        self.space(&mut slips)?;
+        self.starts_container().then_some(())?;
+        let mut found = self.whole()?;
+        found.slips = found.slips.and(slips);
+        Some(found)
+    }
+
+    fn sequence(&mut self) -> Option<Loose<'t>> {
+        let mut slips = Leniencies::NONE;
+        let mut elements = Vec::new();
+        while self.at < self.bytes.len() {
+            self.starts_container().then_some(())?;
+            elements.push(self.value(Place::Root)?);
+            self.space(&mut slips)?;
+            self.at += usize::from(self.peek() == Some(b','));
+            self.space(&mut slips)?;
+        }
+        self.slip(&mut slips, LeniencyKind::Punctuation)?;
+        let list = Loose { source: self.text, shape: Shape::List(elements), slips };
+        matches!(&list.shape, Shape::List(elements) if elements.len() > 1).then_some(list)
+    }
+
+    fn starts_container(&self) -> bool {
+        matches!(self.peek(), Some(b'{' | b'[' | b'('))
     }
 
     /// A quoted text that spans the text.

@@ -44,6 +44,7 @@ fn brackets_go_wrong() {
     assert_read(r#"{"a": [1, 2"#, "{a: [1, 2]!unclosed}!unclosed");
     assert_read(r#"{"a": [1, 2}"#, "{a: [1, 2]!unclosed}");
     assert_read(r#"{"a": [1, 2}, "b": 3}"#, "{a: [1, 2]!punctuation, b: 3}");
+    assert_read(r#"{"a": {"b": 1}}, "c": 2}"#, "{a: {b: 1}, c: 2}!punctuation");
     assert_read("[1, 2}", "[1, 2]!punctuation");
     assert_read("[1, 2]]", "[1, 2]!punctuation");
     assert_read(r#"{{"a": {{"b": 1}}}}"#, "{a: {b: 1}!punctuation}!punctuation");

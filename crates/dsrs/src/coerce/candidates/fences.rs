@@ -1,0 +1,112 @@
+//! Fenced blocks in a text, closed or not.
+
+use std::ops::Range;
+
+use super::super::repair::is_blank;
+
+/// A fenced block.
+#[derive(Debug)]
+pub(super) struct Fence {
+    /// Between its marks, without the language word.
+    pub(super) inside: Range<usize>,
+    pub(super) closed: bool,
+}
+
+impl Fence {
+    pub(super) fn holds(&self, region: &Range<usize>) -> bool {
+        self.inside.start <= region.start && region.end <= self.inside.end
+    }
+}
+
+/// Three or more backquotes or tildes in a row.
+struct Mark {
+    span: Range<usize>,
+    byte: u8,
+    /// Whether only blanks stand before it in its line.
+    leads: bool,
+    /// Whether only blanks stand behind it in its line.
+    ends: bool,
+}
+
+/// The blocks of a text, in order.
+pub(super) fn of(text: &str) -> Vec<Fence> {
+    let marks = marks(text);
+    let closers = next_closers(&marks);
+    let mut fences = Vec::new();
+    let mut index = 0;
+    while let Some(mark) = marks.get(index) {
+        let start = mark.span.end + language_len(text.get(mark.span.end..).unwrap_or_default());
+        // What starts a line ends one: quoted texts in a block may hold marks too.
+        let closer = match mark.leads {
+            true => closers.get(index + 1).copied().flatten(),
+            false => Some(index + 1),
+        };
+        let same = |at: &usize| marks.get(*at).is_some_and(|next| next.byte == mark.byte);
+        let closer = closer.filter(same);
+        let end = closer.and_then(|at| marks.get(at)).map(|closer| closer.span.start);
+        let inside = start.min(end.unwrap_or(text.len()))..end.unwrap_or(text.len());
+        fences.push(Fence { inside, closed: end.is_some() });
+        index = closer.map_or(marks.len(), |at| at + 1);
+    }
+    fences
+}
+
+fn marks(text: &str) -> Vec<Mark> {
+    let bytes = text.as_bytes();
+    let mut marks = Vec::new();
+    let mut at = 0;
+    let mut line = 0;
+    while let Some(byte) = bytes.get(at) {
+        let run = match byte {
+            b'`' | b'~' => bytes.iter().skip(at).take_while(|next| *next == byte).count(),
+            b'\n' => {
+                line = at + 1;
+                1
+            }
+            _ => 1,
+        };
+        if run >= 3 {
+            let span = at..at + run;
+            let leads = blank(text.get(line..at));
+            let rest = text.get(span.end..).unwrap_or_default();
+            let ends = blank(rest.lines().next());
+            // Tildes are prose unless they start a line.
+            if *byte == b'`' || leads {
+                marks.push(Mark { span, byte: *byte, leads, ends });
+            }
+        }
+        at += run;
+    }
+    marks
+}
+
+fn blank(text: Option<&str>) -> bool {
+    text.unwrap_or_default().chars().all(is_blank)
+}
+
+/// For each mark the first one at it or behind it that can close a block: one that stands alone in
+/// its line, else one that ends its line.
+fn next_closers(marks: &[Mark]) -> Vec<Option<usize>> {
+    let (mut alone, mut ending) = (None, None);
+    let mut closers = vec![None; marks.len()];
+    for (index, mark) in marks.iter().enumerate().rev() {
+        if mark.ends {
+            ending = Some(index);
+            alone = ending.filter(|_| mark.leads).or(alone);
+        }
+        if let Some(slot) = closers.get_mut(index) {
+            *slot = alone.or(ending);
+        }
+    }
+    closers
+}
+
+/// The length of the language word behind an opening mark.
+fn language_len(text: &str) -> usize {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.' | '#');
+    let len = text.find(|c: char| !is_part(c)).unwrap_or(text.len());
+    let rest = text.get(len..).unwrap_or_default();
+    let ends_line = rest.trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+    let before_data = rest.trim_start().starts_with(['{', '[']);
+    if ends_line || before_data { len } else { 0 }
+}

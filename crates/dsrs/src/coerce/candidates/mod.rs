@@ -1,0 +1,142 @@
+//! What of a text may be the data: the whole of it, each fenced block, each object or list amid
+//! prose. Every part of a text is parsed a fixed number of times, whatever stands in it.
+
+mod fences;
+mod regions;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::loose::{Loose, Shape};
+use super::{Leniencies, LeniencyKind, repair};
+use fences::Fence;
+
+/// How many blocks, and how many pieces amid prose, are tried from each end of a text.
+const FROM_EACH_END: usize = 16;
+
+/// A piece of a text that may be the data.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Candidate<'t> {
+    pub(super) data: Loose<'t>,
+    /// By which leniencies it was found in the text.
+    pub(super) how: Leniencies,
+}
+
+/// The candidates, the likeliest first. A text that is an object, a list or a quoted text as a
+/// whole is the only one. Otherwise the whole comes first, as `Bare`; then fenced blocks, `Bare`
+/// ones too; then objects and lists amid prose, one by one and together as a `List`.
+pub(super) fn of(text: &str, allowed: Leniencies) -> Vec<Candidate<'_>> {
+    let mut finder = Finder { allowed, found: Vec::new() };
+    if !finder.whole(text, Leniencies::NONE) || finder.is_cut_off() {
+        finder.blocks(text);
+    }
+    finder.found
+}
+
+struct Finder<'t> {
+    allowed: Leniencies,
+    found: Vec<Candidate<'t>>,
+}
+
+impl<'t> Finder<'t> {
+    /// The text as one piece of data. Says whether it is an object, a list or a quoted text.
+    fn whole(&mut self, text: &'t str, how: Leniencies) -> bool {
+        let data = repair::parse(text, self.allowed)
+            .or_else(|| repair::parse_sequence(text, self.allowed))
+            .unwrap_or_else(|| repair::as_it_stands(text));
+        let is_data = !matches!(data.shape, Shape::Bare(_));
+        self.found.push(Candidate { data, how });
+        is_data
+    }
+
+    /// Whether the first candidate was never closed, so that it may be no data at all.
+    fn is_cut_off(&self) -> bool {
+        self.found.first().is_some_and(|first| first.data.slips.has(LeniencyKind::Unclosed))
+    }
+
+    /// What stands in fenced blocks, then what stands amid prose.
+    fn blocks(&mut self, text: &'t str) {
+        let fences = fences::of(text);
+        let first = self.found.len();
+        for fence in ends(&fences) {
+            self.block(text, fence);
+        }
+        self.amid(text, 0..text.len(), &fences, Leniencies::NONE);
+        self.together(text, first);
+    }
+
+    fn block(&mut self, text: &'t str, fence: &Fence) {
+        let mut how = Leniencies::NONE.with(LeniencyKind::Fenced);
+        if !fence.closed {
+            how = how.with(LeniencyKind::Unclosed);
+        }
+        let inside = text.get(fence.inside.clone()).unwrap_or_default();
+        if inside.trim().is_empty() || !self.allowed.covers(how) {
+            return;
+        }
+        if !self.whole(inside, how) {
+            self.amid(text, fence.inside.clone(), &[], how);
+        }
+    }
+
+    /// Objects and lists in a part of a text, but for those inside its fenced blocks.
+    fn amid(&mut self, text: &'t str, part: Range<usize>, fences: &[Fence], how: Leniencies) {
+        let how = how.with(LeniencyKind::Prose);
+        let inside = text.get(part).unwrap_or_default();
+        if !self.allowed.covers(how) || !inside.contains(['{', '[']) {
+            return;
+        }
+        let regions = regions::of(inside);
+        let mut balanced = regions.balanced;
+        balanced.retain(|region| !fences.iter().any(|fence| fence.holds(region)));
+        for region in ends(&balanced) {
+            self.piece(inside.get(region.clone()).unwrap_or_default(), how);
+        }
+        let remainder = regions.unclosed.map(|start| start..inside.len());
+        let fresh =
+            |rest: &Range<usize>| rest.start > 0 && !fences.iter().any(|fence| fence.holds(rest));
+        if let Some(remainder) = remainder.filter(fresh) {
+            self.piece(inside.get(remainder).unwrap_or_default(), how);
+        }
+    }
+
+    fn piece(&mut self, text: &'t str, how: Leniencies) {
+        if let Some(data) = repair::parse(text, self.allowed) {
+            self.found.push(Candidate { data, how });
+        }
+    }
+
+    /// All objects that were found one by one, as a list.
+    fn together(&mut self, text: &'t str, first: usize) {
+        let mut objects: Vec<&Candidate<'t>> = Vec::new();
+        for one in self.found.iter().skip(first) {
+            let apart = objects.last().is_none_or(|last| end_of(last) <= start_of(one));
+            if apart && matches!(one.data.shape, Shape::Map(_)) {
+                objects.push(one);
+            }
+        }
+        if objects.len() < 2 || objects.len() >= FROM_EACH_END {
+            return;
+        }
+        let how = objects.iter().fold(Leniencies::NONE, |how, one| how.and(one.how));
+        let elements = objects.into_iter().map(|one| one.data.clone()).collect();
+        let data = Loose { source: text, shape: Shape::List(elements), slips: Leniencies::NONE };
+        self.found.push(Candidate { data, how });
+    }
+}
+
+/// Where a candidate starts, as an address: candidates are parts of one text.
+fn start_of(one: &Candidate<'_>) -> usize {
+    one.data.source.as_ptr() as usize
+}
+
+fn end_of(one: &Candidate<'_>) -> usize {
+    start_of(one) + one.data.source.len()
+}
+
+/// The first and the last of many.
+fn ends<T>(all: &[T]) -> impl Iterator<Item = &T> {
+    let last = all.len().saturating_sub(FROM_EACH_END).max(FROM_EACH_END);
+    all.iter().take(FROM_EACH_END).chain(all.iter().skip(last))
+}
