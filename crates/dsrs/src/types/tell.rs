@@ -2,7 +2,7 @@
 //! comments and aliases in the place of names. Knows nothing of prompts around it.
 
 use super::walk::reachable;
-use super::{Class, ClassField, Enum, Literal, Type, TypeDef, TypeIR};
+use super::{Class, ClassField, Constraint, ConstraintKind, Enum, Literal, Type, TypeDef, TypeIR};
 
 /// The longest class that is told on one line.
 const LINE: usize = 80;
@@ -92,10 +92,23 @@ fn tell_field(name: &str, field: &ClassField, depth: usize) -> (String, String) 
     let name = field.alias.as_deref().unwrap_or(name);
     let mut remarks: Vec<String> = Vec::new();
     remarks.extend(field.description.as_deref().map(one_line));
+    remarks.extend(demands(field));
     remarks.extend(field.default.as_ref().map(|value| format!("default {}", value.to_json())));
     let comment =
         if remarks.is_empty() { String::new() } else { format!(" // {}", remarks.join("; ")) };
     (format!("{name}: {}", tell_ir(&field.ty, depth)), comment)
+}
+
+/// What must hold of a member. What is only checked is not the LM's business.
+fn demands(field: &ClassField) -> Option<String> {
+    let asserted = |rule: &&Constraint| rule.kind == ConstraintKind::Assert;
+    let all: Vec<String> = field
+        .constraints
+        .iter()
+        .filter(asserted)
+        .map(|rule| format!("`{}`", one_line(&rule.expression)))
+        .collect();
+    (!all.is_empty()).then(|| format!("must hold: {}", all.join(", ")))
 }
 
 fn tell_enum(known: &Enum) -> String {

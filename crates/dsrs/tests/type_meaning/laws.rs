@@ -3,163 +3,13 @@
 
 use dsrs::problem::{At, Problems};
 use dsrs::types::{
-    Class, ClassField, Conversion, Literal, Selection, Step, Type, TypeDef, TypeIR, admit,
+    Class, ClassField, Conversion, Selection, Step, Type, TypeDef, TypeDefs, TypeIR, admit,
 };
-use dsrs::value::{Map, Payload};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
 use crate::corpus;
-
-const NAMES: [&str; 14] = [
-    "Tree", "Wood", "Leafy", "Odd", "Even", "Bad", "Chain", "Loop", "Json", "Plain", "Person",
-    "Pet", "Mood", "Wide",
-];
-
-fn leaf() -> impl Strategy<Value = TypeIR> {
-    prop_oneof![
-        Just(TypeIR::Str),
-        Just(TypeIR::Int),
-        Just(TypeIR::Float),
-        Just(TypeIR::Bool),
-        Just(TypeIR::Null),
-        Just(TypeIR::Any),
-        Just(TypeIR::Bytes),
-        Just(TypeIR::Literal(Literal::Str("calm".into()))),
-        (0..3i64).prop_map(|number| TypeIR::Literal(Literal::Int(number))),
-        any::<bool>().prop_map(|flag| TypeIR::Literal(Literal::Bool(flag))),
-        prop::sample::select(&NAMES[..]).prop_map(|name| TypeIR::Named(name.into())),
-    ]
-}
-
-fn class(fields: Vec<(&'static str, TypeIR)>) -> TypeIR {
-    let fields = fields.into_iter().map(|(name, ir)| (name.into(), ClassField::of(ir)));
-    TypeIR::Class(Class { description: None, fields: fields.collect() }.into())
-}
-
-fn types() -> impl Strategy<Value = TypeIR> {
-    let field = prop::sample::select(&["a", "b", "name", "value"][..]);
-    leaf().prop_recursive(3, 12, 3, move |inner| {
-        prop_oneof![
-            inner.clone().prop_map(TypeIR::list),
-            inner.clone().prop_map(TypeIR::dict),
-            inner.clone().prop_map(TypeIR::optional),
-            prop::collection::vec(inner.clone(), 1..3)
-                .prop_map(|parts| TypeIR::Tuple(parts.into())),
-            prop::collection::vec(inner.clone(), 2..4).prop_map(TypeIR::union),
-            prop::collection::vec((field.clone(), inner), 0..4).prop_map(class),
-        ]
-    })
-}
-
-/// A type that the given one is likely, but not sure, to be assignable to.
-fn wider(ir: &TypeIR, choice: &mut impl Iterator<Item = u8>) -> TypeIR {
-    let pick = choice.next().unwrap_or(0);
-    match (ir, pick % 8) {
-        (_, 0) => ir.clone(),
-        (_, 1) => ir.clone().optional(),
-        (_, 2) => TypeIR::union([TypeIR::Str, ir.clone()]),
-        (_, 3) if pick > 200 => TypeIR::Any,
-        (TypeIR::Int | TypeIR::Literal(Literal::Int(_)), _) => TypeIR::Float,
-        (TypeIR::Literal(Literal::Str(_)), _) => TypeIR::Str,
-        (TypeIR::List(inner), _) => TypeIR::list(wider(inner, choice)),
-        (TypeIR::Dict(inner), _) => TypeIR::dict(wider(inner, choice)),
-        (TypeIR::Tuple(parts), _) => {
-            TypeIR::Tuple(parts.iter().map(|part| wider(part, choice)).collect())
-        }
-        (TypeIR::Union(parts), _) => TypeIR::union(parts.iter().map(|part| wider(part, choice))),
-        (TypeIR::Class(class), _) => widen_class(class, choice),
-        (TypeIR::Named(name), _) => match (name.as_ref(), pick % 2) {
-            ("Tree" | "Odd" | "Even" | "Leafy", 0) => TypeIR::Named("Wood".into()),
-            ("Tree" | "Odd" | "Even" | "Leafy", _) => TypeIR::Named("Tree".into()),
-            ("Loop", _) => TypeIR::Named("Chain".into()),
-            ("Plain", _) => TypeIR::Named("Json".into()),
-            ("Person", _) => TypeIR::Named("Pet".into()),
-            ("Mood", 0) => TypeIR::Named("Wide".into()),
-            ("Mood" | "Wide", _) => TypeIR::Str,
-            _ => ir.clone(),
-        },
-        _ => ir.clone(),
-    }
-}
-
-fn widen_class(class: &Class, choice: &mut impl Iterator<Item = u8>) -> TypeIR {
-    let mut fields = Vec::new();
-    for (name, field) in &class.fields {
-        if !choice.next().unwrap_or(0).is_multiple_of(3) {
-            fields.push((name.clone(), ClassField::of(wider(&field.ty, choice))));
-        }
-    }
-    if choice.next().unwrap_or(0).is_multiple_of(2) {
-        fields.reverse();
-    }
-    let fields = fields.into_iter().collect();
-    TypeIR::Class(Class { description: None, fields }.into())
-}
-
-/// A value of a type, grown from random bytes; `None` where it would grow too deep.
-fn value_of(ir: &TypeIR, bytes: &mut impl Iterator<Item = u8>, depth: usize) -> Option<Payload> {
-    if depth > 12 {
-        return None;
-    }
-    let byte = bytes.next().unwrap_or(0);
-    let count = if depth > 5 { 0 } else { usize::from(byte % 3) };
-    Some(match ir {
-        TypeIR::Str => Payload::from(["", "x", "calm", "aGk="][usize::from(byte % 4)]),
-        TypeIR::Int if byte == 255 => Payload::Int(i64::MAX - 1),
-        TypeIR::Int => Payload::Int(i64::from(byte % 4)),
-        TypeIR::Float => Payload::Float(f64::from(byte % 4) / 2.0),
-        TypeIR::Bool => Payload::Bool(byte.is_multiple_of(2)),
-        TypeIR::Null => Payload::Null,
-        TypeIR::Any => [Payload::Null, 1.into(), "calm".into(), Payload::map(Map::new())]
-            [usize::from(byte % 4)]
-        .clone(),
-        TypeIR::Bytes => Payload::Bytes([byte].into()),
-        TypeIR::Literal(Literal::Str(text)) => Payload::Str(text.clone()),
-        TypeIR::Literal(Literal::Int(number)) => Payload::Int(*number),
-        TypeIR::Literal(Literal::Bool(flag)) => Payload::Bool(*flag),
-        TypeIR::List(inner) => {
-            let elements = (0..count).map(|_| value_of(inner, bytes, depth + 1));
-            Payload::list(elements.collect::<Option<_>>()?)
-        }
-        TypeIR::Dict(inner) => {
-            let names = ["name", "value", "k"].into_iter().take(count);
-            let members = names.map(|name| Some((name.into(), value_of(inner, bytes, depth + 1)?)));
-            Payload::map(members.collect::<Option<_>>()?)
-        }
-        TypeIR::Tuple(parts) => {
-            let elements = parts.iter().map(|part| value_of(part, bytes, depth + 1));
-            Payload::list(elements.collect::<Option<_>>()?)
-        }
-        TypeIR::Union(parts) => {
-            let last = parts.len() - 1;
-            let start = if depth > 5 { last } else { usize::from(byte) % parts.len() };
-            let mut order = parts[start..].iter().chain(parts.iter());
-            return order.find_map(|part| value_of(part, bytes, depth + 1));
-        }
-        TypeIR::Class(class) => return instance(class, bytes, depth),
-        TypeIR::Error => return None,
-        TypeIR::Named(name) => match corpus_def(name)? {
-            TypeDef::Class(class) => return instance(&class, bytes, depth),
-            TypeDef::Alias(ir) => return value_of(&ir, bytes, depth + 1),
-            TypeDef::Enum(known) => {
-                let (name, _) = known.members.get_index(usize::from(byte) % known.members.len())?;
-                Payload::Str(name.clone())
-            }
-        },
-    })
-}
-
-fn corpus_def(name: &str) -> Option<TypeDef> {
-    thread_local!(static DEFS: std::sync::Arc<dsrs::types::TypeDefs> = corpus());
-    DEFS.with(|defs| defs.get(name).cloned())
-}
-
-fn instance(class: &Class, bytes: &mut impl Iterator<Item = u8>, depth: usize) -> Option<Payload> {
-    let fields = class.fields.iter();
-    let fields = fields.map(|(n, f)| Some((n.clone(), value_of(&f.ty, bytes, depth + 1)?)));
-    Some(Payload::map(fields.collect::<Option<_>>()?))
-}
+use crate::generate::{types, value_of, wider};
 
 fn closed(ir: TypeIR) -> Type {
     thread_local!(static DEFS: std::sync::Arc<dsrs::types::TypeDefs> = corpus());
@@ -168,8 +18,7 @@ fn closed(ir: TypeIR) -> Type {
 
 /// The same definitions elsewhere, so that equal types are compared and not recognised.
 fn elsewhere(ty: &Type) -> Type {
-    thread_local!(static DEFS: std::sync::Arc<dsrs::types::TypeDefs> = corpus());
-    Type::new(ty.ir.clone(), DEFS.with(|defs| defs.as_ref().clone().into()))
+    Type::new(ty.ir.clone(), ty.defs.as_ref().clone().into())
 }
 
 fn choices() -> impl Strategy<Value = Vec<u8>> {
@@ -227,27 +76,101 @@ fn a_refusal_says_something_and_the_relation_never_runs_away() {
     });
 }
 
+/// Whether the one type is assignable to the other and a value of it is delivered as one of the
+/// other, or fails by the rule of floats.
+fn delivers(from: &Type, to: &Type, bytes: Vec<u8>) -> Result<bool, TestCaseError> {
+    if from.assignable_to(to).is_err() {
+        return Ok(false);
+    }
+    let Some(value) = value_of(&from.ir, &from.defs, &mut bytes.into_iter(), 0) else {
+        return Ok(false);
+    };
+    let delivered = match Conversion::between(from, to).apply(&value) {
+        Ok(delivered) => delivered,
+        Err(error) => {
+            prop_assert!(error.reason.contains("beyond 2^53"), "{error}");
+            return Ok(false);
+        }
+    };
+    let mut problems = Problems::new();
+    let admitted = admit(&delivered, to, &At::Root, &mut problems);
+    prop_assert!(problems.is_empty(), "{} to {}: {problems}", from.ir, to.ir);
+    prop_assert_eq!(admitted.map(|value| value.to_json()), Some(delivered.to_json()));
+    Ok(true)
+}
+
 #[test]
 fn edges_deliver_values_of_the_target_or_fail_by_the_rule_of_floats() {
     run((types(), choices(), choices()), |(from, shape, bytes)| {
         let to = wider(&from, &mut shape.into_iter());
-        let (from, to) = (closed(from), closed(to));
-        if from.assignable_to(&to).is_err() {
-            return Ok(false);
+        Ok(delivers(&closed(from.clone()), &closed(to.clone()), bytes)? && from != to)
+    });
+}
+
+/// Two families of classes that name one another, the second made by widening the first: its
+/// members are `A`, `B` and `C`, those of the first `a`, `b` and `c`.
+fn families() -> impl Strategy<Value = TypeDefs> {
+    let member = (prop::sample::select(&["a", "b", "c"][..]), 0..4u8).prop_map(|(name, way)| {
+        let named = TypeIR::Named(name.into());
+        match way {
+            0 => named.optional(),
+            1 => TypeIR::list(named),
+            2 => TypeIR::dict(named),
+            _ => TypeIR::union([TypeIR::Int, named]),
         }
-        let Some(value) = value_of(&from.ir, &mut bytes.into_iter(), 0) else { return Ok(false) };
-        let delivered = match Conversion::between(&from, &to).apply(&value) {
-            Ok(delivered) => delivered,
-            Err(error) => {
-                prop_assert!(error.reason.contains("beyond 2^53"), "{error}");
-                return Ok(false);
+    });
+    let field = (prop::sample::select(&["v", "w", "x"][..]), prop_oneof![member, types()]);
+    let class = prop::collection::vec(field, 1..4);
+    (prop::collection::vec(class, 3), choices()).prop_map(|(classes, choice)| {
+        let mut choice = choice.into_iter();
+        let mut defs = corpus().as_ref().clone();
+        for (name, fields) in ["a", "b", "c"].into_iter().zip(classes) {
+            let fields: Vec<_> = fields.into_iter().collect();
+            let wide = fields.iter().map(|(name, ty)| (*name, capital(&wider(ty, &mut choice))));
+            let wide = class_of(wide.collect());
+            defs.0.insert(name.into(), class_of(fields));
+            defs.0.insert(name.to_uppercase().into(), wide);
+        }
+        defs
+    })
+}
+
+fn class_of(fields: Vec<(&'static str, TypeIR)>) -> TypeDef {
+    let fields = fields.into_iter().map(|(name, ty)| (name.into(), ClassField::of(ty)));
+    TypeDef::Class(Class { description: None, fields: fields.collect() })
+}
+
+/// The same type over the second family.
+fn capital(ty: &TypeIR) -> TypeIR {
+    match ty {
+        TypeIR::Named(name) if ["a", "b", "c"].contains(&name.as_ref()) => {
+            TypeIR::Named(name.to_uppercase().into())
+        }
+        TypeIR::List(inner) => TypeIR::list(capital(inner)),
+        TypeIR::Dict(inner) => TypeIR::dict(capital(inner)),
+        TypeIR::Union(parts) => TypeIR::union(parts.iter().map(capital)),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn classes_that_name_one_another_keep_the_laws() {
+    run((families(), choices()), |(defs, bytes)| {
+        let defs = std::sync::Arc::new(defs);
+        let of = |name: &str| Type::new(TypeIR::Named(name.into()), defs.clone());
+        let mut told = false;
+        for (small, large) in [("a", "A"), ("b", "B"), ("c", "C")] {
+            prop_assert_eq!(of(small).assignable_to(&elsewhere(&of(small))), Ok(()));
+            told |= delivers(&of(small), &of(large), bytes.clone())?;
+            for third in ["A", "B", "C", "a", "b", "c"] {
+                if of(small).assignable_to(&of(large)).is_ok()
+                    && of(large).assignable_to(&of(third)).is_ok()
+                {
+                    prop_assert_eq!(of(small).assignable_to(&of(third)), Ok(()));
+                }
             }
-        };
-        let mut problems = Problems::new();
-        let admitted = admit(&delivered, &to, &At::Root, &mut problems);
-        prop_assert!(problems.is_empty(), "{} to {}: {problems}", from.ir, to.ir);
-        prop_assert_eq!(admitted.map(|value| value.to_json()), Some(delivered.to_json()));
-        Ok(from.ir != to.ir)
+        }
+        Ok(told)
     });
 }
 
@@ -255,7 +178,9 @@ fn edges_deliver_values_of_the_target_or_fail_by_the_rule_of_floats() {
 fn selections_have_the_types_they_say() {
     run((types(), choices(), choices()), |(ir, way, bytes)| {
         let ty = closed(ir);
-        let Some(value) = value_of(&ty.ir, &mut bytes.into_iter(), 0) else { return Ok(false) };
+        let Some(value) = value_of(&ty.ir, &ty.defs, &mut bytes.into_iter(), 0) else {
+            return Ok(false);
+        };
         let mut selection = Selection::default();
         let mut found = ty.clone();
         for byte in way.into_iter().take(40) {

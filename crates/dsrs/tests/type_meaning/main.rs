@@ -6,6 +6,7 @@
 
 mod assignability;
 mod conversion;
+mod generate;
 mod laws;
 mod rim;
 mod schema_notes;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use dsrs::problem::{At, Problems};
-use dsrs::types::{Type, TypeScope, parse_type_expr, tell, tell_defs, to_lm};
+use dsrs::types::{Type, TypeScope, parse_type_expr, tell, tell_defs, to_json_schema, to_lm};
 
+use crate::specimens::specimens;
 use crate::{json, ty};
 
 fn described() -> Arc<dsrs::types::TypeDefs> {
@@ -13,7 +14,8 @@ fn described() -> Arc<dsrs::types::TypeDefs> {
             "Person": {"class": {
                 "name": {"type": "str", "description": "full\n name", "alias": "full_name"},
                 "mood": "Mood?",
-                "tags": {"type": "list[str]", "default": []},
+                "tags": {"type": "list[str]", "default": [],
+                    "constraints": [{"assert": "this|length < 9"}, {"check": "this|length > 1"}]},
                 "friends": "list[Person]"
             }, "description": "somebody"},
             "Mood": {"enum": {"calm": {"description": "at ease", "alias": "CALM"}, "angry": null}}
@@ -54,7 +56,7 @@ fn definitions_are_told_once_with_descriptions_and_aliases() {
 Person = {
   full_name: string // full name
   mood: Mood | null
-  tags: string[] // default []
+  tags: string[] // must hold: `this|length < 9`; default []
   friends: Person[]
 }
 Mood =
@@ -76,4 +78,22 @@ fn lms_see_values_under_aliases() {
     );
     assert!(of("dict[str, Mood]").has_aliases() && !of("list[str]").has_aliases());
     assert!(!ty("Person").has_aliases());
+}
+
+#[test]
+fn a_type_is_told_in_fewer_tokens_than_its_json_schema() {
+    let tokens = tiktoken_rs::o200k_base().unwrap();
+    let count = |text: &str| tokens.encode_ordinary(text).len();
+    let (mut told, mut schemas) = (0, 0);
+    for specimen in specimens() {
+        let Ok((_, ty)) = specimen.read() else { continue };
+        let definitions = tell_defs(std::slice::from_ref(&ty));
+        let notation = count(&format!("{definitions}\n{}", tell(&ty)));
+        let schema = count(&to_json_schema(&ty).to_json());
+        assert!(notation < schema, "{}: {notation} against {schema}", specimen.name);
+        told += notation;
+        schemas += schema;
+    }
+    println!("told in {told} tokens, as JSON Schema {schemas}");
+    assert!(told * 2 < schemas, "{told} against {schemas}");
 }
