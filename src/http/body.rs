@@ -1,6 +1,5 @@
 //! Request bodies: media type, size, JSON, and the collecting reader over them. Knows no resource.
 
-use std::error::Error;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,7 +9,7 @@ use bytes::Bytes;
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
 use dsrs::value::{ParsedJson, parse_json};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 
 use super::problem::ApiProblem;
 use super::status::ProblemCode;
@@ -31,8 +30,16 @@ pub(crate) struct BodyLimit(pub(crate) usize);
 pub(crate) struct Document {
     /// What it says.
     pub(crate) parsed: ParsedJson,
-    /// Its bytes, as they came.
+}
+
+/// A body that came, and what was made of it. Routes that answer once for a key take it, because
+/// the refusal of a body is an answer too.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    /// Its bytes; of a body over the limit its beginning, which is over the limit too.
     pub(crate) bytes: Bytes,
+    /// What it says, or why that cannot be read.
+    pub(crate) document: Result<Document, ApiProblem>,
 }
 
 impl Document {
@@ -68,12 +75,29 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         declared_json(request.headers())?;
+        Posted::from_request(request, state).await?.document
+    }
+}
+
+impl<S> FromRequest<S> for Posted
+where
+    S: Send + Sync,
+    BodyLimit: FromRef<S>,
+{
+    type Rejection = ApiProblem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
+        let declared = declared_json(request.headers());
         let BodyLimit(limit) = BodyLimit::from_ref(state);
         let arriving = read_bytes(request.into_body(), limit);
-        match tokio::time::timeout(LONGEST_ARRIVAL, arriving).await {
-            Ok(bytes) => parse(bytes?),
-            Err(_) => Err(too_slow()),
-        }
+        let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
+        let bytes = arrived.unwrap_or_else(|_| Err(too_slow()))?;
+        let document = match declared {
+            Ok(()) if bytes.len() > limit => Err(too_large(limit)),
+            Ok(()) => parse(&bytes),
+            Err(problem) => Err(problem),
+        };
+        Ok(Self { bytes, document })
     }
 }
 
@@ -100,22 +124,25 @@ fn is_json(media_type: &[u8]) -> bool {
         || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
 }
 
+/// The body; of one over the limit only what shows that.
 async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, ApiProblem> {
-    match Limited::new(&mut body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if is_over_limit(error.as_ref()) => {
+    let mut parts = Vec::with_capacity(1);
+    let mut size = 0;
+    while let Some(frame) = body.frame().await {
+        let data = frame.map_err(|error| broken_off(&error))?.into_data().unwrap_or_default();
+        size += data.len();
+        parts.push(data);
+        if size > limit {
             drain(&mut body).await;
-            Err(too_large(limit))
-        }
-        Err(error) => {
-            tracing::debug!(%error, "the body broke off");
-            Err(ApiProblem::new(ProblemCode::InvalidJson, "the body broke off before its end"))
+            break;
         }
     }
+    Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
 }
 
-fn is_over_limit(error: &(dyn Error + 'static)) -> bool {
-    error.downcast_ref::<LengthLimitError>().is_some()
+fn broken_off(error: &axum::Error) -> ApiProblem {
+    tracing::debug!(%error, "the body broke off");
+    ApiProblem::new(ProblemCode::InvalidJson, "the body broke off before its end")
 }
 
 async fn drain(body: &mut Body) {
@@ -140,10 +167,10 @@ fn too_slow() -> ApiProblem {
     ApiProblem::new(ProblemCode::RequestTimeout, detail)
 }
 
-fn parse(bytes: Bytes) -> Result<Document, ApiProblem> {
-    let parsed = parse_json(&bytes)
+fn parse(bytes: &Bytes) -> Result<Document, ApiProblem> {
+    let parsed = parse_json(bytes)
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
-    Ok(Document { parsed, bytes })
+    Ok(Document { parsed })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use super::answer;
-use super::body::Document;
+use super::body::{Document, Posted};
 use super::caller::Caller;
 use super::etag::{ETag, IfMatch, IfNoneMatch};
 use super::idempotency::{IdempotencyKey, once};
@@ -43,17 +43,17 @@ pub(super) async fn graph_create(
     State(app): State<Arc<App>>,
     caller: Caller,
     key: IdempotencyKey,
-    _: NoQuery,
-    document: Document,
+    query: Result<NoQuery, ApiProblem>,
+    Posted { bytes, document }: Posted,
 ) -> Response {
     let (verb, scope) = (app.clone(), caller.scope());
-    let body = document.bytes.clone();
     let work = Box::pin(async move {
-        let row = verb.graph_create(&scope, &document.parsed).await?;
+        query?;
+        let row = verb.graph_create(&scope, &document?.parsed).await?;
         let location = format!("/v1/graphs/{}", row.name);
         Ok(answer::created(&location, &graph_tag(row.id, row.version), graph_json(&row, None)))
     });
-    once(&app, &caller, key, "POST /v1/graphs".to_owned(), &body, work).await
+    once(&app, &caller, key, "POST /v1/graphs".to_owned(), &bytes, work).await
 }
 
 /// Validate a graph

@@ -11,7 +11,7 @@ use dsrs::read::{Object, boolean, count};
 use dsrs::value::Payload;
 
 use super::answer;
-use super::body::Document;
+use super::body::{Document, Posted};
 use super::caller::Caller;
 use super::idempotency::{IdempotencyKey, once};
 use super::page::{PageRequest, cursor_of, key_of, page_json};
@@ -47,14 +47,15 @@ pub(super) async fn run_execute(
     caller: Caller,
     Path(graph): Path<String>,
     key: IdempotencyKey,
-    _: NoQuery,
-    document: Document,
+    query: Result<NoQuery, ApiProblem>,
+    Posted { bytes, document }: Posted,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
-    let (bytes, request_id) = (document.bytes.clone(), caller.request_id.clone());
+    let request_id = caller.request_id.clone();
     let work = Box::pin(async move {
-        let request = read_request(&document, request_id)?;
+        query?;
+        let request = read_request(&document?, request_id)?;
         let graph = GraphRef::parse(&graph);
         Ok(verb.run_execute(&scope, &graph, request, execute_answer).await?)
     });

@@ -70,6 +70,35 @@ async fn a_refusal_is_kept_and_a_failure_of_others_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_cannot_be_read_uses_its_key_up_too() {
+    let api = Api::with_settings(&[("DSRS_LIMITS_BODY_BYTES", "2000")]).await;
+    let (json, text) = (("content-type", "application/json"), ("content-type", "text/plain"));
+    let (short, long) = ("{\"name\": ".to_owned(), " ".repeat(3000));
+    for path in ["/v1/graphs", "/v1/graphs/q/execute"] {
+        for (key, kind, body, status) in
+            [("a", json, &short, 400), ("b", text, &short, 415), ("c", json, &long, 413)]
+        {
+            let headers = [("idempotency-key", key), kind];
+            let send = |body: &str| {
+                let (api, body) = (&api, Some(body.to_owned()));
+                async move { api.send(Method::POST, path, &headers, body).await }
+            };
+            let first = send(body).await.expect(status);
+            let again = send(body).await.expect(status);
+            let replayed = again.header("idempotent-replayed");
+            assert_eq!((&again.text, replayed), (&first.text, "true"), "{path} {status}");
+            let other = send("{}").await.expect(422);
+            assert_eq!(other.code(), "idempotency_key_reused", "{path} {status}");
+        }
+        let odd = format!("{path}?odd=1");
+        let headers = [("idempotency-key", "d")];
+        api.send(Method::POST, &odd, &headers, Some("{}".to_owned())).await.expect(400);
+        let again = api.send(Method::POST, &odd, &headers, Some("{}".to_owned())).await.expect(400);
+        assert_eq!(again.header("idempotent-replayed"), "true");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn while_the_first_runs_a_repeat_is_told_so_and_a_lost_caller_finds_the_answer_later() {
     let slow = Answer::from("[[ ## answer ## ]]\nslow\n\n[[ ## completed ## ]]")
         .after(Duration::from_millis(700));
