@@ -99,16 +99,20 @@ impl App {
         Ok(graph::list(scope, &self.db, after, limit).await?)
     }
 
+    /// The id of a graph.
+    pub(crate) async fn graph_id(&self, scope: &Scope, graph: &GraphRef) -> Result<Uuid, AppError> {
+        Ok(graph::id_of(scope, &self.db, graph).await?)
+    }
+
     /// One page of a graph's versions, newest first.
     pub(crate) async fn graph_versions(
         &self,
         scope: &Scope,
-        graph: &GraphRef,
+        graph: Uuid,
         before: Option<i32>,
         limit: u32,
     ) -> Result<Page<VersionItem, i32>, AppError> {
-        let id = graph::id_of(scope, &self.db, graph).await?;
-        Ok(graph_version::list(scope, &self.db, id, before, limit).await?)
+        Ok(graph_version::list(scope, &self.db, graph, before, limit).await?)
     }
 
     /// Makes the next version, unless the document says what the newest says already.

@@ -88,12 +88,11 @@ impl App {
     pub(crate) async fn state_list(
         &self,
         scope: &Scope,
-        graph: &GraphRef,
+        graph: Uuid,
         before: Option<i32>,
         limit: u32,
     ) -> Result<Page<StateItem, i32>, AppError> {
-        let id = graph::id_of(scope, &self.db, graph).await?;
-        Ok(state::list(scope, &self.db, id, before, limit).await?)
+        Ok(state::list(scope, &self.db, graph, before, limit).await?)
     }
 
     /// Replaces the whole state, unless it is the one in force already.

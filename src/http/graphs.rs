@@ -199,14 +199,15 @@ pub(super) async fn version_list(
     Path(graph): Path<String>,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let page = PageRequest::read(&mut query, "graph_versions");
+    let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let list = format!("graph_versions/{graph}");
+    let page = PageRequest::read(&mut query, &list);
     query.close()?;
     let before = page.after.as_deref().and_then(|key| key.parse().ok());
-    let graph = GraphRef::parse(&graph);
-    let found = app.graph_versions(&caller.scope(), &graph, before, page.limit).await?;
+    let found = app.graph_versions(&caller.scope(), graph, before, page.limit).await?;
     let next = found.next.map(|version| version.to_string());
     let items = found.items.into_iter().map(|item| version_json(&item));
-    Ok(answer::ok(page_json("graph_versions", items, next.as_deref())))
+    Ok(answer::ok(page_json(&list, items, next.as_deref())))
 }
 
 /// Read one version of a graph

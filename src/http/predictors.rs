@@ -41,13 +41,14 @@ pub(super) async fn predictor_list(
     Path(graph): Path<String>,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let page = PageRequest::read(&mut query, "predictors");
-    query.close()?;
     let view = app.predictor_view(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let list = format!("predictors/{}", view.graph);
+    let page = PageRequest::read(&mut query, &list);
+    query.close()?;
     let all = view.program.predictors();
     let (items, next) = slice(&all, &page, |(path, _)| path.as_str());
     let items = items.iter().map(|(path, found)| predictor_json(path, *found));
-    Ok(answer::ok(page_json("predictors", items, next)))
+    Ok(answer::ok(page_json(&list, items, next)))
 }
 
 /// Read one predictor

@@ -106,14 +106,15 @@ pub(super) async fn state_version_list(
     Path(graph): Path<String>,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let page = PageRequest::read(&mut query, "state_versions");
+    let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let list = format!("state_versions/{graph}");
+    let page = PageRequest::read(&mut query, &list);
     query.close()?;
     let before = page.after.as_deref().and_then(|key| key.parse().ok());
-    let graph = GraphRef::parse(&graph);
-    let found = app.state_list(&caller.scope(), &graph, before, page.limit).await?;
+    let found = app.state_list(&caller.scope(), graph, before, page.limit).await?;
     let next = found.next.map(|version| version.to_string());
     let items = found.items.into_iter().map(|item| item_json(&item));
-    Ok(answer::ok(page_json("state_versions", items, next.as_deref())))
+    Ok(answer::ok(page_json(&list, items, next.as_deref())))
 }
 
 /// Read one state version

@@ -1,6 +1,8 @@
 //! Lists in pages: limits, cursors, and what comes meanwhile.
 
-use crate::support::{Api, one_node};
+use serde_json::{Value, json};
+
+use crate::support::{Api, one_node, support_reply};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_cover_a_list_once_newest_first() {
@@ -36,4 +38,31 @@ async fn odd_limits_and_cursors_are_refused_by_name() {
         let detail = refused.json()["detail"].as_str().unwrap().to_owned();
         assert!(detail.contains(&format!("`{name}`")), "{detail}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_goes_on_in_its_own_list_only() {
+    let api = Api::new().await;
+    for name in ["one", "two"] {
+        let path = format!("/v1/graphs/{name}");
+        api.post("/v1/graphs", support_reply_as(name, "first")).await.expect(201);
+        api.put(&path, support_reply_as(name, "second")).await.expect(200);
+        let state = json!({"predictors": {"triage": {"instruction": "Judge."}}});
+        api.put(&format!("{path}/state"), state).await.expect(200);
+    }
+    for list in ["versions", "state/versions", "predictors"] {
+        let page = api.get(&format!("/v1/graphs/one/{list}?limit=1")).await.expect(200).json();
+        let cursor = page["next_cursor"].as_str().unwrap();
+        let rest = format!("{list}?limit=1&cursor={cursor}");
+        api.get(&format!("/v1/graphs/one/{rest}")).await.expect(200);
+        let refused = api.get(&format!("/v1/graphs/two/{rest}")).await.expect(400);
+        assert_eq!(refused.code(), "invalid_parameter", "{list}");
+    }
+}
+
+fn support_reply_as(name: &str, description: &str) -> Value {
+    let mut graph = support_reply();
+    graph["name"] = json!(name);
+    graph["description"] = json!(description);
+    graph
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::check::absent_input;
 use super::program::Program;
 use crate::predict::{DynPredictor, PredictState, read_state, state_to_payload};
 use crate::problem::{At, Problems};
@@ -47,7 +48,8 @@ pub struct Carried {
 }
 
 /// Carries a state from one program to its successor: a predictor keeps its overrides when the
-/// same path is still there with every field of before, by name and type. New outputs are allowed.
+/// same path is still there with every field of before, by name and type. New outputs are allowed,
+/// and new inputs that need not be given.
 #[must_use]
 pub fn carry_over(state: &GraphState, old: &Program, new: &Program) -> Carried {
     let before = old.predictors();
@@ -87,8 +89,11 @@ fn fits(old: &SignatureSchema, new: &SignatureSchema) -> Result<(), String> {
     for field in &old.outputs {
         kept("output", field, new.output(&field.name))?;
     }
-    match new.inputs.iter().find(|field| old.input(&field.name).is_none()) {
-        Some(field) => Err(format!("input `{}` is new, and no demo has it", field.name)),
+    let is_new = |field: &&FieldSchema| old.input(&field.name).is_none();
+    match new.inputs.iter().filter(is_new).find(|field| absent_input(new, field).is_none()) {
+        Some(field) => {
+            Err(format!("input `{}` is new and required, and no demo has it", field.name))
+        }
         None => Ok(()),
     }
 }

@@ -152,6 +152,21 @@ fn a_new_version_keeps_what_fits_and_says_what_it_dropped_and_why() {
 }
 
 #[test]
+fn a_new_input_is_no_hindrance_when_demos_can_do_without_it() {
+    let tuned =
+        state(r#"{"triage": {"demos": [{"input": {"ticket": "x"}, "output": {"mood": "calm"}}]}}"#);
+    let carried = |input: &str| {
+        let new = graph(&GRAPH.replace("\"ticket -> mood", &format!("\"ticket, {input} -> mood")));
+        let carried = carry_over(&tuned, &graph(GRAPH), &new);
+        assert!(new.with_state(&Env, &carried.state, &At::Root).is_ok());
+        carried
+    };
+    assert_eq!(carried("customer: str?").carried, ["triage".into()]);
+    let dropped = carried("customer").dropped;
+    assert_eq!(dropped[0].1, "input `customer` is new and required, and no demo has it");
+}
+
+#[test]
 fn demos_carried_to_a_version_with_a_new_output_still_load() {
     let tuned =
         state(r#"{"triage": {"demos": [{"input": {"ticket": "x"}, "output": {"mood": "calm"}}]}}"#);
