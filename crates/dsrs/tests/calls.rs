@@ -137,6 +137,35 @@ async fn a_cancelled_run_stops_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_nobody_waits_for_any_more_is_in_the_trace_as_cancelled() {
+    let ctx = ctx(&script([Answer::hang()]));
+    let left = tokio::time::timeout(Duration::from_secs(5), ask(&ctx, "{}")).await;
+    assert!(left.is_err(), "the caller left");
+    let spans = ctx.trace().take();
+    let expected = [
+        (SpanKind::Predictor, SpanStatus::Cancelled, None),
+        (SpanKind::Lm, SpanStatus::Cancelled, Some(1)),
+    ];
+    assert_eq!(told(&spans), expected);
+    assert_eq!(spans[1].duration, Some(Duration::from_secs(5)));
+    assert!(spans[1].messages.is_some() && spans[1].model.as_deref() == Some("tiny-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_never_sent_is_not_in_the_trace() {
+    for late in [true, false] {
+        let ctx = ctx(&script([GOOD]));
+        match late {
+            true => tokio::time::advance(Duration::from_secs(61)).await,
+            false => ctx.run.cancelled.cancel(),
+        }
+        assert!(ask(&ctx, "{}").await.is_err());
+        let kinds: Vec<_> = ctx.trace().take().iter().map(|span| span.kind).collect();
+        assert_eq!(kinds, [SpanKind::Predictor]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_and_absent_models_are_told_apart() {
     let error = ask(&ctx(&script([GOOD])), r#"{"lm": {"model": "slow"}}"#).await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::UnknownModel { alias: "slow".into() });

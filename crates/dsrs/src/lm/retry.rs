@@ -22,25 +22,25 @@ pub struct RetryPolicy<'a> {
     pub cancelled: &'a CancellationToken,
 }
 
-/// One try that ended, whichever way.
+/// What becomes of one try.
 #[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
-    /// Which try this was, counted from 1.
-    pub number: u32,
-    /// When it started.
-    pub started: Instant,
-    /// How it ended.
-    pub result: &'a Result<LmReply, LmError>,
+pub enum Attempt<'a> {
+    /// It is sent; tries are counted from 1.
+    Started(u32),
+    /// It ended, whichever way. A try that is dropped on its way never ends.
+    Ended(&'a Result<LmReply, LmError>),
 }
 
 /// Sends the request, and again after failures that may pass. Waits as long as the provider asks,
 /// else for a random time below a limit that doubles with each try. A wait that would not end
 /// before the deadline is not begun: the provider's failure is returned at once.
 ///
-/// `on_attempt` is told of each try once it has ended, also when time or cancellation ended it.
+/// `on_attempt` is told of each try when it is sent and when it has ended, also when time or
+/// cancellation ended it.
 ///
 /// # Errors
-/// The failure of the last try; `Timeout` when the deadline passes during a try; `Cancelled`.
+/// The failure of the last try; `Timeout` when the deadline passes before or during a try;
+/// `Cancelled`.
 pub async fn complete(
     lm: &dyn Lm,
     request: &LmRequest,
@@ -49,9 +49,15 @@ pub async fn complete(
 ) -> Result<LmReply, LmError> {
     let mut number = 1;
     loop {
-        let started = Instant::now();
+        if policy.cancelled.is_cancelled() {
+            return Err(cancelled());
+        }
+        if policy.deadline <= Instant::now() {
+            return Err(too_late(number));
+        }
+        on_attempt(Attempt::Started(number));
         let result = attempt(lm, request, policy, number).await;
-        on_attempt(Attempt { number, started, result: &result });
+        on_attempt(Attempt::Ended(&result));
         let error = match result {
             Err(error) if error.is_transient() && number <= policy.retries => error,
             last => return last,
@@ -75,9 +81,6 @@ async fn attempt(
     policy: &RetryPolicy<'_>,
     number: u32,
 ) -> Result<LmReply, LmError> {
-    if policy.deadline <= Instant::now() {
-        return Err(too_late(number));
-    }
     tokio::select! {
         biased;
         () = policy.cancelled.cancelled() => Err(cancelled()),
@@ -123,7 +126,12 @@ mod tests {
         let start = Instant::now();
         let policy = RetryPolicy { retries, deadline: start + within, cancelled: &token };
         let mut told = Vec::new();
-        let result = complete(lm, &request(), &policy, |tried| told.push(tried.number)).await;
+        let on_attempt = |tried: Attempt<'_>| {
+            if let Attempt::Started(number) = tried {
+                told.push(number);
+            }
+        };
+        let result = complete(lm, &request(), &policy, on_attempt).await;
         let outcome = match result {
             Ok(reply) => reply.text.to_string(),
             Err(error) => format!("{:?}", error.kind),

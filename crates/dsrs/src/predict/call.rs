@@ -96,43 +96,46 @@ impl Call<'_> {
             cancelled: &ctx.run.cancelled,
         };
         let before = self.attempts;
-        let record = |attempt: Attempt<'_>| {
-            self.attempts = before + attempt.number;
-            self.last = Some(self.record(request, &attempt));
+        let record = |attempt: Attempt<'_>| match attempt {
+            Attempt::Started(number) => {
+                self.attempts = before + number;
+                self.last = Some(self.sent(request));
+            }
+            Attempt::Ended(result) => self.ended(result),
         };
         retry::complete(model.lm.as_ref(), request, &policy, record)
             .await
             .map_err(|error| failed(ctx, error))
     }
 
-    /// One finished request as a span.
-    fn record(&self, request: &LmRequest, attempt: &Attempt<'_>) -> SpanId {
-        let trace = self.ctx.trace();
-        let started = trace.since_start(attempt.started);
-        trace.open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
+    /// A request on its way, as a span.
+    fn sent(&self, request: &LmRequest) -> SpanId {
+        self.ctx.trace().open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
             span.predictor = Some(self.predictor.path.clone());
-            span.started = started;
-            span.duration = Some(attempt.started.elapsed());
             span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
+            span.model = Some(self.model.model.clone());
             span.attempt = Some(self.attempts);
-            match attempt.result {
-                Ok(reply) => {
-                    let mut usage = reply.usage;
-                    usage.cost = self.model.prices.map(|prices| prices.cost(&usage)).or(usage.cost);
-                    span.status = SpanStatus::Succeeded;
-                    span.raw = Some(reply.text.clone());
-                    span.model = Some(reply.model.clone());
-                    span.usage = Some(usage);
-                }
-                Err(error) => {
-                    let cancelled = error.kind == LmErrorKind::Cancelled;
-                    span.status =
-                        if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
-                    span.model = Some(self.model.model.clone());
-                    span.error = Some(error.message.as_str().into());
-                }
-            }
         })
+    }
+
+    /// The end of the request that was sent last.
+    fn ended(&self, result: &Result<LmReply, LmError>) {
+        let Some(last) = self.last else { return };
+        let status = match result {
+            Ok(_) => SpanStatus::Succeeded,
+            Err(error) if error.kind == LmErrorKind::Cancelled => SpanStatus::Cancelled,
+            Err(_) => SpanStatus::Failed,
+        };
+        self.ctx.trace().close(last, status, |span| match result {
+            Ok(reply) => {
+                let mut usage = reply.usage;
+                usage.cost = self.model.prices.map(|prices| prices.cost(&usage)).or(usage.cost);
+                span.raw = Some(reply.text.clone());
+                span.model = Some(reply.model.clone());
+                span.usage = Some(usage);
+            }
+            Err(error) => span.error = Some(error.message.as_str().into()),
+        });
     }
 
     /// Tells on the span of an answer why it does not fit.

@@ -21,7 +21,7 @@ pub enum SpanKind {
     Node,
     /// A call of a predictor: one or more LM calls.
     Predictor,
-    /// One LM request that was answered, or failed.
+    /// One LM request.
     Lm,
     /// A tool.
     Tool,
@@ -96,12 +96,6 @@ impl Trace {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.origin.elapsed()
-    }
-
-    /// A moment as time since the run's start.
-    #[must_use]
-    pub fn since_start(&self, moment: Instant) -> Duration {
-        moment.saturating_duration_since(self.origin)
     }
 
     /// Adds to a span without closing it.
