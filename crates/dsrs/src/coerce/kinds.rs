@@ -136,6 +136,12 @@ impl Leniencies {
         Self(self.0 | other.0)
     }
 
+    /// The set but for another.
+    #[must_use]
+    pub const fn without_all(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Whether a kind is in the set.
     #[must_use]
     pub const fn has(self, kind: LeniencyKind) -> bool {

@@ -6,11 +6,11 @@
 mod candidates;
 mod fit;
 mod kinds;
-#[expect(dead_code, reason = "used by the other half of the parser")]
+#[cfg_attr(not(test), expect(dead_code, reason = "used by the other half of the parser"))]
 mod lines;
 mod loose;
 mod path;
-#[expect(dead_code, reason = "used by the other half of the parser")]
+#[cfg_attr(not(test), expect(dead_code, reason = "used by the other half of the parser"))]
 mod records;
 mod repair;
 mod report;

@@ -64,6 +64,16 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// The members of an object whose braces were left out.
+    pub(super) fn body(&mut self) -> Option<Loose<'t>> {
+        let mut slips = Leniencies::NONE;
+        self.open.braces += 1;
+        let starts = self.is_key_at(self.at);
+        let shape = if starts { self.members(b'}', &mut slips)? } else { return None };
+        let spans = self.at == self.bytes.len();
+        spans.then_some(Loose { source: self.text, shape, slips })
+    }
+
     fn members(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
         let mut members = Vec::new();
         while let Step::On = self.step(closer, slips)? {
@@ -101,6 +111,9 @@ impl<'t> Parser<'t> {
         loop {
             self.space(slips)?;
             let Some(byte) = self.peek() else {
+                if self.braceless && self.open.depth() == 1 {
+                    return Some(Step::End);
+                }
                 self.slip(slips, LeniencyKind::Unclosed)?;
                 return Some(Step::End);
             };

@@ -52,6 +52,13 @@ pub(super) fn parse_sequence(text: &str, allowed: Leniencies) -> Option<Loose<'_
     Parser::new(text, allowed).sequence()
 }
 
+/// Members of an object that stand without braces, as a `Map`.
+pub(super) fn parse_members(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
+    let mut parser = Parser::new(text.trim_matches(is_blank), allowed);
+    parser.braceless = true;
+    parser.body()
+}
+
 /// A text that is taken as it stands, trimmed.
 pub(super) fn as_it_stands(text: &str) -> Loose<'_> {
     bare::plain(text.trim_matches(is_blank))
@@ -65,6 +72,8 @@ struct Parser<'t> {
     allowed: Leniencies,
     /// How many containers of each kind are open.
     open: Open,
+    /// The outermost object has no braces, and ends with the text.
+    braceless: bool,
 }
 
 /// Counts of open containers.
@@ -101,7 +110,14 @@ impl Open {
 
 impl<'t> Parser<'t> {
     fn new(text: &'t str, allowed: Leniencies) -> Self {
-        Self { text, bytes: text.as_bytes(), at: 0, allowed, open: Open::default() }
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            allowed,
+            open: Open::default(),
+            braceless: false,
+        }
     }
 
     /// A container that spans the text.
