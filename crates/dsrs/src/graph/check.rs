@@ -10,7 +10,7 @@ use super::program_graph::ProgramGraph;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::listed;
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{Type, absent_value};
+use crate::types::{CompareBudget, Type, absent_value, brief};
 use crate::value::Payload;
 
 /// How many nodes of a cycle a message names.
@@ -19,13 +19,18 @@ const CYCLE_NAMES: usize = 50;
 impl ProgramGraph {
     /// Checks everything about an edge but cycles; `at` is the edge's place. Both ends are looked
     /// at, so that one call reports all that is wrong.
-    pub(super) fn check_edge(&self, edge: &Edge, at: &At<'_>) -> Result<(), Problems> {
+    pub(super) fn check_edge(
+        &self,
+        edge: &Edge,
+        budget: &mut CompareBudget,
+        at: &At<'_>,
+    ) -> Result<(), Problems> {
         let mut problems = Problems::new();
         let from = self.type_of(&edge.from, &at.key("from"));
         let to = self.target_field(&edge.to, &at.key("to"));
         match (from, to) {
-            (Ok(from), Ok((field, to))) => {
-                check_types(edge, &from, &to, field, at, &mut problems);
+            (Ok(from), Ok((_, to))) => {
+                problems.extend(misfit(edge, (&from, &to), budget, at));
             }
             (from, to) => {
                 problems.extend(from.err());
@@ -99,7 +104,9 @@ impl ProgramGraph {
         match self.inputs.get(&target.field) {
             Some(input) => format!(
                 "nothing feeds `{target}`; the graph input `{}` is `{}`, which `{}` does not take",
-                input.name, input.ty, field.ty
+                input.name,
+                brief(&input.ty),
+                brief(&field.ty)
             ),
             None => format!(
                 "nothing feeds `{target}`; connect it, declare a graph input `{}`, or give it a \
@@ -148,21 +155,28 @@ pub(super) fn duplicate_edge(edge: &Edge, at: &At<'_>) -> Problem {
     Problem { pointer: at.pointer(), code: Code::DuplicateEdge, detail }
 }
 
-fn check_types(
+/// What is wrong with the types at the ends of an edge.
+fn misfit(
     edge: &Edge,
-    from: &Type,
-    to: &Type,
-    field: &FieldSchema,
+    (from, to): (&Type, &Type),
+    budget: &mut CompareBudget,
     at: &At<'_>,
-    problems: &mut Problems,
-) {
-    if let Err(mismatch) = from.assignable_to(to) {
-        let detail = format!(
-            "`{}` is `{}`, `{}` takes `{}`: {mismatch}",
-            edge.from, from.ir, edge.to, field.ty
-        );
-        problems.add(at, Code::TypeMismatch, detail);
+) -> Option<Problem> {
+    let mismatch = from.assignable_within(budget, to).err()?;
+    if budget.is_used_up() {
+        return Some(too_costly(at));
     }
+    let (source, target) = (&edge.from, &edge.to);
+    let (from, to) = (brief(&from.ir), brief(&to.ir));
+    let detail = format!("`{source}` is `{from}`, `{target}` takes `{to}`: {mismatch}");
+    Some(Problem { pointer: at.pointer(), code: Code::TypeMismatch, detail })
+}
+
+/// That no more types of a document are compared.
+pub(super) fn too_costly(at: &At<'_>) -> Problem {
+    let detail = "from here on the types of this graph take too much work to compare; make them \
+                  smaller, or alike at both ends of an edge";
+    Problem { pointer: at.pointer(), code: Code::TooLarge, detail: detail.to_owned() }
 }
 
 /// The value that an unconnected input takes, if it may stay unconnected.

@@ -8,6 +8,9 @@ use crate::read::{is_identifier, text};
 use crate::types::{Selection, Step};
 use crate::value::Payload;
 
+/// The longest text of a source: messages about an edge quote it.
+const LONGEST_SOURCE: usize = 2_000;
+
 /// The name of the pseudo-node whose outputs are the graph's inputs.
 pub const INPUT: &str = "input";
 
@@ -42,6 +45,11 @@ impl Source {
     /// Reads `node.field…`.
     pub(super) fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
         let text = text(payload, at, problems)?;
+        if text.len() > LONGEST_SOURCE {
+            let detail = format!("a source has at most {LONGEST_SOURCE} bytes");
+            problems.add(at, Code::TooLarge, detail);
+            return None;
+        }
         let (node, rest) = split(text, "`node.field`, such as `triage.mood`", at, problems)?;
         match Selection::parse(rest) {
             Ok(selection) => Some(Self { node: Arc::from(node), selection }),

@@ -9,7 +9,7 @@ use super::node::Node;
 use super::program_graph::{GraphOutput, ProgramGraph, check_node_name};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::FieldSchema;
-use crate::types::TypeDefs;
+use crate::types::{CompareBudget, TypeDefs};
 
 impl ProgramGraph {
     /// Adds a node under a free name.
@@ -78,7 +78,7 @@ impl ProgramGraph {
     pub fn connect(&mut self, from: Source, to: Target) -> Result<(), Problems> {
         let at = At::Root;
         let edge = Edge { from, to };
-        self.check_edge(&edge, &at)?;
+        self.check_edge(&edge, &mut CompareBudget::of_a_document(), &at)?;
         Self::check_free(&edge, &self.fed(), &at)?;
         self.edges.push(edge);
         if let Some((_, detail)) = self.find_cycles(&self.edges).pop() {
@@ -162,9 +162,13 @@ impl ProgramGraph {
         let edges = root.key("edges");
         let touches =
             |edge: &Edge| edge.from.node.as_ref() == name || edge.to.node.as_ref() == name;
+        let mut budget = CompareBudget::of_a_document();
         for (position, edge) in self.edges.iter().enumerate().filter(|(_, e)| touches(e)) {
-            problems
-                .extend(self.check_edge(edge, &edges.index(position)).err().unwrap_or_default());
+            let checked = self.check_edge(edge, &mut budget, &edges.index(position));
+            problems.extend(checked.err().unwrap_or_default());
+            if budget.is_used_up() {
+                break;
+            }
         }
         let outputs = root.key("outputs");
         let mut retyped = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::check::duplicate_edge;
+use super::check::{duplicate_edge, too_costly};
 use super::document::{Draft, EdgeDraft, NodeDraft};
 use super::edge::{Edge, INPUT, Source, Target};
 use super::node::Node;
@@ -14,7 +14,7 @@ use super::program_graph::{GraphOutput, ProgramGraph};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::FieldSchema;
 use crate::strategy::BuildEnv;
-use crate::types::{Type, TypeDefs};
+use crate::types::{CompareBudget, Type, TypeDefs, brief};
 use crate::value::Payload;
 
 impl ProgramGraph {
@@ -47,6 +47,7 @@ struct Resolver {
     claimed: HashSet<Target>,
     /// What could not be made out: what follows from its absence is not reported.
     blind: Blind,
+    budget: CompareBudget,
 }
 
 /// What edges and inputs that are wrong may have meant to feed, or to read.
@@ -139,7 +140,8 @@ impl Resolver {
         };
         let (edges, outputs) = (draft.edges, draft.outputs);
         let claimed = HashSet::new();
-        Some(Self { graph, declared_inputs, edges, outputs, broken, claimed, blind })
+        let budget = CompareBudget::of_a_document();
+        Some(Self { graph, declared_inputs, edges, outputs, broken, claimed, blind, budget })
     }
 
     fn resolve(mut self, problems: &mut Problems) -> ProgramGraph {
@@ -147,7 +149,8 @@ impl Resolver {
             self.infer_inputs(problems);
         }
         self.connect_all(problems);
-        self.wire_by_name();
+        self.wire_by_name(problems);
+        self.blind.inputs |= self.budget.is_used_up();
         let is_claimed =
             |target: &Target| self.claimed.contains(target) || self.blind.may_feed(target);
         problems.extend(self.graph.unconnected(is_claimed));
@@ -183,8 +186,12 @@ impl Resolver {
                         if first.default != field.default {
                             first.default = None;
                         }
-                        if !same(&ours, &theirs) && !self.blind.inputs {
-                            conflict(&name, first, &target, field, problems);
+                        if !same(&ours, &theirs, &mut self.budget) && !self.blind.inputs {
+                            self.blind.inputs |= self.budget.is_used_up();
+                            problems.push(match self.blind.inputs {
+                                true => too_costly(&At::Root.key("nodes").key(node_name)),
+                                false => conflict(&name, first, &target, field),
+                            });
                             self.claimed.insert(target);
                             self.broken.insert(Arc::from(INPUT));
                         }
@@ -212,7 +219,10 @@ impl Resolver {
                 continue;
             }
             if !self.touches_broken(edge) {
-                problems.extend(self.graph.check_edge(edge, &at).err().unwrap_or_default());
+                if !self.budget.is_used_up() {
+                    let checked = self.graph.check_edge(edge, &mut self.budget, &at);
+                    problems.extend(checked.err().unwrap_or_default());
+                }
                 problems.extend(ProgramGraph::check_free(edge, &fed, &at).err());
                 taken.push((position, edge.clone()));
             }
@@ -249,7 +259,7 @@ impl Resolver {
 
     /// A declared input that no edge names, and every inferred one, feeds the free inputs of its
     /// name and an accepting type.
-    fn wire_by_name(&mut self) {
+    fn wire_by_name(&mut self, problems: &mut Problems) {
         let inferred = self.declared_inputs.is_none();
         let edges = self.graph.edges.iter();
         let named: HashSet<Arc<str>> = edges
@@ -257,17 +267,25 @@ impl Resolver {
             .map(|edge| Arc::from(edge.from.field()))
             .collect();
         let mut wires = Vec::new();
-        for (node_name, node) in &self.graph.nodes {
+        let root = At::Root;
+        let place = root.key("nodes");
+        'nodes: for (node_name, node) in &self.graph.nodes {
             for field in &node.schema().inputs {
+                if self.budget.is_used_up() {
+                    break 'nodes;
+                }
                 let target = Target { node: node_name.clone(), field: field.name.clone() };
                 let Some(input) = self.graph.inputs.get(&field.name) else { continue };
                 if self.claimed.contains(&target) || (!inferred && named.contains(&field.name)) {
                     continue;
                 }
                 let from = Type::new(input.ty.clone(), self.graph.defs.clone());
-                if from.assignable_to(&node.schema().type_of(field)).is_ok() {
+                let to = node.schema().type_of(field);
+                if from.assignable_within(&mut self.budget, &to).is_ok() {
                     let from = Source::field_of(INPUT, field.name.clone());
                     wires.push(Edge { from, to: target });
+                } else if self.budget.is_used_up() {
+                    problems.push(too_costly(&place.key(node_name)));
                 }
             }
         }
@@ -335,24 +353,20 @@ fn as_input(field: &FieldSchema) -> FieldSchema {
     }
 }
 
-fn same(one: &Type, two: &Type) -> bool {
-    one.ir == two.ir || (one.assignable_to(two).is_ok() && two.assignable_to(one).is_ok())
+/// Whether two types have the same values, as far as the budget lets them be compared.
+pub(super) fn same(one: &Type, two: &Type, budget: &mut CompareBudget) -> bool {
+    one.assignable_within(budget, two).is_ok() && two.assignable_within(budget, one).is_ok()
 }
 
-fn conflict(
-    name: &str,
-    first: &FieldSchema,
-    target: &Target,
-    field: &FieldSchema,
-    problems: &mut Problems,
-) {
+fn conflict(name: &str, first: &FieldSchema, target: &Target, field: &FieldSchema) -> Problem {
     let detail = format!(
         "the graph input `{name}` would be both `{}` and, for `{target}`, `{}`; declare it under \
          `inputs`, or connect one of them",
-        first.ty, field.ty
+        brief(&first.ty),
+        brief(&field.ty)
     );
-    let root = At::Root;
-    problems.add(&root.key("nodes").key(&target.node), Code::TypeMismatch, detail);
+    let pointer = At::Root.key("nodes").key(&target.node).pointer();
+    Problem { pointer, code: Code::TypeMismatch, detail }
 }
 
 fn duplicate_output(name: &str, node: &str, other: &str, problems: &mut Problems) {

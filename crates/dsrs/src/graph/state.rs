@@ -7,10 +7,12 @@ use indexmap::IndexMap;
 
 use super::check::absent_input;
 use super::program::Program;
+use super::resolve::same;
 use crate::predict::{DynPredictor, PredictState, read_state, state_to_payload};
 use crate::problem::{At, Problems};
 use crate::read;
 use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{CompareBudget, brief};
 use crate::value::Payload;
 
 /// Predictor states by path; a path that is not there is at its defaults.
@@ -57,12 +59,13 @@ pub fn carry_over(state: &GraphState, old: &Program, new: &Program) -> Carried {
     let find = |all: &[(String, &dyn DynPredictor)], path: &str| {
         all.iter().find(|(found, _)| found == path).map(|(_, p)| p.schema().clone())
     };
+    let mut budget = CompareBudget::of_a_document();
     let mut result = Carried::default();
     for (path, tuned) in &state.0 {
         let verdict = match (find(&before, path), find(&after, path)) {
             (_, None) => Err("the new version has no such predictor".to_owned()),
             (None, Some(_)) => Ok(()),
-            (Some(old), Some(new)) => fits(&old, &new),
+            (Some(old), Some(new)) => fits(&old, &new, &mut budget),
         };
         match verdict {
             Ok(()) => {
@@ -75,12 +78,17 @@ pub fn carry_over(state: &GraphState, old: &Program, new: &Program) -> Carried {
     result
 }
 
-fn fits(old: &SignatureSchema, new: &SignatureSchema) -> Result<(), String> {
-    let kept = |kind: &str, before: &FieldSchema, after: Option<&FieldSchema>| match after {
+fn fits(
+    old: &SignatureSchema,
+    new: &SignatureSchema,
+    budget: &mut CompareBudget,
+) -> Result<(), String> {
+    let mut kept = |kind: &str, before: &FieldSchema, after: Option<&FieldSchema>| match after {
         None => Err(format!("{kind} `{}` is gone", before.name)),
-        Some(after) if same_type(old, before, new, after) => Ok(()),
+        Some(after) if same(&old.type_of(before), &new.type_of(after), budget) => Ok(()),
         Some(after) => {
-            Err(format!("{kind} `{}` was `{}` and is `{}`", before.name, before.ty, after.ty))
+            let (was, is) = (brief(&before.ty), brief(&after.ty));
+            Err(format!("{kind} `{}` was `{was}` and is `{is}`", before.name))
         }
     };
     for field in &old.inputs {
@@ -96,14 +104,4 @@ fn fits(old: &SignatureSchema, new: &SignatureSchema) -> Result<(), String> {
         }
         None => Ok(()),
     }
-}
-
-fn same_type(
-    old: &SignatureSchema,
-    before: &FieldSchema,
-    new: &SignatureSchema,
-    after: &FieldSchema,
-) -> bool {
-    let (before, after) = (old.type_of(before), new.type_of(after));
-    before.assignable_to(&after).is_ok() && after.assignable_to(&before).is_ok()
 }

@@ -16,6 +16,31 @@ use super::{Class, Enum, Literal, Type, TypeDefs, TypeIR, explain};
 /// How many pairs of types one question may touch.
 const PAIR_LIMIT: usize = 50_000;
 
+/// How many pairs of types all the questions of one document may touch.
+const DOCUMENT_LIMIT: usize = 500_000;
+
+/// How much comparing a document may still cost: each question alone is bounded, but a document may
+/// ask thousands.
+#[derive(Clone, Copy, Debug)]
+pub struct CompareBudget {
+    left: usize,
+    used_up: bool,
+}
+
+impl CompareBudget {
+    /// What a document may cost.
+    #[must_use]
+    pub const fn of_a_document() -> Self {
+        Self { left: DOCUMENT_LIMIT, used_up: false }
+    }
+
+    /// Whether a question went unanswered for lack of it.
+    #[must_use]
+    pub const fn is_used_up(&self) -> bool {
+        self.used_up
+    }
+}
+
 /// Where and why two types part.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub struct Mismatch {
@@ -45,10 +70,22 @@ impl Type {
     /// Where the two part, when it may not. Types that are too large to compare are refused too,
     /// and the reason says so.
     pub fn assignable_to(&self, to: &Self) -> Result<(), Mismatch> {
+        self.assignable_within(&mut CompareBudget::of_a_document(), to)
+    }
+
+    /// The same as one of many questions about a document.
+    ///
+    /// # Errors
+    /// As [`Type::assignable_to`]; and when the budget is used up, which the budget says.
+    pub fn assignable_within(&self, budget: &mut CompareBudget, to: &Self) -> Result<(), Mismatch> {
         if Arc::ptr_eq(&self.defs, &to.defs) && self.ir == to.ir {
             return Ok(());
         }
-        let Some(table) = Table::of(self, to) else { return Err(explain::too_large(self, to)) };
+        let Some(table) = Table::within(budget.left.min(PAIR_LIMIT), self, to) else {
+            budget.used_up |= budget.left < PAIR_LIMIT;
+            return Err(explain::too_large(self, to));
+        };
+        budget.left = budget.left.saturating_sub(table.pairs.len());
         if table.fails(Table::ROOT) { Err(explain::mismatch(&table)) } else { Ok(()) }
     }
 }
@@ -117,12 +154,16 @@ impl<'t> Table<'t> {
 
     /// Writes down and decides every pair; `None` when they are too many.
     pub(crate) fn of(from: &'t Type, to: &'t Type) -> Option<Self> {
+        Self::within(PAIR_LIMIT, from, to)
+    }
+
+    fn within(limit: usize, from: &'t Type, to: &'t Type) -> Option<Self> {
         let mut table =
             Self { from: &from.defs, to: &to.defs, pairs: Vec::new(), index: HashMap::new() };
         table.pair(look(&from.ir, &from.defs), look(&to.ir, &to.defs));
         let mut next = 0;
         while next < table.pairs.len() {
-            if table.pairs.len() > PAIR_LIMIT {
+            if table.pairs.len() > limit {
                 return None;
             }
             let (from, to) = (table.pairs[next].from.clone(), table.pairs[next].to.clone());

@@ -30,7 +30,7 @@ mod walk;
 
 pub use absent::absent_value;
 pub use admit::{admit, admit_default};
-pub use assign::Mismatch;
+pub use assign::{CompareBudget, Mismatch};
 pub use convert::{Conversion, ConvertError};
 pub use defs::defs_to_payload;
 pub use expr::{TypeExprError, parse_type_expr};
@@ -49,4 +49,5 @@ pub(crate) use field::{Expect, Outline, read_members, read_outline, write_attrib
 pub(crate) use names::{check_name, definition_name};
 pub(crate) use pattern::teach;
 pub(crate) use schema::read_object_fields;
+pub(crate) use show::brief;
 pub(crate) use token::Token;

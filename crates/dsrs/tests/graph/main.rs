@@ -9,6 +9,7 @@
 
 mod edits;
 mod execution;
+mod limits;
 mod refusals;
 mod resolution;
 mod state;
