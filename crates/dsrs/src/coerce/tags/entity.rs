@@ -1,0 +1,53 @@
+//! Characters written as entities, undone.
+
+use std::borrow::Cow;
+
+/// How long an entity may be.
+const LIMIT: usize = 10;
+
+/// The text with its entities undone; what is none stays as it is.
+pub(super) fn undo(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    let mut undone = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('&') {
+        undone.push_str(before);
+        match one(behind) {
+            Some((c, len)) => {
+                undone.push(c);
+                rest = behind.get(len..).unwrap_or_default();
+            }
+            None => {
+                undone.push('&');
+                rest = behind;
+            }
+        }
+    }
+    undone.push_str(rest);
+    Cow::Owned(undone)
+}
+
+/// The character of the entity whose `&` stands before a text, and the length of the rest of it.
+fn one(text: &str) -> Option<(char, usize)> {
+    let end = text.bytes().take(LIMIT).position(|byte| byte == b';')?;
+    let name = text.get(..end)?;
+    let c = match name {
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => '\u{a0}',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?)?
+        }
+    };
+    Some((c, end + 1))
+}

@@ -1,0 +1,50 @@
+//! Objects written in tags: `<name>Ann</name><age>30</age>`. One pass with a stack of open
+//! elements.
+
+mod entity;
+mod tag;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use super::loose::{Loose, Shape};
+use super::{Leniencies, LeniencyKind};
+use tree::Tree;
+
+/// The elements of a text as a `Map`; elements of one name are a `List`. An element around all
+/// others is left out.
+pub(super) fn object(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
+    let tree = Tree::of(text, allowed)?;
+    let mut slips = tree.slips();
+    let mut members = tree.members();
+    let wraps = matches!(members.as_slice(), [(_, Loose { shape: Shape::Map(_), .. })]);
+    if wraps && let Some((_, Loose { shape: Shape::Map(inner), slips: inside, .. })) = members.pop()
+    {
+        slips = slips.and(inside);
+        members = inner;
+    }
+    let found = Loose { source: text, shape: Shape::Map(members), slips };
+    allowed.covers(found.slips).then_some(found)
+}
+
+/// Elements of one name as a `List`, whether or not another element stands around them.
+pub(super) fn list(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
+    let tree = Tree::of(text, allowed)?;
+    let slips = tree.slips();
+    let (_, only) = single(tree.members())?;
+    let elements = match only.shape {
+        Shape::List(elements) => elements,
+        Shape::Map(inner) if inner.len() == 1 => match single(inner)? {
+            (_, Loose { shape: Shape::List(elements), .. }) => elements,
+            (_, one) => vec![one],
+        },
+        _ => vec![only],
+    };
+    let slips = slips.with(LeniencyKind::Tags);
+    let found = Loose { source: text, shape: Shape::List(elements), slips };
+    allowed.covers(found.slips).then_some(found)
+}
+
+fn single<T>(mut all: Vec<T>) -> Option<T> {
+    if all.len() == 1 { all.pop() } else { None }
+}

@@ -1,0 +1,199 @@
+//! The elements of a text, one inside the other.
+
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
+
+use super::super::lines::data;
+use super::super::loose::{Loose, Shape};
+use super::super::repair::DEPTH_LIMIT;
+use super::super::{Leniencies, LeniencyKind};
+use super::entity;
+use super::tag::{self, Tag, TagKind};
+
+type Member<'t> = (Cow<'t, str>, Loose<'t>);
+
+/// What stands between these is neither an element nor text.
+const ASIDES: &[(&str, &str)] = &[("<!--", "-->"), ("<?", "?>")];
+
+/// What the tags of a text say.
+pub(super) struct Tree<'t> {
+    text: &'t str,
+    allowed: Leniencies,
+    /// The outermost elements.
+    found: Vec<Member<'t>>,
+    open: Vec<Element<'t>>,
+    /// Up to where the text was looked at.
+    seen: usize,
+    prose: bool,
+}
+
+/// An element that is still open.
+struct Element<'t> {
+    name: &'t str,
+    /// Where its tag starts, and where its content does.
+    start: usize,
+    inner: usize,
+    members: Vec<Member<'t>>,
+    /// Whether it holds other elements, and text beside them.
+    nests: bool,
+    has_text: bool,
+}
+
+impl<'t> Tree<'t> {
+    /// Reads a text. `None` if it has no elements, or too deep ones.
+    pub(super) fn of(text: &'t str, allowed: Leniencies) -> Option<Self> {
+        let mut tree =
+            Self { text, allowed, found: Vec::new(), open: Vec::new(), seen: 0, prose: false };
+        let mut at = 0;
+        while let Some(next) = text.get(at..)?.find('<') {
+            at += next;
+            at = tree.mark(at)?;
+        }
+        tree.text_until(text.len());
+        tree.close_to(0, text.len());
+        (!tree.found.is_empty()).then_some(tree)
+    }
+
+    /// How the elements were found.
+    pub(super) fn slips(&self) -> Leniencies {
+        let slips = Leniencies::NONE.with(LeniencyKind::Tags);
+        if self.prose { slips.with(LeniencyKind::Prose) } else { slips }
+    }
+
+    /// The outermost elements, those of one name together.
+    pub(super) fn members(self) -> Vec<Member<'t>> {
+        together(self.text, self.found)
+    }
+
+    /// Reads what starts with the angle bracket here; gives the place behind it.
+    fn mark(&mut self, at: usize) -> Option<usize> {
+        let rest = self.text.get(at..)?;
+        if let Some((_, closer)) = ASIDES.iter().find(|(opener, _)| rest.starts_with(opener)) {
+            let len = rest.find(closer).map_or(rest.len(), |len| len + closer.len());
+            self.text_until(at);
+            self.seen = at + len;
+            return Some(self.seen);
+        }
+        if rest.starts_with("<![CDATA[") {
+            return Some(at + rest.find("]]>").map_or(rest.len(), |len| len + 3));
+        }
+        let Some(tag) = tag::at(rest) else { return Some(at + 1) };
+        let end = at + tag.len;
+        if tag.kind == TagKind::Close {
+            self.close(tag.name, at, end);
+            return Some(end);
+        }
+        self.text_until(at);
+        self.seen = end;
+        let is_empty = tag.kind == TagKind::Empty;
+        self.push(tag, at)?;
+        if is_empty && let Some(element) = self.open.pop() {
+            self.finish(element, end, end, Leniencies::NONE);
+        }
+        Some(end)
+    }
+
+    fn push(&mut self, tag: Tag<'t>, start: usize) -> Option<()> {
+        if self.open.len() >= DEPTH_LIMIT {
+            return None;
+        }
+        if let Some(parent) = self.open.last_mut() {
+            parent.nests = true;
+        }
+        let attribute = |(name, value)| {
+            let shape = Shape::Quoted(value);
+            (Cow::Borrowed(name), Loose { source: name, shape, slips: Leniencies::NONE })
+        };
+        let members = tag.attributes.into_iter().map(attribute).collect();
+        let inner = start + tag.len;
+        let element =
+            Element { name: tag.name, start, inner, members, nests: false, has_text: false };
+        self.open.push(element);
+        Some(())
+    }
+
+    /// Closes the nearest element of a name, and those in it, which were never closed themselves.
+    fn close(&mut self, name: &str, at: usize, end: usize) {
+        let Some(index) = self.open.iter().rposition(|element| element.name == name) else {
+            return;
+        };
+        self.text_until(at);
+        self.close_to(index + 1, at);
+        if let Some(element) = self.open.pop() {
+            self.finish(element, at, end, Leniencies::NONE);
+        }
+        self.seen = end;
+    }
+
+    /// Closes all elements from an index on though nothing in the text does.
+    fn close_to(&mut self, index: usize, at: usize) {
+        while self.open.len() > index
+            && let Some(element) = self.open.pop()
+        {
+            self.finish(element, at, at, Leniencies::NONE.with(LeniencyKind::Unclosed));
+        }
+    }
+
+    fn finish(&mut self, element: Element<'t>, at: usize, end: usize, slips: Leniencies) {
+        let inner = self.text.get(element.inner..at).unwrap_or_default();
+        let source = self.text.get(element.start..end).unwrap_or_default();
+        let mut members = element.members;
+        let value = if element.nests && !element.has_text {
+            let shape = Shape::Map(together(source, members));
+            Loose { source, shape, slips }
+        } else {
+            let mut value = self.value(inner);
+            value.slips = value.slips.and(slips);
+            if members.is_empty() || element.nests {
+                value
+            } else {
+                if value.shape != Shape::Missing {
+                    members.push((Cow::Borrowed("text"), value));
+                }
+                Loose { source, shape: Shape::Map(members), slips }
+            }
+        };
+        let siblings = self.open.last_mut().map_or(&mut self.found, |parent| &mut parent.members);
+        siblings.push((Cow::Borrowed(element.name), value));
+    }
+
+    /// The text of an element as data.
+    fn value(&self, inner: &'t str) -> Loose<'t> {
+        let text = inner.trim();
+        let raw = text.strip_prefix("<![CDATA[").and_then(|rest| rest.strip_suffix("]]>"));
+        let content = raw.map_or_else(|| entity::undo(text), Cow::Borrowed);
+        match content {
+            Cow::Borrowed(_) if raw.is_none() => data(inner, self.allowed),
+            content => {
+                Loose { source: inner, shape: Shape::Quoted(content), slips: Leniencies::NONE }
+            }
+        }
+    }
+
+    /// Notes what stands before a tag, beside the elements.
+    fn text_until(&mut self, at: usize) {
+        let has_text = self.text.get(self.seen..at).is_some_and(|text| !text.trim().is_empty());
+        match self.open.last_mut() {
+            Some(element) => element.has_text |= has_text,
+            None => self.prose |= has_text,
+        }
+        self.seen = at;
+    }
+}
+
+/// Members, those of one name together as a list.
+fn together<'t>(source: &'t str, members: Vec<Member<'t>>) -> Vec<Member<'t>> {
+    let mut groups: IndexMap<Cow<'t, str>, Vec<Loose<'t>>> = IndexMap::new();
+    for (name, value) in members {
+        groups.entry(name).or_default().push(value);
+    }
+    let grouped = |(name, mut values): (_, Vec<_>)| match values.pop() {
+        Some(only) if values.is_empty() => (name, only),
+        last => {
+            values.extend(last);
+            (name, Loose { source, shape: Shape::List(values), slips: Leniencies::NONE })
+        }
+    };
+    groups.into_iter().map(grouped).collect()
+}
