@@ -3,6 +3,13 @@
 //! It knows no HTTP routes and no SQL. The rooms below stand in the order in which they may use
 //! each other: a room may use only those listed before it.
 
+// Attributes and derives name the crate `dsrs`, inside of it too.
+extern crate self as dsrs;
+
+pub use dsrs_macros::{Augmentation, Signature};
+pub use facet;
+
+pub mod attrs;
 pub mod problem;
 pub mod value;
 
@@ -13,6 +20,8 @@ pub mod types;
 pub mod expr;
 
 pub mod lm;
+
+pub mod reflect;
 
 pub mod coerce;
 

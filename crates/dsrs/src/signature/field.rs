@@ -83,8 +83,7 @@ pub(super) fn from_outline(
 }
 
 fn read_format(word: &str, at: &At<'_>, problems: &mut Problems) -> Option<FieldFormat> {
-    let known = [FieldFormat::Json, FieldFormat::Yaml, FieldFormat::Text];
-    let found = known.into_iter().find(|format| format.as_str() == word);
+    let found = FieldFormat::named(word);
     if found.is_none() {
         problems.add(at, Code::InvalidValue, "`format` is `json`, `yaml` or `text`");
     }

@@ -3,10 +3,14 @@
 
 mod admit;
 mod field;
+#[doc(hidden)]
+pub mod names;
 mod read;
+mod reflected;
 mod schema;
 mod seen;
 mod text;
+mod typed;
 mod write;
 
 pub use admit::admit_inputs;
@@ -14,3 +18,4 @@ pub use field::read_field;
 pub use read::{SignatureDraft, read_signature};
 pub use schema::{FieldFormat, FieldPath, FieldSchema, SignatureSchema};
 pub use write::{field_to_payload, signature_to_payload};
+pub use typed::{Augmentation, Augmented, Data, FieldDefault, Signature};

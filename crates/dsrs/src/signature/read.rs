@@ -229,7 +229,7 @@ fn draft(
 }
 
 /// What an LM is told to do by a signature that does not say.
-fn default_instructions(inputs: &[FieldSchema], outputs: &[FieldSchema]) -> Arc<str> {
+pub(super) fn default_instructions(inputs: &[FieldSchema], outputs: &[FieldSchema]) -> Arc<str> {
     let outputs = enumerate(outputs);
     if inputs.is_empty() {
         return format!("Write {outputs}.").into();

@@ -59,6 +59,12 @@ pub enum FieldFormat {
 }
 
 impl FieldFormat {
+    /// The format of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Json, Self::Yaml, Self::Text].into_iter().find(|format| format.as_str() == name)
+    }
+
     /// As it is spelled in a field.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

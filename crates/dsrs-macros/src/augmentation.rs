@@ -1,0 +1,109 @@
+//! `derive(Augmentation)`: the wrapper that holds more fields beside those of any output.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::punctuated::Punctuated;
+use syn::{DeriveInput, Error, Ident, Result, Token};
+
+use crate::attributes::{emitted, find};
+use crate::check;
+
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = check::named_fields(input, "an augmentation")?;
+    if !input.generics.params.is_empty() {
+        let message = "an augmentation has no parameters of its own";
+        return Err(Error::new_spanned(&input.generics, message));
+    }
+    let mut own = TokenStream::new();
+    let mut names = Vec::new();
+    for field in &fields.named {
+        check::supported(&field.ty)?;
+        let (name, ty, attributes) = (&field.ident, &field.ty, emitted(field, false)?);
+        own.extend(quote!(#attributes pub #name: #ty,));
+        names.extend(name.as_ref().map(|name| name.to_string().trim_start_matches("r#").to_owned()));
+    }
+    Ok(wrapper(input, place(input)?, &own, &names, &fields.named))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Before,
+    Behind,
+}
+
+fn place(input: &DeriveInput) -> Result<Place> {
+    let Some(attribute) = find(&input.attrs, "augment") else { return Ok(Place::Before) };
+    let words = attribute.parse_args_with(Punctuated::<Ident, Token![,]>::parse_terminated)?;
+    let mut place = Place::Before;
+    for word in words {
+        match word.to_string().as_str() {
+            "output" => {}
+            "prepend" => place = Place::Before,
+            "append" => place = Place::Behind,
+            _ => {
+                let message = "write #[augment(output, prepend)] or #[augment(output, append)]";
+                return Err(Error::new_spanned(word, message));
+            }
+        }
+    }
+    Ok(place)
+}
+
+fn wrapper(
+    input: &DeriveInput,
+    place: Place,
+    own: &TokenStream,
+    names: &[String],
+    fields: &Punctuated<syn::Field, Token![,]>,
+) -> TokenStream {
+    let (ident, vis) = (&input.ident, &input.vis);
+    let with = format_ident!("With{ident}");
+    let docs = format!("Outputs with those that [`{ident}`] adds; the others are reached by `Deref`.");
+    let inner = quote! {
+        /// The outputs without the added ones.
+        #[facet(flatten)]
+        pub inner: O,
+    };
+    let body = if place == Place::Before { quote!(#own #inner) } else { quote!(#inner #own) };
+    let idents = fields.iter().filter_map(|field| field.ident.as_ref());
+    quote! {
+        #[doc = #docs]
+        #[derive(Clone, Debug, ::dsrs::facet::Facet)]
+        #[facet(crate = ::dsrs::facet)]
+        #vis struct #with<O> { #body }
+
+        impl<O> ::core::ops::Deref for #with<O> {
+            type Target = O;
+
+            fn deref(&self) -> &O {
+                &self.inner
+            }
+        }
+
+        impl<O> #with<O> {
+            /// The outputs without the added ones.
+            #[must_use]
+            pub fn into_inner(self) -> O {
+                self.inner
+            }
+        }
+
+        impl<O> ::dsrs::signature::names::Named for #with<O> {
+            const NAMES: ::dsrs::signature::names::Names = ::dsrs::signature::names::Names {
+                own: &[#(#names),*],
+                flattened: &[&{
+                    #[allow(unused_imports)]
+                    use ::dsrs::signature::names::Unknown as _;
+                    ::dsrs::signature::names::Probe::<O>::NAMES
+                }],
+            };
+        }
+
+        impl ::dsrs::signature::Augmentation for #ident {
+            type Wrap<T: ::dsrs::signature::Data> = #with<T>;
+        }
+
+        // The struct only names what is added; this says so to the compiler.
+        const _: fn(&#ident) = |added| { #(let _ = &added.#idents;)* };
+    }
+}

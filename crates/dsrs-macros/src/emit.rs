@@ -1,0 +1,132 @@
+//! An emitted struct: some fields of the user's own, with the type parameters that they mention.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::visit::{self, Visit};
+use syn::{Field, GenericParam, Generics, Ident, Result, Type, Visibility};
+
+use crate::attributes::emitted;
+
+/// A struct that is written beside the user's.
+pub(crate) struct Emitted<'f> {
+    pub(crate) ident: Ident,
+    pub(crate) docs: String,
+    /// Each field, and whether it is flattened.
+    pub(crate) fields: Vec<(&'f Field, bool)>,
+}
+
+impl Emitted<'_> {
+    /// The struct. Its parameters have no bounds: Facet's derive adds its own, and a second one of
+    /// the same trait would be ambiguous.
+    pub(crate) fn item(&self, vis: &Visibility, generics: &Generics) -> Result<TokenStream> {
+        let (ident, docs) = (&self.ident, &self.docs);
+        let parameters = self.parameters(generics).map(declared);
+        let mut body = TokenStream::new();
+        for (field, flatten) in &self.fields {
+            let (name, ty) = (&field.ident, &field.ty);
+            let attributes = emitted(field, *flatten)?;
+            body.extend(quote!(#attributes pub #name: #ty,));
+        }
+        let names = self.names(generics);
+        Ok(quote! {
+            #[doc = #docs]
+            #[derive(Clone, Debug, ::dsrs::facet::Facet)]
+            #[facet(crate = ::dsrs::facet)]
+            #vis struct #ident <#(#parameters),*> { #body }
+            #names
+        })
+    }
+
+    /// The type as the user's parameters make it.
+    pub(crate) fn ty(&self, generics: &Generics) -> TokenStream {
+        let ident = &self.ident;
+        let arguments = self.parameters(generics).map(named);
+        quote!(#ident <#(#arguments),*>)
+    }
+
+    /// The names that the struct holds, for the check that no two are the same.
+    fn names(&self, generics: &Generics) -> TokenStream {
+        let ty = self.ty(generics);
+        let parameters: Vec<_> = self.parameters(generics).map(declared).collect();
+        let own = self.fields.iter().filter(|(_, flatten)| !flatten);
+        let own = own.filter_map(|(field, _)| field.ident.as_ref().map(bare));
+        let flattened = self.fields.iter().filter(|(_, flatten)| *flatten);
+        let flattened: Vec<_> = flattened.map(|(field, _)| &field.ty).collect();
+        // A type that is not emitted by these derives has names that only its shape knows.
+        let probes = flattened.iter().map(|ty| quote! {
+            &{
+                #[allow(unused_imports)]
+                use ::dsrs::signature::names::Unknown as _;
+                ::dsrs::signature::names::Probe::<#ty>::NAMES
+            }
+        });
+        let concrete = parameters.is_empty();
+        let check = concrete.then(|| quote! {
+            const _: () = ::dsrs::signature::names::assert_distinct(
+                &<#ty as ::dsrs::signature::names::Named>::NAMES,
+            );
+        });
+        quote! {
+            impl <#(#parameters),*> ::dsrs::signature::names::Named for #ty {
+                const NAMES: ::dsrs::signature::names::Names = ::dsrs::signature::names::Names {
+                    own: &[#(#own),*],
+                    flattened: &[#(#probes),*],
+                };
+            }
+            #check
+        }
+    }
+
+    fn parameters<'g>(&self, generics: &'g Generics) -> impl Iterator<Item = &'g GenericParam> {
+        let mut mentioned = Mentioned(Vec::new());
+        self.fields.iter().for_each(|(field, _)| mentioned.visit_type(&field.ty));
+        generics.params.iter().filter(move |parameter| match parameter {
+            GenericParam::Type(ty) => mentioned.0.contains(&ty.ident),
+            GenericParam::Const(constant) => mentioned.0.contains(&constant.ident),
+            GenericParam::Lifetime(_) => false,
+        })
+    }
+}
+
+/// A field's name as Rust code spells it, without the mark of a raw identifier.
+fn bare(ident: &Ident) -> String {
+    let name = ident.to_string();
+    name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
+}
+
+fn declared(parameter: &GenericParam) -> TokenStream {
+    match parameter {
+        GenericParam::Type(ty) => {
+            let ident = &ty.ident;
+            quote!(#ident)
+        }
+        other => quote!(#other),
+    }
+}
+
+pub(crate) fn named(parameter: &GenericParam) -> TokenStream {
+    match parameter {
+        GenericParam::Type(ty) => {
+            let ident = &ty.ident;
+            quote!(#ident)
+        }
+        GenericParam::Const(constant) => {
+            let ident = &constant.ident;
+            quote!(#ident)
+        }
+        GenericParam::Lifetime(lifetime) => quote!(#lifetime),
+    }
+}
+
+/// Every identifier that a type mentions.
+struct Mentioned(Vec<Ident>);
+
+impl<'t> Visit<'t> for Mentioned {
+    fn visit_type(&mut self, ty: &'t Type) {
+        visit::visit_type(self, ty);
+    }
+
+    fn visit_ident(&mut self, ident: &'t Ident) {
+        self.0.push(ident.clone());
+    }
+}

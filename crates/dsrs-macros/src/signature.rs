@@ -1,0 +1,153 @@
+//! `derive(Signature)`: the input and output structs, the trait, and a shape for the marker itself.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote};
+use syn::{DeriveInput, Error, Generics, Meta, Result, parse_quote};
+
+use crate::attributes::{Side, docs, find, side, text};
+use crate::check;
+use crate::emit::Emitted;
+
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let (inputs, outputs) = sides(input)?;
+    if outputs.fields.is_empty() {
+        let message = "a signature has at least one output: mark a field with #[output]";
+        return Err(Error::new_spanned(&input.ident, message));
+    }
+    let structs = [&inputs, &outputs].map(|side| side.item(&input.vis, &input.generics));
+    let [input_item, output_item] = structs;
+    let (input_item, output_item) = (input_item?, output_item?);
+    let parts = [input_item, output_item, marker(input), implementation(input, &inputs, &outputs)?];
+    let parts = parts.into_iter().chain([conversion(input, &inputs, &outputs)]);
+    Ok(parts.collect())
+}
+
+fn sides(input: &DeriveInput) -> Result<(Emitted<'_>, Emitted<'_>)> {
+    let fields = check::named_fields(input, "a signature")?;
+    let of = |name: &str, what: &str| Emitted {
+        ident: format_ident!("{}{name}", input.ident),
+        docs: format!("The {what} of [`{}`].", input.ident),
+        fields: Vec::new(),
+    };
+    let (mut inputs, mut outputs) = (of("Input", "inputs"), of("Output", "outputs"));
+    let mut problems: Option<Error> = None;
+    for field in &fields.named {
+        let found = check::supported(&field.ty).and_then(|()| side(field));
+        match found {
+            Ok((Side::Input, flatten)) => inputs.fields.push((field, flatten)),
+            Ok((Side::Output, flatten)) => outputs.fields.push((field, flatten)),
+            Err(error) => match &mut problems {
+                Some(known) => known.combine(error),
+                None => problems = Some(error),
+            },
+        }
+    }
+    problems.map_or(Ok((inputs, outputs)), Err)
+}
+
+/// A signature type is never built at run time; modules that are generic over it are reflected on,
+/// so it needs a shape, and an opaque one says all there is.
+fn marker(input: &DeriveInput) -> TokenStream {
+    let (ident, name) = (&input.ident, input.ident.to_string());
+    let mut generics = input.generics.clone();
+    generics.type_params_mut().for_each(|ty| ty.bounds.push(parse_quote!('static)));
+    generics.params.insert(0, parse_quote!('__facet));
+    let (implementing, _, clause) = generics.split_for_impl();
+    let (_, arguments, _) = input.generics.split_for_impl();
+    quote! {
+        // SAFETY: an opaque shape promises nothing but the size and alignment of the type.
+        #[allow(unsafe_code)]
+        unsafe impl #implementing ::dsrs::facet::Facet<'__facet> for #ident #arguments #clause {
+            const SHAPE: &'static ::dsrs::facet::Shape = &const {
+                ::dsrs::facet::ShapeBuilder::for_sized::<Self>(#name)
+                    .ty(::dsrs::facet::Type::User(::dsrs::facet::UserType::Opaque))
+                    .def(::dsrs::facet::Def::Undefined)
+                    .build()
+            };
+        }
+    }
+}
+
+fn implementation(
+    input: &DeriveInput,
+    inputs: &Emitted<'_>,
+    outputs: &Emitted<'_>,
+) -> Result<TokenStream> {
+    let ident = &input.ident;
+    let instructions = match find(&input.attrs, "instruction") {
+        Some(attribute) => text(attribute)?.value(),
+        None => docs(&input.attrs),
+    };
+    let defaults = defaults(inputs);
+    let generics = bounded(&input.generics);
+    let (implementing, arguments, clause) = generics.split_for_impl();
+    let (input_ty, output_ty) = (inputs.ty(&input.generics), outputs.ty(&input.generics));
+    Ok(quote! {
+        impl #implementing ::dsrs::signature::Signature for #ident #arguments #clause {
+            type Input = #input_ty;
+            type Output = #output_ty;
+
+            fn instructions() -> &'static str {
+                #instructions
+            }
+
+            #defaults
+        }
+    })
+}
+
+/// The defaults of inputs, as data; without any, the trait's own answer serves.
+fn defaults(inputs: &Emitted<'_>) -> Option<TokenStream> {
+    let mut each = Vec::new();
+    for (field, _) in &inputs.fields {
+        let Some(attribute) = find(&field.attrs, "default") else { continue };
+        let (ty, name) = (&field.ty, field.ident.as_ref().map(ToString::to_string));
+        let value = match &attribute.meta {
+            Meta::NameValue(pair) => pair.value.to_token_stream(),
+            _ => quote!(::core::default::Default::default()),
+        };
+        each.push(quote! {
+            (#name, { let value: #ty = #value; ::dsrs::reflect::to_payload(&value) })
+        });
+    }
+    (!each.is_empty()).then(|| quote! {
+        fn defaults() -> ::std::vec::Vec<::dsrs::signature::FieldDefault> {
+            ::std::vec![#(#each),*]
+        }
+    })
+}
+
+/// Every type parameter stands in a prompt, so it is data.
+fn bounded(generics: &Generics) -> Generics {
+    let mut generics = generics.clone();
+    for ty in generics.type_params_mut() {
+        ty.bounds.push(parse_quote!(::dsrs::signature::Data));
+    }
+    generics
+}
+
+/// The user's struct as a pair of its halves, and back.
+fn conversion(input: &DeriveInput, inputs: &Emitted<'_>, outputs: &Emitted<'_>) -> TokenStream {
+    let ident = &input.ident;
+    let (implementing, arguments, clause) = input.generics.split_for_impl();
+    let (input_ty, output_ty) = (inputs.ty(&input.generics), outputs.ty(&input.generics));
+    let (input_ident, output_ident) = (&inputs.ident, &outputs.ident);
+    let names = |side: &Emitted<'_>| -> Vec<_> {
+        side.fields.iter().filter_map(|(field, _)| field.ident.clone()).collect()
+    };
+    let (ins, outs) = (names(inputs), names(outputs));
+    quote! {
+        #[allow(dead_code)]
+        impl #implementing #ident #arguments #clause {
+            /// The inputs and the outputs, apart.
+            pub fn into_parts(self) -> (#input_ty, #output_ty) {
+                (#input_ident { #(#ins: self.#ins),* }, #output_ident { #(#outs: self.#outs),* })
+            }
+
+            /// Inputs and outputs in one.
+            pub fn from_parts(input: #input_ty, output: #output_ty) -> Self {
+                Self { #(#ins: input.#ins,)* #(#outs: output.#outs,)* }
+            }
+        }
+    }
+}

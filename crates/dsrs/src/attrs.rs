@@ -1,0 +1,103 @@
+//! The attributes that the engine understands in Facet shapes: `#[facet(dsrs::…)]`. Knows nothing
+//! of those who read them; the payload of `accessor` belongs to the room of predictors.
+
+use facet::{Facet, Field, Shape, Variant};
+
+/// An attribute of a field or a type, read back from its shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
+#[facet(opaque)]
+#[repr(u8)]
+pub enum Attr {
+    /// The name that the LM sees.
+    Alias(&'static str),
+    /// How an input is written into a prompt.
+    Format(&'static str),
+    /// A condition that is reported.
+    Check(Condition),
+    /// A condition that must hold.
+    Assert(Condition),
+    /// No leniency of the parser.
+    Strict,
+    /// The type is a predictor.
+    Parameter,
+    /// The walker leaves this out.
+    Skip,
+    /// The type is a module that only exists at run time.
+    DynModule,
+}
+
+/// An expression over `this`, and the name under which it is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The expression.
+    pub expression: &'static str,
+    /// The name, if it has one.
+    pub label: Option<&'static str>,
+}
+
+// Facet's own grammar macro loses the namespace of attributes on generic types and wants `facet`
+// in the user's manifest, so the dispatch is written out.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __attr {
+    (@const $($rest:tt)*) => { $crate::__attr!($($rest)*) };
+    (@ns {$ns:path} alias { $($field:tt : $ty:ty)? | $(=)? $name:literal }) => {
+        $crate::__attr!(@make "alias", $crate::attrs::Attr::Alias($name))
+    };
+    (@ns {$ns:path} format { $($field:tt : $ty:ty)? | $(=)? $name:literal }) => {
+        $crate::__attr!(@make "format", $crate::attrs::Attr::Format($name))
+    };
+    (@ns {$ns:path} check { $($field:tt : $ty:ty)? | $expression:literal $(, $label:literal)? }) => {
+        $crate::__attr!(@make "check", $crate::attrs::Attr::Check($crate::__attr!(@condition $expression $($label)?)))
+    };
+    (@ns {$ns:path} assert { $($field:tt : $ty:ty)? | $expression:literal $(, $label:literal)? }) => {
+        $crate::__attr!(@make "assert", $crate::attrs::Attr::Assert($crate::__attr!(@condition $expression $($label)?)))
+    };
+    (@ns {$ns:path} strict { $($field:tt : $ty:ty)? }) => {
+        $crate::__attr!(@make "strict", $crate::attrs::Attr::Strict)
+    };
+    (@ns {$ns:path} skip { $($field:tt : $ty:ty)? }) => {
+        $crate::__attr!(@make "skip", $crate::attrs::Attr::Skip)
+    };
+    (@ns {$ns:path} parameter { $($field:tt : $ty:ty)? }) => {
+        $crate::__attr!(@make "parameter", $crate::attrs::Attr::Parameter)
+    };
+    (@ns {$ns:path} accessor { $($field:tt : $ty:ty)? | $(=)? $payload:expr }) => {
+        $crate::__attr!(@make "accessor", $payload)
+    };
+    (@condition $expression:literal) => {
+        $crate::attrs::Condition { expression: $expression, label: ::core::option::Option::None }
+    };
+    (@condition $expression:literal $label:literal) => {
+        $crate::attrs::Condition { expression: $expression, label: ::core::option::Option::Some($label) }
+    };
+    (@make $key:literal, $payload:expr) => {
+        $crate::facet::Attr::new(::core::option::Option::Some("dsrs"), $key, &const { $payload })
+    };
+    (@ns {$ns:path} $other:ident $($rest:tt)*) => {
+        ::core::compile_error!(concat!(
+            "unknown or malformed attribute `dsrs::", stringify!($other),
+            "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …"
+        ))
+    };
+}
+
+/// The engine's attributes of a type.
+pub fn of_shape(shape: &'static Shape) -> impl Iterator<Item = Attr> {
+    read(shape.attributes)
+}
+
+/// The engine's attributes of a field.
+pub fn of_field(field: &'static Field) -> impl Iterator<Item = Attr> {
+    read(field.attributes)
+}
+
+/// The engine's attributes of an enum's variant.
+pub fn of_variant(variant: &'static Variant) -> impl Iterator<Item = Attr> {
+    read(variant.attributes)
+}
+
+fn read(attributes: &'static [facet::Attr]) -> impl Iterator<Item = Attr> {
+    let own = attributes.iter().filter(|attribute| attribute.ns == Some("dsrs"));
+    own.filter_map(|attribute| attribute.get_as::<Attr>().copied())
+}

@@ -1,0 +1,167 @@
+//! A Rust value as plain data, field for field, flattened and renamed as its shape says. Maps
+//! without an order are written in the order of their keys.
+
+use facet::{Def, Facet, ScalarType, StructKind, Type as Kind, UserType};
+use facet_reflect::{HasFields, Peek};
+
+use super::ReflectError;
+use crate::value::{Map, Payload};
+
+/// The value as plain data.
+///
+/// ```
+/// use dsrs::reflect::to_payload;
+/// assert_eq!(to_payload(&vec![Some(1_u8), None]).unwrap().to_json(), "[1,null]");
+/// ```
+///
+/// # Errors
+/// For a whole number beyond `i64`, a float that is not finite, and types without a place in data.
+pub fn to_payload<T: Facet<'static>>(value: &T) -> Result<Payload, ReflectError> {
+    write(Peek::new(value))
+}
+
+fn write(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
+    let shape = value.shape();
+    if let Some(kind) = shape.scalar_type() {
+        return scalar(value, kind);
+    }
+    match shape.def {
+        Def::Option(_) => {
+            let option = value.into_option().map_err(|error| broken(value, &error))?;
+            return option.value().map_or(Ok(Payload::Null), write);
+        }
+        Def::List(_) | Def::Array(_) | Def::Slice(_) => {
+            let list = value.into_list_like().map_err(|error| broken(value, &error))?;
+            return elements(list.iter());
+        }
+        Def::Set(_) => {
+            let set = value.into_set().map_err(|error| broken(value, &error))?;
+            return elements(set.iter());
+        }
+        Def::Map(_) => return map(value),
+        Def::Pointer(_) => {
+            let pointer = value.into_pointer().map_err(|error| broken(value, &error))?;
+            let inner = pointer.borrow_inner().ok_or_else(|| broken(value, &"points nowhere"))?;
+            return write(inner);
+        }
+        _ => {}
+    }
+    match shape.ty {
+        Kind::User(UserType::Struct(_)) => structure(value),
+        Kind::User(UserType::Enum(_)) => variant(value),
+        _ => Err(broken(value, &"has no place in data")),
+    }
+}
+
+fn elements<'m>(
+    found: impl Iterator<Item = Peek<'m, 'static>>,
+) -> Result<Payload, ReflectError> {
+    let each = found.enumerate().map(|(index, one)| {
+        write(one).map_err(|error| error.below(&format!("[{index}]")))
+    });
+    each.collect::<Result<_, _>>().map(Payload::list)
+}
+
+fn map(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
+    let map = value.into_map().map_err(|error| broken(value, &error))?;
+    let mut members = Map::new();
+    for (key, member) in map.iter() {
+        let name = key.as_str().ok_or_else(|| broken(value, &"has a key that is no text"))?;
+        members.insert(name.into(), write(member).map_err(|error| error.below(name))?);
+    }
+    members.sort_unstable_keys();
+    Ok(Payload::map(members))
+}
+
+fn structure(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
+    let found = value.into_struct().map_err(|error| broken(value, &error))?;
+    let field = |index: usize| found.field(index).map_err(|error| broken(value, &error));
+    if value.shape().is_transparent() {
+        return write(field(0)?);
+    }
+    match found.ty().kind {
+        StructKind::Unit => Ok(Payload::Null),
+        StructKind::Tuple | StructKind::TupleStruct => {
+            let members: Result<Vec<_>, _> = (0..found.ty().fields.len()).map(field).collect();
+            elements(members?.into_iter())
+        }
+        StructKind::Struct => {
+            let mut members = Map::new();
+            for (item, member) in found.fields_for_serialize() {
+                let name = item.effective_name();
+                let written = write(member).map_err(|error| error.below(name))?;
+                members.insert(name.into(), written);
+            }
+            Ok(Payload::map(members))
+        }
+    }
+}
+
+fn variant(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
+    let found = value.into_enum().map_err(|error| broken(value, &error))?;
+    let variant = found.active_variant().map_err(|error| broken(value, &error))?;
+    let fields = variant.data.fields;
+    let member = |index: usize| {
+        let field = found.field(index).map_err(|error| broken(value, &error))?;
+        write(field.ok_or_else(|| broken(value, &"has lost a field"))?)
+    };
+    match variant.data.kind {
+        StructKind::Unit => Ok(variant.effective_name().into()),
+        StructKind::Struct => {
+            let named = fields.iter().enumerate().map(|(index, field)| {
+                let written = member(index).map_err(|error| error.below(field.name))?;
+                Ok((field.effective_name().into(), written))
+            });
+            named.collect::<Result<Map, _>>().map(Payload::map)
+        }
+        _ if fields.len() == 1 => member(0),
+        _ => (0..fields.len()).map(member).collect::<Result<_, _>>().map(Payload::list),
+    }
+}
+
+fn scalar(value: Peek<'_, 'static>, kind: ScalarType) -> Result<Payload, ReflectError> {
+    use ScalarType as S;
+    match kind {
+        S::Unit => Ok(Payload::Null),
+        S::Bool => read::<bool>(value).map(|flag| (*flag).into()),
+        S::Char => read::<char>(value).map(|c| c.to_string().into()),
+        S::String | S::CowStr | S::Str => {
+            value.as_str().map(Payload::from).ok_or_else(|| broken(value, &"is no text"))
+        }
+        S::F32 => read::<f32>(value).and_then(|number| float(value, f64::from(*number))),
+        S::F64 => read::<f64>(value).and_then(|number| float(value, *number)),
+        S::U8 => whole::<u8>(value),
+        S::U16 => whole::<u16>(value),
+        S::U32 => whole::<u32>(value),
+        S::U64 => whole::<u64>(value),
+        S::USize => whole::<usize>(value),
+        S::I8 => whole::<i8>(value),
+        S::I16 => whole::<i16>(value),
+        S::I32 => whole::<i32>(value),
+        S::I64 => whole::<i64>(value),
+        S::ISize => whole::<isize>(value),
+        _ => Err(broken(value, &"has no place in data")),
+    }
+}
+
+fn read<'m, T: Facet<'static>>(value: Peek<'m, 'static>) -> Result<&'m T, ReflectError> {
+    value.get::<T>().map_err(|error| broken(value, &error))
+}
+
+fn whole<T: Facet<'static> + Copy + TryInto<i64>>(
+    value: Peek<'_, 'static>,
+) -> Result<Payload, ReflectError> {
+    let number = (*read::<T>(value)?).try_into();
+    number.map(Payload::Int).map_err(|_| broken(value, &"is beyond 64 bits with a sign"))
+}
+
+fn float(value: Peek<'_, 'static>, number: f64) -> Result<Payload, ReflectError> {
+    if number.is_finite() {
+        return Ok(Payload::Float(number));
+    }
+    Err(broken(value, &"is not a finite number"))
+}
+
+fn broken(value: Peek<'_, 'static>, why: &dyn std::fmt::Display) -> ReflectError {
+    ReflectError::new(format!("a value of `{}`: {why}", value.shape()))
+}

@@ -1,0 +1,100 @@
+//! The names of the fields of emitted structs, at compile time, so that two of one name after
+//! flattening are an error of the compiler and not of the first call. Only the derives use this.
+
+use std::marker::PhantomData;
+
+/// The names of a struct's fields: its own, and those of what it flattens.
+#[derive(Debug)]
+pub struct Names {
+    /// Of the fields that are not flattened.
+    pub own: &'static [&'static str],
+    /// Of the flattened ones.
+    pub flattened: &'static [&'static Names],
+}
+
+/// A struct whose names are known at compile time.
+pub trait Named {
+    /// The names.
+    const NAMES: Names;
+}
+
+/// Asks for the names of any type: those of a [`Named`] one, else none.
+pub struct Probe<T>(PhantomData<T>);
+
+impl<T: Named> Probe<T> {
+    /// The names.
+    pub const NAMES: Names = T::NAMES;
+}
+
+/// What [`Probe`] answers for types whose names only their shape knows; those are checked when the
+/// schema is made.
+pub trait Unknown {
+    /// No names.
+    const NAMES: Names = Names { own: &[], flattened: &[] };
+}
+
+impl<T> Unknown for Probe<T> {}
+
+/// Fails the compilation when a name stands twice.
+pub const fn assert_distinct(names: &Names) {
+    let mut index = 0;
+    while index < names.own.len() {
+        assert!(
+            count(names, names.own[index]) < 2,
+            "two fields of this signature have the same name after flattening; rename one"
+        );
+        index += 1;
+    }
+    let mut inner = 0;
+    while inner < names.flattened.len() {
+        assert_flattened(names, names.flattened[inner]);
+        inner += 1;
+    }
+}
+
+const fn assert_flattened(whole: &Names, part: &Names) {
+    let mut index = 0;
+    while index < part.own.len() {
+        assert!(
+            count(whole, part.own[index]) < 2,
+            "two fields of this signature have the same name after flattening; rename one"
+        );
+        index += 1;
+    }
+    let mut inner = 0;
+    while inner < part.flattened.len() {
+        assert_flattened(whole, part.flattened[inner]);
+        inner += 1;
+    }
+}
+
+const fn count(names: &Names, name: &str) -> usize {
+    let (mut found, mut index) = (0, 0);
+    while index < names.own.len() {
+        if same(names.own[index], name) {
+            found += 1;
+        }
+        index += 1;
+    }
+    let mut inner = 0;
+    while inner < names.flattened.len() {
+        found += count(names.flattened[inner], name);
+        inner += 1;
+    }
+    found
+}
+
+const fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}

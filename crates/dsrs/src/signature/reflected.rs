@@ -1,0 +1,111 @@
+//! The schema of a typed signature, made of the shapes of its inputs and outputs, once per type.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use facet::{Facet, Shape};
+
+use super::read::default_instructions;
+use super::seen::Seen;
+use super::{FieldFormat, FieldPath, FieldSchema, Signature, SignatureSchema};
+use crate::attrs::{self, Attr};
+use crate::problem::{At, Problems};
+use crate::reflect::{FlatField, ReflectError, ShapeTypes, flat_fields};
+use crate::value::Payload;
+
+/// What was made of each signature type. A `static` in a generic function would be one for all.
+type Known = RwLock<HashMap<TypeId, Result<Arc<SignatureSchema>, ReflectError>>>;
+
+impl SignatureSchema {
+    /// The schema of a typed signature; made once per type and shared.
+    ///
+    /// # Panics
+    /// When the signature cannot be told to an LM: two fields of one name, a type without a place
+    /// in data. That is a mistake in the program and the message names it; [`Self::try_of`] gives
+    /// it as an error.
+    #[must_use]
+    #[expect(clippy::panic, reason = "a signature type is written by a programmer, not read from input")]
+    pub fn of<S: Signature>() -> Arc<Self> {
+        match Self::try_of::<S>() {
+            Ok(schema) => schema,
+            Err(error) => panic!("the signature `{}`: {error}", std::any::type_name::<S>()),
+        }
+    }
+
+    /// The schema of a typed signature.
+    ///
+    /// # Errors
+    /// The first field that cannot be told to an LM.
+    pub fn try_of<S: Signature>() -> Result<Arc<Self>, ReflectError> {
+        static KNOWN: OnceLock<Known> = OnceLock::new();
+        let known = KNOWN.get_or_init(Known::default);
+        let id = TypeId::of::<S>();
+        if let Some(found) = known.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+            return found.clone();
+        }
+        let made = make::<S>().map(Arc::new);
+        let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
+        known.entry(id).or_insert(made).clone()
+    }
+}
+
+fn make<S: Signature>() -> Result<SignatureSchema, ReflectError> {
+    let mut types = ShapeTypes::default();
+    let mut inputs = fields(<S::Input as Facet<'static>>::SHAPE, &mut types)?;
+    let outputs = fields(<S::Output as Facet<'static>>::SHAPE, &mut types)?;
+    for (name, default) in S::defaults() {
+        set_default(&mut inputs, name, default)?;
+    }
+    check_names(inputs.iter().chain(&outputs))?;
+    let instructions = match S::instructions().trim() {
+        "" => default_instructions(&inputs, &outputs),
+        told => told.into(),
+    };
+    Ok(SignatureSchema { instructions, inputs, outputs, defs: types.finish().into() })
+}
+
+fn fields(shape: &'static Shape, types: &mut ShapeTypes) -> Result<Vec<FieldSchema>, ReflectError> {
+    flat_fields(shape)?.into_iter().map(|flat| field(flat, types)).collect()
+}
+
+fn field(flat: FlatField, types: &mut ShapeTypes) -> Result<FieldSchema, ReflectError> {
+    let found = types.class_field(flat.field).map_err(|error| error.below(flat.field.name))?;
+    let format = attrs::of_field(flat.field).find_map(|attribute| match attribute {
+        Attr::Format(name) => FieldFormat::named(name),
+        _ => None,
+    });
+    Ok(FieldSchema {
+        name: flat.name().into(),
+        alias: found.alias,
+        ty: found.ty,
+        description: found.description,
+        format,
+        default: None,
+        constraints: found.constraints,
+        strict: found.strict,
+        path: FieldPath(flat.path),
+    })
+}
+
+fn set_default(
+    inputs: &mut [FieldSchema],
+    name: &str,
+    default: Result<Payload, ReflectError>,
+) -> Result<(), ReflectError> {
+    let default = default.map_err(|error| error.below(name))?;
+    if let Some(field) = inputs.iter_mut().find(|field| &*field.name == name) {
+        field.default = Some(default);
+    }
+    Ok(())
+}
+
+/// The same rules for names as of signatures that are posted.
+fn check_names<'f>(fields: impl Iterator<Item = &'f FieldSchema>) -> Result<(), ReflectError> {
+    let mut problems = Problems::new();
+    let mut seen = Seen::default();
+    for field in fields {
+        seen.take(field, None, &At::Root, &mut problems);
+    }
+    problems.iter().next().map_or(Ok(()), |found| Err(ReflectError::new(found.detail.clone())))
+}
