@@ -19,7 +19,10 @@ pub(crate) fn side(field: &Field) -> Result<(Side, bool)> {
     for (name, side) in [("input", Side::Input), ("output", Side::Output)] {
         let Some(attribute) = find(&field.attrs, name) else { continue };
         if found.is_some() {
-            return Err(syn::Error::new_spanned(attribute, "a field is an input or an output, not both"));
+            return Err(syn::Error::new_spanned(
+                attribute,
+                "a field is an input or an output, not both",
+            ));
         }
         found = Some(side);
         flatten |= is_flattened(attribute)?;
@@ -67,7 +70,8 @@ fn alias(attribute: &Attribute) -> Result<TokenStream> {
     let alias = text(attribute)?;
     let mut letters = alias.value().chars().collect::<Vec<_>>().into_iter();
     let starts = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    let goes_on = letters.clone().count() <= 62 && letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let goes_on =
+        letters.clone().count() <= 62 && letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !starts || !goes_on {
         let text = "an alias is a letter or `_`, then up to 62 letters, digits or `_`";
         return Err(syn::Error::new_spanned(alias, text));
@@ -78,7 +82,10 @@ fn alias(attribute: &Attribute) -> Result<TokenStream> {
 fn format(attribute: &Attribute) -> Result<TokenStream> {
     let format = text(attribute)?;
     if !["json", "yaml", "text"].contains(&format.value().as_str()) {
-        return Err(syn::Error::new_spanned(format, "the format is \"json\", \"yaml\" or \"text\""));
+        return Err(syn::Error::new_spanned(
+            format,
+            "the format is \"json\", \"yaml\" or \"text\"",
+        ));
     }
     Ok(quote!(#[facet(dsrs::format = #format)]))
 }

@@ -20,7 +20,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         check::supported(&field.ty)?;
         let (name, ty, attributes) = (&field.ident, &field.ty, emitted(field, false)?);
         own.extend(quote!(#attributes pub #name: #ty,));
-        names.extend(name.as_ref().map(|name| name.to_string().trim_start_matches("r#").to_owned()));
+        names
+            .extend(name.as_ref().map(|name| name.to_string().trim_start_matches("r#").to_owned()));
     }
     Ok(wrapper(input, place(input)?, &own, &names, &fields.named))
 }
@@ -58,7 +59,8 @@ fn wrapper(
 ) -> TokenStream {
     let (ident, vis) = (&input.ident, &input.vis);
     let with = format_ident!("With{ident}");
-    let docs = format!("Outputs with those that [`{ident}`] adds; the others are reached by `Deref`.");
+    let docs =
+        format!("Outputs with those that [`{ident}`] adds; the others are reached by `Deref`.");
     let inner = quote! {
         /// The outputs without the added ones.
         #[facet(flatten)]

@@ -6,11 +6,16 @@ use syn::{DeriveInput, Error, Fields, FieldsNamed, Result, Type};
 /// The named fields of a struct that borrows nothing.
 pub(crate) fn named_fields<'d>(input: &'d DeriveInput, what: &str) -> Result<&'d FieldsNamed> {
     if let Some(lifetime) = input.generics.lifetimes().next() {
-        let text = format!("{what} owns its values: a borrowed one cannot be sent to an LM or kept as a demo; use String, Vec or Box");
+        let text = format!(
+            "{what} owns its values: a borrowed one cannot be sent to an LM or kept as a demo; use String, Vec or Box"
+        );
         return Err(Error::new_spanned(lifetime, text));
     }
     let syn::Data::Struct(data) = &input.data else {
-        return Err(Error::new_spanned(&input.ident, format!("{what} is a struct with named fields")));
+        return Err(Error::new_spanned(
+            &input.ident,
+            format!("{what} is a struct with named fields"),
+        ));
     };
     match &data.fields {
         Fields::Named(fields) => Ok(fields),

@@ -53,18 +53,22 @@ impl Emitted<'_> {
         let flattened = self.fields.iter().filter(|(_, flatten)| *flatten);
         let flattened: Vec<_> = flattened.map(|(field, _)| &field.ty).collect();
         // A type that is not emitted by these derives has names that only its shape knows.
-        let probes = flattened.iter().map(|ty| quote! {
-            &{
-                #[allow(unused_imports)]
-                use ::dsrs::signature::names::Unknown as _;
-                ::dsrs::signature::names::Probe::<#ty>::NAMES
+        let probes = flattened.iter().map(|ty| {
+            quote! {
+                &{
+                    #[allow(unused_imports)]
+                    use ::dsrs::signature::names::Unknown as _;
+                    ::dsrs::signature::names::Probe::<#ty>::NAMES
+                }
             }
         });
         let concrete = parameters.is_empty();
-        let check = concrete.then(|| quote! {
-            const _: () = ::dsrs::signature::names::assert_distinct(
-                &<#ty as ::dsrs::signature::names::Named>::NAMES,
-            );
+        let check = concrete.then(|| {
+            quote! {
+                const _: () = ::dsrs::signature::names::assert_distinct(
+                    &<#ty as ::dsrs::signature::names::Named>::NAMES,
+                );
+            }
         });
         quote! {
             impl <#(#parameters),*> ::dsrs::signature::names::Named for #ty {

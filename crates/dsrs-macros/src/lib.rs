@@ -19,9 +19,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// `#[default]` or `#[default = value]`. `#[instruction = "…"]` on the struct stands over its docs.
 #[proc_macro_derive(
     Signature,
-    attributes(
-        input, output, flatten, alias, format, check, assert, strict, default, instruction
-    )
+    attributes(input, output, flatten, alias, format, check, assert, strict, default, instruction)
 )]
 pub fn signature(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

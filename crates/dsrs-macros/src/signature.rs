@@ -110,9 +110,11 @@ fn defaults(inputs: &Emitted<'_>) -> Option<TokenStream> {
             (#name, { let value: #ty = #value; ::dsrs::reflect::to_payload(&value) })
         });
     }
-    (!each.is_empty()).then(|| quote! {
-        fn defaults() -> ::std::vec::Vec<::dsrs::signature::FieldDefault> {
-            ::std::vec![#(#each),*]
+    (!each.is_empty()).then(|| {
+        quote! {
+            fn defaults() -> ::std::vec::Vec<::dsrs::signature::FieldDefault> {
+                ::std::vec![#(#each),*]
+            }
         }
     })
 }

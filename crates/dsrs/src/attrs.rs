@@ -41,16 +41,22 @@ pub struct Condition {
 #[macro_export]
 macro_rules! __attr {
     (@const $($rest:tt)*) => { $crate::__attr!($($rest)*) };
-    (@ns {$ns:path} alias { $($field:tt : $ty:ty)? | $(=)? $name:literal }) => {
+    (@ns {$ns:path} alias { | $(=)? $name:literal }) => {
         $crate::__attr!(@make "alias", $crate::attrs::Attr::Alias($name))
     };
-    (@ns {$ns:path} format { $($field:tt : $ty:ty)? | $(=)? $name:literal }) => {
+    (@ns {$ns:path} alias { $field:tt : $ty:ty | $(=)? $name:literal }) => {
+        $crate::__attr!(@make "alias", $crate::attrs::Attr::Alias($name))
+    };
+    (@ns {$ns:path} format { | $(=)? $name:literal }) => {
         $crate::__attr!(@make "format", $crate::attrs::Attr::Format($name))
     };
-    (@ns {$ns:path} check { $($field:tt : $ty:ty)? | $expression:literal $(, $label:literal)? }) => {
+    (@ns {$ns:path} format { $field:tt : $ty:ty | $(=)? $name:literal }) => {
+        $crate::__attr!(@make "format", $crate::attrs::Attr::Format($name))
+    };
+    (@ns {$ns:path} check { $field:tt : $ty:ty | $expression:literal $(, $label:literal)? }) => {
         $crate::__attr!(@make "check", $crate::attrs::Attr::Check($crate::__attr!(@condition $expression $($label)?)))
     };
-    (@ns {$ns:path} assert { $($field:tt : $ty:ty)? | $expression:literal $(, $label:literal)? }) => {
+    (@ns {$ns:path} assert { $field:tt : $ty:ty | $expression:literal $(, $label:literal)? }) => {
         $crate::__attr!(@make "assert", $crate::attrs::Attr::Assert($crate::__attr!(@condition $expression $($label)?)))
     };
     (@ns {$ns:path} strict { $($field:tt : $ty:ty)? }) => {
@@ -62,7 +68,7 @@ macro_rules! __attr {
     (@ns {$ns:path} parameter { $($field:tt : $ty:ty)? }) => {
         $crate::__attr!(@make "parameter", $crate::attrs::Attr::Parameter)
     };
-    (@ns {$ns:path} accessor { $($field:tt : $ty:ty)? | $(=)? $payload:expr }) => {
+    (@ns {$ns:path} accessor { | $(=)? $payload:expr }) => {
         $crate::__attr!(@make "accessor", $payload)
     };
     (@condition $expression:literal) => {

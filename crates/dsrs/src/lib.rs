@@ -31,6 +31,13 @@ pub mod adapter;
 
 pub mod predict;
 
+pub mod module;
+
 pub mod strategy;
 
 pub mod graph;
+
+pub use module::{Module, Predicted};
+pub use predict::typed::Demo;
+pub use predict::{Ctx, Predict};
+pub use strategy::{BestOfN, ChainOfThought, Reasoning, WithReasoning};

@@ -167,7 +167,10 @@ fn nested_recursive_generic_and_flattened_types_become_the_posted_ones() {
     }
     let told: Vec<_> = schema.outputs.iter().map(|field| field.ty.to_string()).collect();
     assert_eq!(told, ["dict[str, Person]", "Mood", "list[Shape]", "tuple[int, bool]"]);
-    assert_eq!(&*schema.instructions, "Read `question`, `passages`, `sentences` and `attempt`, then write `people`, `mood`, `shapes` and `pair`.");
+    assert_eq!(
+        &*schema.instructions,
+        "Read `question`, `passages`, `sentences` and `attempt`, then write `people`, `mood`, `shapes` and `pair`."
+    );
 }
 
 #[test]

@@ -50,6 +50,16 @@ impl Models {
     /// The alias that is always known.
     pub const DEFAULT: &'static str = "default";
 
+    /// One model, which is the default, without settings of its own: for programs that need no
+    /// table.
+    #[must_use]
+    pub fn only(lm: Arc<dyn Lm>) -> Self {
+        let alias: Arc<str> = Self::DEFAULT.into();
+        let params = LmParams::default();
+        let model = Model { model: alias.clone(), alias: alias.clone(), lm, params, prices: None };
+        Self::new([model], Some(alias))
+    }
+
     /// A table of models; `default` names the one that stands behind the alias `default` when no
     /// model has that alias itself.
     #[must_use]

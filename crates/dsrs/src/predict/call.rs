@@ -11,7 +11,7 @@ use super::trace::{SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, Attempt, RetryPolicy};
-use crate::lm::{Chat, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models};
+use crate::lm::{Chat, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models, Usage};
 use crate::value::Fields;
 
 /// Predicts once, under a span of its own.
@@ -126,16 +126,29 @@ impl Call<'_> {
             Err(error) if error.kind == LmErrorKind::Cancelled => SpanStatus::Cancelled,
             Err(_) => SpanStatus::Failed,
         };
+        if let Ok(reply) = result {
+            self.count(reply, last);
+        }
         self.ctx.trace().close(last, status, |span| match result {
             Ok(reply) => {
-                let mut usage = reply.usage;
-                usage.cost = self.model.prices.map(|prices| prices.cost(&usage)).or(usage.cost);
                 span.raw = Some(reply.text.clone());
                 span.model = Some(reply.model.clone());
-                span.usage = Some(usage);
+                span.usage = Some(self.usage(reply));
             }
             Err(error) => span.error = Some(error.message.as_str().into()),
         });
+    }
+
+    /// Counts an answer for those who wait for it.
+    fn count(&self, reply: &LmReply, span: SpanId) {
+        if let Some(tally) = &self.ctx.tally {
+            tally.count(self.usage(reply), &reply.text, span);
+        }
+    }
+
+    fn usage(&self, reply: &LmReply) -> Usage {
+        let cost = self.model.prices.map(|prices| prices.cost(&reply.usage));
+        Usage { cost: cost.or(reply.usage.cost), ..reply.usage }
     }
 
     /// Tells on the span of an answer why it does not fit.

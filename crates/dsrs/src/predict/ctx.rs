@@ -2,10 +2,12 @@
 //! and where in the program it stands. Explicit and first, instead of globals.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::tally::Tally;
 use super::trace::{SpanId, Trace};
 use crate::lm::Models;
 use crate::predict::LmOverrides;
@@ -54,6 +56,8 @@ pub struct Ctx {
     pub node: Arc<NodeScope>,
     /// The span under which new spans go.
     pub parent: Option<SpanId>,
+    /// Where LM calls are counted for whoever waits for them.
+    pub tally: Option<Arc<Tally>>,
 }
 
 impl Ctx {
@@ -67,13 +71,41 @@ impl Ctx {
             parse_retries: 1,
             deadline,
         };
-        Self { run: Arc::new(RunScope::new(models, deadline)), node: Arc::new(node), parent: None }
+        let run = Arc::new(RunScope::new(models, deadline));
+        Self { run, node: Arc::new(node), parent: None, tally: None }
+    }
+
+    /// As [`Self::new`], for as long as `limit` from now.
+    #[must_use]
+    pub fn within(models: Arc<Models>, limit: Duration) -> Self {
+        Self::new(models, Instant::now() + limit)
+    }
+
+    /// The same context with a tally of its own, which counts for the ones above too.
+    #[must_use]
+    pub fn tallied(&self) -> (Self, Arc<Tally>) {
+        let tally = Tally::below(self.tally.clone());
+        (Self { tally: Some(tally.clone()), ..self.clone() }, tally)
     }
 
     /// The same context under another span.
     #[must_use]
     pub fn under(&self, parent: SpanId) -> Self {
         Self { parent: Some(parent), ..self.clone() }
+    }
+
+    /// The same context for one of several tries at the same thing: with a temperature and a seed
+    /// of its own, so that neither the LM nor a cache gives the same answer again. The first try is
+    /// as it would be alone.
+    #[must_use]
+    pub fn varied(&self, number: usize) -> Self {
+        if number == 0 {
+            return self.clone();
+        }
+        let mut node = (*self.node).clone();
+        node.lm.params.temperature = Some(1.0);
+        node.lm.params.seed = i64::try_from(number).ok();
+        Self { node: Arc::new(node), ..self.clone() }
     }
 
     /// The trace of the run.

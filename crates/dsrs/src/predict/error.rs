@@ -64,6 +64,21 @@ pub enum PredictErrorKind {
     NoModel,
 }
 
+impl PredictErrorKind {
+    /// Whether trying again within this run is of no use.
+    #[must_use]
+    pub const fn ends_the_run(&self) -> bool {
+        matches!(
+            self,
+            Self::Timeout
+                | Self::Cancelled
+                | Self::NoModel
+                | Self::UnknownModel { .. }
+                | Self::InvalidValue { .. }
+        )
+    }
+}
+
 impl PredictError {
     /// An error of a kind, not yet tied to a predictor.
     #[must_use]

@@ -2,6 +2,7 @@
 //! over schemas. Knows adapters and LMs; knows nothing of strategies or graphs.
 
 mod call;
+mod cell;
 mod ctx;
 mod demos;
 mod document;
@@ -9,12 +10,16 @@ mod error;
 mod predictor;
 mod schema_predictor;
 mod state;
+mod tally;
 mod trace;
+pub mod typed;
 
+pub use cell::{Predict, PredictAccessorFns, PredictCell};
 pub use ctx::{Ctx, NodeScope, RunScope};
 pub use document::{lm_to_payload, read_lm, read_state, state_to_payload};
 pub use error::{PredictError, PredictErrorKind};
 pub use predictor::DynPredictor;
 pub use schema_predictor::SchemaPredictor;
 pub use state::{Demo, LmOverrides, PredictState};
+pub use tally::{Tallied, Tally};
 pub use trace::{CheckOutcome, Span, SpanId, SpanKind, SpanStatus, Trace};

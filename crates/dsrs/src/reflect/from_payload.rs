@@ -25,7 +25,8 @@ type Built = Result<Building, ReflectError>;
 /// # Errors
 /// Where the data does not fit, and why.
 pub fn from_payload<T: Facet<'static>>(data: &Payload) -> Result<T, ReflectError> {
-    let building = Partial::alloc_owned::<T>().map_err(|error| ReflectError::new(error.to_string()))?;
+    let building =
+        Partial::alloc_owned::<T>().map_err(|error| ReflectError::new(error.to_string()))?;
     let built = fill(building, data)?.build().map_err(|error| step(&error))?;
     built.materialize::<T>().map_err(|error| ReflectError::new(error.to_string()))
 }

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use facet::{ConstTypeId, Def, Field, ScalarType, Shape, StructKind, Type as Kind, UserType, Variant};
+use facet::{
+    ConstTypeId, Def, Field, ScalarType, Shape, StructKind, Type as Kind, UserType, Variant,
+};
 
 use super::ReflectError;
 use crate::attrs::{self, Attr, Condition};
@@ -120,7 +122,8 @@ impl ShapeTypes {
                 }),
             },
             Kind::User(UserType::Enum(found)) => {
-                let plain = found.variants.iter().all(|variant| variant.data.kind == StructKind::Unit);
+                let plain =
+                    found.variants.iter().all(|variant| variant.data.kind == StructKind::Unit);
                 self.named(shape, |types| match plain {
                     true => Ok(TypeDef::Enum(plain_enum(shape, found.variants))),
                     false => types.variants(found.variants).map(TypeDef::Alias),

@@ -53,12 +53,10 @@ fn write(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
     }
 }
 
-fn elements<'m>(
-    found: impl Iterator<Item = Peek<'m, 'static>>,
-) -> Result<Payload, ReflectError> {
-    let each = found.enumerate().map(|(index, one)| {
-        write(one).map_err(|error| error.below(&format!("[{index}]")))
-    });
+fn elements<'m>(found: impl Iterator<Item = Peek<'m, 'static>>) -> Result<Payload, ReflectError> {
+    let each = found
+        .enumerate()
+        .map(|(index, one)| write(one).map_err(|error| error.below(&format!("[{index}]"))));
     each.collect::<Result<_, _>>().map(Payload::list)
 }
 

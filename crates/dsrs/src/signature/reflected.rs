@@ -8,7 +8,8 @@ use facet::{Facet, Shape};
 
 use super::read::default_instructions;
 use super::seen::Seen;
-use super::{FieldFormat, FieldPath, FieldSchema, Signature, SignatureSchema};
+use super::typed::FieldDefault;
+use super::{Augmentation, Data, FieldFormat, FieldPath, FieldSchema, Signature, SignatureSchema};
 use crate::attrs::{self, Attr};
 use crate::problem::{At, Problems};
 use crate::reflect::{FlatField, ReflectError, ShapeTypes, flat_fields};
@@ -25,7 +26,10 @@ impl SignatureSchema {
     /// in data. That is a mistake in the program and the message names it; [`Self::try_of`] gives
     /// it as an error.
     #[must_use]
-    #[expect(clippy::panic, reason = "a signature type is written by a programmer, not read from input")]
+    #[expect(
+        clippy::panic,
+        reason = "a signature type is written by a programmer, not read from input"
+    )]
     pub fn of<S: Signature>() -> Arc<Self> {
         match Self::try_of::<S>() {
             Ok(schema) => schema,
@@ -51,19 +55,51 @@ impl SignatureSchema {
 }
 
 fn make<S: Signature>() -> Result<SignatureSchema, ReflectError> {
+    from_types::<S::Input, S::Output>(S::instructions(), S::defaults())
+}
+
+/// The schema of whatever takes one struct and gives another.
+///
+/// # Errors
+/// The first field that cannot be told to an LM.
+pub(crate) fn from_types<I: Data, O: Data>(
+    instructions: &str,
+    defaults: Vec<FieldDefault>,
+) -> Result<SignatureSchema, ReflectError> {
     let mut types = ShapeTypes::default();
-    let mut inputs = fields(<S::Input as Facet<'static>>::SHAPE, &mut types)?;
-    let outputs = fields(<S::Output as Facet<'static>>::SHAPE, &mut types)?;
-    for (name, default) in S::defaults() {
+    let mut inputs = fields(<I as Facet<'static>>::SHAPE, &mut types)?;
+    let outputs = fields(<O as Facet<'static>>::SHAPE, &mut types)?;
+    for (name, default) in defaults {
         set_default(&mut inputs, name, default)?;
     }
     check_names(inputs.iter().chain(&outputs))?;
-    let instructions = match S::instructions().trim() {
+    let instructions = match instructions.trim() {
         "" => default_instructions(&inputs, &outputs),
         told => told.into(),
     };
     Ok(SignatureSchema { instructions, inputs, outputs, defs: types.finish().into() })
 }
+
+/// The outputs that an augmentation adds, for strategies over signatures that are data.
+///
+/// # Panics
+/// As [`SignatureSchema::of`], and when the added outputs name types of their own: a schema that
+/// is data has no place for them.
+#[must_use]
+#[expect(clippy::panic, reason = "an augmentation is written by a programmer, not read from input")]
+pub fn added_outputs<A: Augmentation>() -> Vec<FieldSchema> {
+    let mut types = ShapeTypes::default();
+    let added = fields(<A::Wrap<Nothing> as Facet<'static>>::SHAPE, &mut types);
+    match added {
+        Ok(added) if types.finish().0.is_empty() => added,
+        Ok(_) => panic!("`{}` adds outputs of named types", std::any::type_name::<A>()),
+        Err(error) => panic!("`{}`: {error}", std::any::type_name::<A>()),
+    }
+}
+
+/// Outputs of nothing.
+#[derive(Facet)]
+struct Nothing {}
 
 fn fields(shape: &'static Shape, types: &mut ShapeTypes) -> Result<Vec<FieldSchema>, ReflectError> {
     flat_fields(shape)?.into_iter().map(|flat| field(flat, types)).collect()

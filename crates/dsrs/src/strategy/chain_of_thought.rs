@@ -1,21 +1,68 @@
 //! `chain_of_thought`: the LM writes its reasoning before the outputs (Wei et al. 2022; DSPy's
-//! module of the same name). One predictor, `predict`, whose first output is `reasoning`.
+//! module of the same name). One predictor, `predict`, whose first output is `reasoning`; once for
+//! signatures that are data, once for typed ones, with one definition of what is added.
 
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 
 use super::factory::no_config;
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
-use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor};
+use crate::module::{Module, Predicted};
+use crate::predict::{Ctx, DynPredictor, Predict, PredictError, SchemaPredictor};
 use crate::problem::{At, Code, Problem, Problems};
-use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::TypeIR;
+use crate::signature::{Augmented, Signature, SignatureSchema, added_outputs};
 use crate::value::{Fields, Payload};
 
-const REASONING: &str = "reasoning";
 const PREDICT: &str = "predict";
+
+/// The output that comes before the signature's own.
+#[derive(dsrs::Augmentation, Clone, Debug)]
+#[augment(output, prepend)]
+pub struct Reasoning {
+    /// the thinking, step by step, that leads to the answer
+    pub reasoning: String,
+}
+
+/// A typed predictor that reasons before it answers: `result.reasoning` stands beside the outputs
+/// of `S`.
+#[derive(Facet, Debug)]
+pub struct ChainOfThought<S: Signature> {
+    /// The one predictor.
+    pub predict: Predict<Augmented<S, Reasoning>>,
+}
+
+impl<S: Signature> ChainOfThought<S> {
+    /// A predictor without overrides.
+    ///
+    /// # Panics
+    /// As [`SignatureSchema::of`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self { predict: Predict::new() }
+    }
+}
+
+impl<S: Signature> Default for ChainOfThought<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Signature> Module for ChainOfThought<S> {
+    type Input = S::Input;
+    type Output = WithReasoning<S::Output>;
+
+    async fn forward(
+        &self,
+        ctx: &Ctx,
+        input: S::Input,
+    ) -> Result<Predicted<WithReasoning<S::Output>>, PredictError> {
+        self.predict.call(ctx, input).await
+    }
+}
 
 struct Factory;
 
@@ -47,37 +94,34 @@ impl StrategyFactory for Factory {
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
         let schema = Arc::new(with_reasoning(base, &at.key("signature"))?);
-        Ok(Box::new(ChainOfThought { predict: SchemaPredictor::new(schema, Arc::from(PREDICT)) }))
+        Ok(Box::new(Untyped { predict: SchemaPredictor::new(schema, Arc::from(PREDICT)) }))
     }
 }
 
 fn with_reasoning(base: &SignatureSchema, at: &At<'_>) -> Result<SignatureSchema, Problems> {
-    let taken = base
-        .inputs
-        .iter()
-        .chain(&base.outputs)
-        .any(|field| field.name.as_ref() == REASONING || field.lm_name().as_ref() == REASONING);
-    if taken {
+    let added = added_outputs::<Reasoning>();
+    let mut own = base.inputs.iter().chain(&base.outputs);
+    let taken = own.find_map(|field| {
+        added.iter().find(|new| new.name == field.name || new.lm_name() == field.lm_name())
+    });
+    if let Some(taken) = taken {
         let detail = format!(
-            "`{REASONING}` is the output that chain_of_thought adds; rename the signature's own \
-             field, or use predict"
+            "`{}` is the output that chain_of_thought adds; rename the signature's own field, or \
+             use predict",
+            taken.name
         );
         return Err(Problem { pointer: at.pointer(), code: Code::DuplicateName, detail }.into());
     }
     let mut schema = base.clone();
-    let reasoning = FieldSchema {
-        description: Some(Arc::from("the thinking, step by step, that leads to the answer")),
-        ..FieldSchema::of(REASONING, TypeIR::Str)
-    };
-    schema.outputs.insert(0, reasoning);
+    schema.outputs.splice(0..0, added);
     Ok(schema)
 }
 
-struct ChainOfThought {
+struct Untyped {
     predict: SchemaPredictor,
 }
 
-impl DynModule for ChainOfThought {
+impl DynModule for Untyped {
     fn schema(&self) -> &Arc<SignatureSchema> {
         self.predict.schema()
     }
@@ -102,7 +146,8 @@ impl DynModule for ChainOfThought {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::TypeDefs;
+    use crate::signature::FieldSchema;
+    use crate::types::{TypeDefs, TypeIR};
 
     fn base(output: &str) -> SignatureSchema {
         SignatureSchema {

@@ -1,11 +1,16 @@
 //! Strategies: ways of prompting, by name. A factory makes a module from a base signature and a
 //! config; the registry finds factories at link time. Knows predictors and nothing of graphs.
 
+mod best_of_n;
 mod chain_of_thought;
 mod factory;
+mod hosted;
 mod module;
 mod predict;
 pub mod registry;
 
+pub use best_of_n::{BestOfN, Reward};
+pub use chain_of_thought::{ChainOfThought, Reasoning, WithReasoning};
 pub use factory::{BuildEnv, Stored, StrategyFactory};
+pub use hosted::HostedModule;
 pub use module::DynModule;

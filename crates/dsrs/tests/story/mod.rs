@@ -71,5 +71,5 @@ pub(crate) fn over(models: Models) -> Ctx {
         deadline,
     };
     let run = Arc::new(RunScope::new(Arc::new(models), deadline));
-    Ctx { run, node: Arc::new(node), parent: None }
+    Ctx { run, node: Arc::new(node), parent: None, tally: None }
 }

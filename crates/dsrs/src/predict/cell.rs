@@ -1,0 +1,213 @@
+//! `Predict<S>`: the leaf of typed programs, and the cell through which the walker reaches it. All
+//! that is unsafe about predictors is in this file; the prompt and the call are those of a
+//! predictor over a schema.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use facet::Facet;
+
+use super::typed::{Demo, PredictBuilder, admit_typed};
+use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor};
+use crate::lm::Message;
+use crate::problem::{At, Problems};
+use crate::signature::{Signature, SignatureSchema};
+use crate::value::Fields;
+
+/// A predictor of a typed signature: one tunable prompt.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::{Ctx, Module, Predict, Signature};
+///
+/// #[derive(Signature)]
+/// struct QA {
+///     #[input]
+///     question: String,
+///     #[output]
+///     answer: String,
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let lm = Arc::new(Scripted::answering(["[[ ## answer ## ]]\n4"]));
+/// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
+/// let qa = Predict::<QA>::new();
+/// let result = qa.call(&ctx, QAInput { question: "2 + 2?".into() }).await.unwrap();
+/// assert_eq!(result.answer, "4");
+/// assert_eq!(result.usage().lm_calls, 1);
+/// # });
+/// ```
+#[derive(Facet)]
+#[facet(opaque, dsrs::parameter, dsrs::accessor = PredictAccessorFns::of::<S>())]
+pub struct Predict<S: Signature>(UnsafeCell<PredictCell<S>>);
+
+/// What a predictor holds, without its types at the rim.
+pub struct PredictCell<S: Signature> {
+    pub(super) predictor: SchemaPredictor,
+    signature: PhantomData<fn() -> S>,
+}
+
+// SAFETY: `&Predict` gives out `&PredictCell` only (see `deref`). A `&mut PredictCell` comes from
+// `&mut Predict`, or from the walker, which holds `&mut` on the whole module as long as it lives.
+#[allow(unsafe_code)]
+unsafe impl<S: Signature> Sync for Predict<S> where PredictCell<S>: Sync {}
+
+/// How the walker gets from the place of a `Predict<S>` to a handle, kept in the type's shape. It
+/// is read back by its own type, so nothing below this room needs to know it.
+#[derive(Clone, Copy, Debug, Facet)]
+#[facet(opaque)]
+pub struct PredictAccessorFns {
+    read: unsafe fn(*const ()) -> *const dyn DynPredictor,
+    change: unsafe fn(*const ()) -> *mut dyn DynPredictor,
+}
+
+impl PredictAccessorFns {
+    const fn of<S: Signature>() -> Self {
+        Self { read: read::<S>, change: change::<S> }
+    }
+
+    /// A handle to read with.
+    ///
+    /// # Safety
+    /// `place` points at the predictor from whose shape this was taken, which outlives the handle
+    /// and is not changed meanwhile.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn handle(self, place: *const ()) -> *const dyn DynPredictor {
+        // SAFETY: as the caller promises.
+        unsafe { (self.read)(place) }
+    }
+
+    /// A handle to change with.
+    ///
+    /// # Safety
+    /// As [`Self::handle`], and nothing else refers to the predictor while the handle is used.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn handle_mut(self, place: *const ()) -> *mut dyn DynPredictor {
+        // SAFETY: as the caller promises.
+        unsafe { (self.change)(place) }
+    }
+}
+
+/// # Safety
+/// `place` points at a `Predict<S>`.
+#[allow(unsafe_code)]
+unsafe fn read<S: Signature>(place: *const ()) -> *const dyn DynPredictor {
+    // SAFETY: `place` points at a `Predict<S>`; `raw_get` makes no reference on the way.
+    unsafe { change::<S>(place) }
+}
+
+/// # Safety
+/// `place` points at a `Predict<S>`.
+#[allow(unsafe_code)]
+unsafe fn change<S: Signature>(place: *const ()) -> *mut dyn DynPredictor {
+    // SAFETY: `place` points at a `Predict<S>`. Its content is in an `UnsafeCell`, so a pointer to
+    // change it may come from a shared one; whoever makes it a reference answers for being alone.
+    UnsafeCell::raw_get(unsafe { &raw const (*place.cast::<Predict<S>>()).0 })
+}
+
+impl<S: Signature> Predict<S> {
+    /// A predictor without overrides.
+    ///
+    /// # Panics
+    /// As [`SignatureSchema::of`].
+    #[must_use]
+    pub fn new() -> Self {
+        let predictor = SchemaPredictor::new(SignatureSchema::of::<S>(), short_name::<S>());
+        Self(UnsafeCell::new(PredictCell { predictor, signature: PhantomData }))
+    }
+
+    /// A predictor with an instruction, demos or LM settings.
+    pub fn builder() -> PredictBuilder<S> {
+        PredictBuilder::default()
+    }
+
+    /// Replaces the whole state, or nothing; `dump_state` gives it back.
+    ///
+    /// # Errors
+    /// Every field that does not fit, with pointers as in `{"instruction", "demos": [{"input",
+    /// "output"}], "lm"}`.
+    pub fn load_state(&mut self, state: PredictState) -> Result<(), Problems> {
+        self.0.get_mut().load_state(state, &At::Root)
+    }
+}
+
+impl<S: Signature> Default for Predict<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Signature> Deref for Predict<S> {
+    type Target = PredictCell<S>;
+
+    #[allow(unsafe_code)]
+    fn deref(&self) -> &PredictCell<S> {
+        // SAFETY: only `&mut Predict` and the walker's `&mut` on the module around it change it.
+        unsafe { &*self.0.get() }
+    }
+}
+
+impl<S: Signature> fmt::Debug for Predict<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Predict").field("signature", &short_name::<S>()).finish_non_exhaustive()
+    }
+}
+
+impl<S: Signature> PredictCell<S> {
+    /// The state as data, which goes to JSON and back without the types.
+    #[must_use]
+    pub fn dump_state(&self) -> PredictState {
+        self.predictor.state().clone()
+    }
+
+    /// The demos, typed.
+    ///
+    /// # Errors
+    /// None for a state that was loaded: its demos were converted once already.
+    pub fn demos(&self) -> Result<Vec<Demo<S>>, Problems> {
+        admit_typed::<S>(&self.predictor.state().demos, &At::Root.key("demos"))
+    }
+}
+
+impl<S: Signature> DynPredictor for PredictCell<S> {
+    fn schema(&self) -> &Arc<SignatureSchema> {
+        self.predictor.schema()
+    }
+
+    fn state(&self) -> &PredictState {
+        self.predictor.state()
+    }
+
+    fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {
+        // A value may be of the schema's type and not of Rust's, such as 300 for a `u8`.
+        let typed = admit_typed::<S>(&state.demos, &at.key("demos"));
+        let mut loaded = self.predictor.clone();
+        let fits = loaded.load_state(state, at);
+        fits.and(typed.map(drop))?;
+        self.predictor = loaded;
+        Ok(())
+    }
+
+    fn render(&self, input: &Fields) -> Vec<Message> {
+        self.predictor.render(input)
+    }
+
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> futures_util::future::BoxFuture<'a, Result<Fields, PredictError>> {
+        self.predictor.forward(ctx, input)
+    }
+}
+
+/// The name of a signature without its modules.
+fn short_name<S>() -> Arc<str> {
+    let name = std::any::type_name::<S>();
+    let bare = name.split('<').next().unwrap_or(name);
+    bare.rsplit("::").next().unwrap_or(bare).into()
+}

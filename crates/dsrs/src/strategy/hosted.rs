@@ -1,0 +1,86 @@
+//! A typed module as a strategy: its structs at the rim become a schema, its predictors are found
+//! by the walker. `register_module!` puts one into the registry.
+
+use std::sync::Arc;
+
+use facet::Facet;
+use futures_util::future::BoxFuture;
+
+use super::DynModule;
+use crate::module::{Module, named_predictors, named_predictors_mut};
+use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
+use crate::reflect::{ReflectError, from_payload, to_payload};
+use crate::signature::{SignatureSchema, from_types};
+use crate::value::{Fields, Payload};
+
+/// A typed module behind the untyped interface.
+pub struct HostedModule<M> {
+    module: M,
+    schema: Arc<SignatureSchema>,
+    paths: Vec<String>,
+}
+
+impl<M: Module + Facet<'static>> HostedModule<M> {
+    /// Hosts a module.
+    ///
+    /// # Errors
+    /// When its inputs or outputs cannot be told as fields, or it cannot be searched for predictors.
+    pub fn new(module: M, instructions: &str) -> Result<Self, ReflectError> {
+        let schema = from_types::<M::Input, M::Output>(instructions, Vec::new())?;
+        let found = named_predictors(&module);
+        let found = found.map_err(|error| ReflectError::new(error.to_string()))?;
+        let paths = found.into_iter().map(|(path, _)| path).collect();
+        Ok(Self { module, schema: Arc::new(schema), paths })
+    }
+
+    /// The module itself.
+    pub const fn module(&self) -> &M {
+        &self.module
+    }
+
+    async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
+        let input = from_payload(&Payload::map(input)).map_err(|error| {
+            let field = error.path.split(['.', '[']).next().unwrap_or_default().into();
+            PredictError::new(PredictErrorKind::InvalidValue { field }, error.to_string())
+        })?;
+        let output = self.module.call(ctx, input).await?.into_output();
+        match to_payload(&output) {
+            Ok(Payload::Map(fields)) => Ok(Arc::unwrap_or_clone(fields)),
+            Ok(_) => Err(unfit("the module's output is no struct with named fields")),
+            Err(error) => Err(unfit(&error.to_string())),
+        }
+    }
+}
+
+fn unfit(message: &str) -> PredictError {
+    let kind = PredictErrorKind::Parse { field: None, raw: "".into() };
+    PredictError::new(kind, message)
+}
+
+impl<M: Module + Facet<'static>> DynModule for HostedModule<M> {
+    fn schema(&self) -> &Arc<SignatureSchema> {
+        &self.schema
+    }
+
+    // The walk was shown to succeed when the module was hosted, and the paths are of that walk: a
+    // module's structure does not change while nobody else has it.
+    fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
+        let found = named_predictors(&self.module).unwrap_or_default();
+        let handles = found.into_iter().map(|(_, predictor)| predictor);
+        self.paths.iter().map(String::as_str).zip(handles).collect()
+    }
+
+    fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
+        let found = named_predictors_mut(&mut self.module).unwrap_or_default();
+        let handles = found.into_iter().map(|(_, predictor)| predictor);
+        self.paths.iter().map(String::as_str).zip(handles).collect()
+    }
+
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
+        Box::pin(self.run(ctx, input))
+    }
+}
