@@ -1,12 +1,16 @@
 //! Jinja expressions over data, compiled once and evaluated with fuel, so that none runs for long.
 //! Knows payloads and nothing of signatures, prompts or nodes.
 
+mod pattern;
+
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use minijinja::{Environment, Value, context};
 
 use crate::value::Payload;
+
+pub(crate) use pattern::{explain_pattern, teach};
 
 /// How many instructions one evaluation may take.
 const FUEL: u64 = 50_000;
@@ -22,7 +26,7 @@ const NESTING_LIMIT: usize = 24;
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_fuel(Some(FUEL));
-    crate::types::teach(&mut engine);
+    teach(&mut engine);
     engine
 });
 

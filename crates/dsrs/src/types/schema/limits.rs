@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::keywords::{Group, group};
 use super::parts::Part;
+use crate::expr::explain_pattern;
 use crate::problem::{At, Code, Problems};
-use crate::types::pattern::explain_pattern;
 use crate::types::{Constraint, ConstraintKind, Literal, TypeIR};
 use crate::value::{Map, Payload};
 

@@ -32,7 +32,7 @@ pub(crate) fn teach(engine: &mut Environment<'_>) {
 }
 
 /// What is wrong with a pattern, if anything.
-pub(super) fn explain_pattern(pattern: &str) -> Option<String> {
+pub(crate) fn explain_pattern(pattern: &str) -> Option<String> {
     compiled(pattern).err()
 }
 
