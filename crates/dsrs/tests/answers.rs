@@ -1,4 +1,4 @@
-//! What answers are read as: layouts, values, and why something is refused.
+//! What answers are read as: values, and why something is refused. Layouts stand in the corpus.
 
 mod story;
 
@@ -18,58 +18,6 @@ fn read(types: &str, schema: &str, text: &str) -> String {
         }
         Err(error) => format!("error: {error}"),
     }
-}
-
-const QA: &str = r#""question -> reasoning, score: int""#;
-
-#[test]
-fn layouts_are_tolerated_as_models_bend_them() {
-    let exact = r#"{"reasoning":"so","score":7}"#;
-    let cases = [
-        ("[[ ## reasoning ## ]]\nso\n\n[[ ## score ## ]]\n7\n\n[[ ## completed ## ]]", ""),
-        ("[[ ## reasoning ## ]]\nso\n[[ ## score ## ]]\n7", ""),
-        ("[[ ## Reasoning ## ]] so\n  [[##SCORE##]] 7 [[ ## completed ## ]]", ""),
-        ("**[[ ## reasoning ## ]]**\nso\n\n### [[ ## score ## ]]:\n7\n", ""),
-        (
-            "Sure!\n[[ ## question ## ]]\nhm\n[[ ## reasoning ## ]]\nso\n[[ ## score ## ]]\n7",
-            "extra_section",
-        ),
-        ("[[ ## reasoning ## ]]\nso\n[[ ## score ## ]]\n7\n[[ ## score ## ]]\n8", "extra_section"),
-        ("[[ ## reasoning ## ]] so [[ ## score ## ]] 7 [[ ## completed ## ]]", "layout layout"),
-        ("## reasoning:\nso\n\n## score:\n7\n\n## completed:", "layout layout"),
-        ("**Reasoning:** so\n**Score:** 7", "layout layout"),
-        ("so\n\n[[ ## score ## ]]\n7", "layout"),
-        (r#"{"reasoning": "so", "score": 7}"#, "layout layout"),
-        ("```json\n{\"reasoning\": \"so\", \"score\": 7}\n```", "layout layout"),
-    ];
-    for (text, kinds) in cases {
-        assert_eq!(read("{}", QA, text), format!("{exact} {kinds}").trim(), "{text}");
-    }
-}
-
-#[test]
-fn an_only_output_may_be_the_whole_answer() {
-    let schema = r#""question -> answer""#;
-    assert_eq!(read("{}", schema, "Paris."), r#"{"answer":"Paris."} layout"#);
-    assert_eq!(read("{}", schema, r#"{"answer": "Paris"}"#), r#"{"answer":"Paris"} layout"#);
-    assert_eq!(read("{}", schema, "Paris\n[[ ## completed ## ]]"), r#"{"answer":"Paris"} layout"#);
-}
-
-#[test]
-fn every_output_that_does_not_fit_is_named() {
-    assert_eq!(
-        read(
-            "{}",
-            r#""q -> a: int, b: bool, c: list[str]""#,
-            "[[ ## a ## ]]\nseven-ish\n[[ ## b ## ]]\nperhaps"
-        ),
-        "error: `a`: expected a whole number, found `seven-ish`; `b`: expected true or false, \
-         found `perhaps`; `c`: is missing"
-    );
-    assert_eq!(
-        read("{}", QA, "I am sorry, but I cannot answer in that format."),
-        "error: `reasoning`: is missing; `score`: is missing"
-    );
 }
 
 #[test]

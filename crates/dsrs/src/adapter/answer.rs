@@ -5,11 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::checks::{CheckOutcome, Checks, Verdict};
-use super::sections;
-use crate::coerce::{self, CoerceError, Leniencies, LeniencyKind, Path, Report};
-use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{ConstraintKind, TypeIR, absent_value};
-use crate::value::{Fields, Map, Payload};
+use super::notes;
+use super::outputs::{Output, Outputs};
+use super::reading::Reading;
+use super::sections::{Scanner, Source};
+use super::settle::Settled;
+use crate::coerce::{Leniencies, Report};
+use crate::types::ConstraintKind;
+use crate::value::{Fields, Payload};
 
 /// What an answer said.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,11 +57,25 @@ pub enum MisfitKind {
     Missing,
     /// The section's text does not fit the field's type.
     Type,
+    /// It stands there, but not in the layout as asked for, where that is demanded.
+    Layout,
     /// An assert of this label, or expression, does not hold.
     Assert(Arc<str>),
 }
 
 impl Misfit {
+    /// Something that is wrong with the answer as a whole.
+    pub(super) fn of_answer(reason: String) -> Self {
+        let (path, kind) = (String::new(), MisfitKind::Layout);
+        Self { field: None, lm_name: None, path, kind, reason }
+    }
+
+    /// Something that is wrong with an output.
+    pub(super) fn of(output: &Output, kind: MisfitKind, path: String, reason: String) -> Self {
+        let (field, lm_name) = (Some(output.name.clone()), Some(output.lm_name.clone()));
+        Self { field, lm_name, path, kind, reason }
+    }
+
     /// What is wrong, with the place in the value.
     #[must_use]
     pub fn told(&self) -> String {
@@ -99,36 +116,57 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+/// Reads a whole answer.
 pub(super) fn parse(
-    schema: &SignatureSchema,
+    outputs: &Outputs,
     checks: &Checks,
     text: &str,
     allowed: Leniencies,
 ) -> Result<ParsedOutput, ParseError> {
-    let reading = Reading::of(schema, text);
-    let mut report = Report::default();
-    for (name, content) in &reading.extras {
-        report.add(&Path::Root.member(name), LeniencyKind::ExtraSection, content, &Payload::Null);
-    }
-    let mut fields = Fields::with_capacity(schema.outputs.len());
+    let source = Source { text, outputs, allowed, ended: true };
+    let mut scanner = Scanner::new(outputs, allowed);
+    scanner.advance(&source);
+    conclude(&scanner, &source, checks, Reading::of(&scanner, &source), Vec::new())
+}
+
+/// What an answer said, once a pass has come to its end; `known` are the outputs that were settled
+/// on the way.
+pub(super) fn conclude(
+    scanner: &Scanner,
+    source: &Source<'_>,
+    checks: &Checks,
+    mut reading: Reading,
+    mut known: Vec<Option<Settled>>,
+) -> Result<ParsedOutput, ParseError> {
     let mut misfits = Vec::new();
-    for (field, part) in schema.outputs.iter().zip(reading.parts) {
-        let mut own = Report::default();
-        match value(schema, field, part, allowed, &mut own) {
-            Ok(value) => drop(fields.insert(field.name.clone(), value)),
+    let mut report = notes::tell(scanner, source, &mut reading, &mut misfits);
+    let mut fields = Fields::with_capacity(source.outputs.len());
+    for (index, output) in source.outputs.iter().enumerate() {
+        let known = known.get_mut(index).and_then(Option::take);
+        let settled = known.unwrap_or_else(|| reading.settle(index, output, source));
+        report.append(settled.report);
+        match settled.value {
+            Ok(value) => drop(fields.insert(output.name.clone(), value)),
             Err(misfit) => misfits.push(misfit),
         }
-        own.name_field(&field.name);
-        report.append(own);
     }
     if !misfits.is_empty() {
         return Err(ParseError { misfits, report });
     }
-    let mut outcomes = Vec::new();
-    for (index, field) in schema.outputs.iter().enumerate() {
-        let value = fields.get(&field.name).unwrap_or(&Payload::Null);
-        for verdict in checks.judge(index, &field.ty, &schema.defs, value) {
-            sort(field, verdict, &mut outcomes, &mut misfits);
+    judge(source.outputs, checks, fields, report)
+}
+
+fn judge(
+    outputs: &Outputs,
+    checks: &Checks,
+    fields: Fields,
+    report: Report,
+) -> Result<ParsedOutput, ParseError> {
+    let (mut outcomes, mut misfits) = (Vec::new(), Vec::new());
+    for (index, output) in outputs.iter().enumerate() {
+        let value = fields.get(&output.name).unwrap_or(&Payload::Null);
+        for verdict in checks.judge(index, &output.ty.ir, &output.ty.defs, value) {
+            sort(output, verdict, &mut outcomes, &mut misfits);
         }
     }
     if misfits.is_empty() {
@@ -138,14 +176,14 @@ pub(super) fn parse(
 }
 
 fn sort(
-    field: &FieldSchema,
+    output: &Output,
     verdict: Verdict,
     outcomes: &mut Vec<CheckOutcome>,
     misfits: &mut Vec<Misfit>,
 ) {
     match verdict.kind {
         ConstraintKind::Check => outcomes.push(CheckOutcome {
-            field: field.name.clone(),
+            field: output.name.clone(),
             label: verdict.label,
             passed: verdict.passed,
         }),
@@ -153,162 +191,8 @@ fn sort(
         ConstraintKind::Assert => {
             let why = verdict.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
             let reason = format!("must hold, but does not: `{}`{why}", verdict.label);
-            misfits.push(Misfit {
-                field: Some(field.name.clone()),
-                lm_name: Some(field.lm_name().clone()),
-                path: verdict.path,
-                kind: MisfitKind::Assert(verdict.label),
-                reason,
-            });
+            let kind = MisfitKind::Assert(verdict.label);
+            misfits.push(Misfit::of(output, kind, verdict.path, reason));
         }
     }
-}
-
-fn value(
-    schema: &SignatureSchema,
-    field: &FieldSchema,
-    part: Option<Part<'_>>,
-    allowed: Leniencies,
-    report: &mut Report,
-) -> Result<Payload, Misfit> {
-    let ty = schema.type_of(field);
-    let Some(part) = part.filter(|part| !(field.strict && part.mended)) else {
-        return coerce::absent(&ty, field.default.as_ref(), report)
-            .map_err(|error| misfit(field, MisfitKind::Missing, error));
-    };
-    let allowed = if field.strict { Leniencies::STRICT } else { allowed };
-    let (read, found) = match &part.source {
-        Source::Text(text) => ((*text).to_owned(), coerce::coerce(text, &ty, allowed, report)),
-        Source::Json(json) => (json.to_json(), coerce::fit(json, &ty, allowed, report)),
-    };
-    let found = found.map_err(|error| misfit(field, MisfitKind::Type, error))?;
-    if part.mended {
-        report.add(&Path::Root, LeniencyKind::Layout, &read, &found);
-    }
-    Ok(found)
-}
-
-fn misfit(field: &FieldSchema, kind: MisfitKind, error: CoerceError) -> Misfit {
-    Misfit {
-        field: Some(field.name.clone()),
-        lm_name: Some(field.lm_name().clone()),
-        path: error.path,
-        kind,
-        reason: error.reason,
-    }
-}
-
-/// What stands for one field, and whether the layout had to be mended to find it.
-struct Part<'t> {
-    source: Source<'t>,
-    mended: bool,
-}
-
-enum Source<'t> {
-    Text(&'t str),
-    Json(Payload),
-}
-
-/// Which part of an answer belongs to which output.
-struct Reading<'t> {
-    parts: Vec<Option<Part<'t>>>,
-    extras: Vec<(&'t str, &'t str)>,
-}
-
-impl<'t> Reading<'t> {
-    /// The layout as asked for if it has all that is needed, else whichever mending finds more.
-    fn of(schema: &SignatureSchema, text: &'t str) -> Self {
-        let (before, found) = sections::strict(text);
-        let asked = Self::sorted(schema, found, false);
-        if asked.lacks(schema).is_none() {
-            return asked;
-        }
-        let asked_count = asked.count();
-        let mut best = asked;
-        if asked_count == 0
-            && let Some(json) = Self::json(schema, text)
-        {
-            return json;
-        }
-        let names = schema.outputs.iter().flat_map(|field| [&**field.lm_name(), &*field.name]);
-        let loose = sections::loose(text, &names.collect::<Vec<_>>());
-        let loose = Self::sorted(schema, loose, true);
-        if loose.count() > best.count() {
-            best = loose;
-        }
-        best.take_headless(schema, text, before, asked_count);
-        best
-    }
-
-    fn sorted(schema: &SignatureSchema, found: Vec<(&'t str, &'t str)>, mended: bool) -> Self {
-        let mut parts: Vec<Option<Part<'t>>> = schema.outputs.iter().map(|_| None).collect();
-        let mut extras = Vec::new();
-        for (name, content) in found {
-            let slot = position(schema, name).and_then(|index| parts.get_mut(index));
-            match slot {
-                Some(slot @ None) => *slot = Some(Part { source: Source::Text(content), mended }),
-                _ => extras.push((name, content)),
-            }
-        }
-        Self { parts, extras }
-    }
-
-    /// The whole answer as one JSON object of outputs.
-    fn json(schema: &SignatureSchema, text: &str) -> Option<Self> {
-        let (Payload::Map(members), _) = coerce::find_json(text)? else { return None };
-        let part = |field: &FieldSchema| {
-            let source = Source::Json(member(&members, field)?.clone());
-            Some(Part { source, mended: true })
-        };
-        let reading = Self { parts: schema.outputs.iter().map(part).collect(), extras: Vec::new() };
-        (reading.count() > 0).then_some(reading)
-    }
-
-    /// A first text whose header was forgotten, or an only output without any layout.
-    fn take_headless(
-        &mut self,
-        schema: &SignatureSchema,
-        text: &'t str,
-        before: &'t str,
-        asked: usize,
-    ) {
-        let (Some(field), Some(slot @ None)) = (schema.outputs.first(), self.parts.first_mut())
-        else {
-            return;
-        };
-        let alone = schema.outputs.len() == 1 && asked == 0;
-        let content = if alone { sections::without_end(text) } else { before };
-        let is_text = field.ty == TypeIR::Str && asked > 0;
-        if !content.is_empty() && (alone || is_text) {
-            *slot = Some(Part { source: Source::Text(content), mended: true });
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.parts.iter().flatten().count()
-    }
-
-    /// The first output that is not there and has nothing to stand in for it.
-    fn lacks<'s>(&self, schema: &'s SignatureSchema) -> Option<&'s FieldSchema> {
-        let pairs = schema.outputs.iter().zip(&self.parts);
-        let mut missing = pairs.filter(|(_, part)| part.is_none()).map(|(field, _)| field);
-        missing
-            .find(|field| absent_value(&field.ty, &schema.defs, field.default.as_ref()).is_none())
-    }
-}
-
-fn position(schema: &SignatureSchema, name: &str) -> Option<usize> {
-    let by = |is: &dyn Fn(&FieldSchema) -> bool| schema.outputs.iter().position(is);
-    by(&|field| **field.lm_name() == *name)
-        .or_else(|| by(&|field| *field.name == *name))
-        .or_else(|| by(&|field| sections::same(field.lm_name(), name)))
-        .or_else(|| by(&|field| sections::same(&field.name, name)))
-}
-
-fn member<'m>(members: &'m Map, field: &FieldSchema) -> Option<&'m Payload> {
-    let exact = members.get(field.lm_name()).or_else(|| members.get(&field.name));
-    exact.or_else(|| {
-        let same = |name: &str| sections::same(name, field.lm_name());
-        members.iter().find(|(name, _)| same(name)).map(|(_, member)| member)
-    })
 }

@@ -8,11 +8,22 @@
 
 mod answer;
 mod checks;
+mod header;
+mod headless;
 mod notation;
+mod notes;
+mod outputs;
+mod partial;
+mod partial_value;
 mod plan;
+mod reading;
+mod reasoning;
 mod sections;
+mod settle;
+mod stretch;
 mod system;
 mod turn;
+mod worn;
 mod write;
 
 use indexmap::IndexMap;
@@ -20,9 +31,11 @@ use indexmap::IndexMap;
 use crate::coerce::Leniencies;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
+use outputs::Outputs;
 
 pub use answer::{Misfit, MisfitKind, ParseError, ParsedOutput};
 pub use checks::CheckOutcome;
+pub use partial::{AnswerEvent, PartialAnswer};
 pub use plan::ChatPlan;
 
 /// The building blocks of the chat prompt, for authors of strategies. A predictor that calls often
@@ -73,6 +86,7 @@ impl ChatAdapter {
         text: &str,
         allowed: Leniencies,
     ) -> Result<ParsedOutput, ParseError> {
-        answer::parse(schema, &checks::Checks::compile(schema), text, allowed)
+        let (outputs, checks) = (Outputs::of(schema), checks::Checks::compile(schema));
+        answer::parse(&outputs, &checks, text, allowed)
     }
 }

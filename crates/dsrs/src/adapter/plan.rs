@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::answer::{self, ParseError, ParsedOutput};
 use super::checks::Checks;
-use super::{system, turn};
+use super::outputs::Outputs;
+use super::{partial_value, system, turn};
 use crate::coerce::Leniencies;
 use crate::lm::{Message, Prefix};
 use crate::signature::SignatureSchema;
+use crate::types::Type;
 use crate::value::Fields;
 
 /// A signature, ready to be asked.
@@ -15,7 +17,10 @@ use crate::value::Fields;
 pub struct ChatPlan {
     schema: Arc<SignatureSchema>,
     closing: Arc<str>,
-    checks: Arc<Checks>,
+    pub(super) checks: Arc<Checks>,
+    pub(super) outputs: Arc<Outputs>,
+    /// The types of what there may be of each output while an answer arrives.
+    pub(super) unfinished: Arc<[Option<Type>]>,
 }
 
 impl ChatPlan {
@@ -24,7 +29,10 @@ impl ChatPlan {
     pub fn new(schema: Arc<SignatureSchema>) -> Self {
         let closing = turn::closing(&schema).into();
         let checks = Arc::new(Checks::compile(&schema));
-        Self { schema, closing, checks }
+        let outputs = Arc::new(Outputs::of(&schema));
+        let unfinished = outputs.iter().map(|output| partial_value::unfinished(&output.ty));
+        let unfinished = unfinished.collect();
+        Self { schema, closing, checks, outputs, unfinished }
     }
 
     /// The schema.
@@ -65,6 +73,18 @@ impl ChatPlan {
     /// # Errors
     /// Every output that does not fit or breaks an assert.
     pub fn parse(&self, text: &str) -> Result<ParsedOutput, ParseError> {
-        answer::parse(&self.schema, &self.checks, text, Leniencies::ALL)
+        self.parse_allowing(text, Leniencies::ALL)
+    }
+
+    /// The outputs of an answer, read by no other leniency than those allowed.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_allowing(
+        &self,
+        text: &str,
+        allowed: Leniencies,
+    ) -> Result<ParsedOutput, ParseError> {
+        answer::parse(&self.outputs, &self.checks, text, allowed)
     }
 }

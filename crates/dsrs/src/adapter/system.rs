@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
+use super::header::COMPLETED;
 use super::notation;
-use super::sections::COMPLETED;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{ConstraintKind, TypeIR};
 

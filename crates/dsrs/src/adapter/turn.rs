@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::answer::{MisfitKind, ParseError};
+use super::header::COMPLETED;
 use super::notation;
-use super::sections::COMPLETED;
 use super::write;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::TypeIR;

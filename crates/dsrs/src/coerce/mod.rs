@@ -26,6 +26,8 @@ pub use kinds::{Leniencies, LeniencyKind};
 pub use path::Path;
 pub use report::{Leniency, Report};
 
+pub(crate) use report::shorten;
+
 /// A text or value that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", if path.is_empty() { String::new() } else { format!("{path}: ") })]

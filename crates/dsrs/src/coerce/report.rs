@@ -40,6 +40,11 @@ impl Report {
         });
     }
 
+    /// Notes a slip that was noted elsewhere before.
+    pub fn push(&mut self, entry: Leniency) {
+        self.0.push(entry);
+    }
+
     /// The slips, in order.
     #[must_use]
     pub fn entries(&self) -> &[Leniency] {
@@ -77,6 +82,15 @@ impl Report {
     }
 }
 
+impl IntoIterator for Report {
+    type Item = Leniency;
+    type IntoIter = std::vec::IntoIter<Leniency>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl Leniency {
     fn to_payload(&self) -> Payload {
         let field = self.field.clone().map_or(Payload::Null, Payload::Str);
@@ -95,7 +109,7 @@ impl Leniency {
 }
 
 /// The beginning of a text, with a sign that it goes on.
-pub(super) fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(READ_LIMIT) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),

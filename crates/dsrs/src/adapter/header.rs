@@ -1,0 +1,126 @@
+//! One header: `[[ ## name ## ]]` and its bent forms, at one place of a text that may still be
+//! arriving. Knows nothing of which names are asked for.
+
+use std::ops::Range;
+
+/// The name that ends an answer.
+pub(super) const COMPLETED: &str = "completed";
+
+/// The most bytes between the brackets of a header: a name of 63 and marks around it.
+const NAME_LIMIT: usize = 96;
+
+/// The most bytes of emphasis and indentation before a header, and of emphasis behind it.
+const MARKS_LIMIT: usize = 48;
+
+/// What was found at one place of a text.
+pub(super) enum Found<T> {
+    /// It stands here.
+    Yes(T),
+    /// It does not, whatever follows.
+    No,
+    /// More text is needed to tell.
+    Unsure,
+}
+
+/// A header.
+pub(super) struct Header {
+    /// The name between its marks.
+    pub(super) name: Range<usize>,
+    /// All that belongs to it, marks around it included.
+    pub(super) span: Range<usize>,
+    /// Written as asked for, but for spaces and the spelling of the name.
+    pub(super) exact: bool,
+}
+
+impl Header {
+    /// The same header, counted from further left.
+    pub(super) fn moved(self, by: usize) -> Self {
+        let by_that = |range: Range<usize>| range.start + by..range.end + by;
+        Self { name: by_that(self.name), span: by_that(self.span), exact: self.exact }
+    }
+}
+
+/// The header that the line at the beginning of `text` starts with.
+pub(super) fn at_line_start(text: &str, ended: bool) -> Found<Header> {
+    let near = text.as_bytes().get(..MARKS_LIMIT).unwrap_or(text.as_bytes());
+    let Some(marks) = near.iter().position(|byte| !is_mark(*byte)) else {
+        return if ended || near.len() == MARKS_LIMIT { Found::No } else { Found::Unsure };
+    };
+    let (before, rest) = text.split_at(marks);
+    match in_brackets(rest, ended) {
+        Found::Yes(header) => {
+            let mut header = header.moved(marks);
+            header.span.start = 0;
+            header.exact &= before.trim().is_empty();
+            Found::Yes(header)
+        }
+        other => other,
+    }
+}
+
+/// The header that opens with the brackets at the beginning of `text`.
+pub(super) fn in_brackets(text: &str, ended: bool) -> Found<Header> {
+    let Some(inside) = text.strip_prefix("[[") else {
+        return if !ended && text == "[" { Found::Unsure } else { Found::No };
+    };
+    let bytes = inside.as_bytes();
+    let near = bytes.get(..NAME_LIMIT).unwrap_or(bytes);
+    let Some(length) = near.iter().position(|byte| matches!(byte, b']' | b'[' | b'\n')) else {
+        return if ended || near.len() == NAME_LIMIT { Found::No } else { Found::Unsure };
+    };
+    match (bytes.get(length), bytes.get(length + 1)) {
+        (Some(b']'), Some(b']')) => {}
+        (Some(b']'), None) if !ended => return Found::Unsure,
+        _ => return Found::No,
+    }
+    let Some((name, exact)) = inside.get(..length).and_then(name_in) else { return Found::No };
+    let behind = bytes.get(length + 2..).unwrap_or_default();
+    let marks = behind.iter().take(MARKS_LIMIT).take_while(|byte| is_mark_behind(**byte)).count();
+    if marks == behind.len() && !ended {
+        return Found::Unsure;
+    }
+    let name = name.start + 2..name.end + 2;
+    Found::Yes(Header { name, span: 0..length + 4 + marks, exact: exact && marks == 0 })
+}
+
+/// Whether two names are the same but for case, spaces, `_` and `-`.
+pub(super) fn same(one: &str, other: &str) -> bool {
+    one == other || letters(one).eq(letters(other))
+}
+
+/// Whether a name begins with a text, compared as [`same`] does.
+pub(super) fn begins(name: &str, text: &str) -> bool {
+    let mut name = letters(name);
+    letters(text).all(|letter| name.next() == Some(letter))
+}
+
+/// Whether a text may be a name: letters and digits of any script, `_`, `-` and single spaces.
+pub(super) fn is_name(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
+}
+
+fn letters(name: &str) -> impl Iterator<Item = char> {
+    let bare = name.chars().filter(|c| !matches!(c, ' ' | '_' | '-'));
+    bare.flat_map(char::to_lowercase)
+}
+
+/// The name between brackets, and whether nothing but spaces and hashes on both sides is around.
+fn name_in(inside: &str) -> Option<(Range<usize>, bool)> {
+    let asked = |c: char| matches!(c, ' ' | '\t' | '#');
+    let around = |c: char| asked(c) || matches!(c, '*' | '`' | ':' | '"');
+    let start = inside.len() - inside.trim_start_matches(around).len();
+    let name = inside.trim_matches(around);
+    let trimmed = inside.trim();
+    let (opened, closed) = (trimmed.starts_with('#'), trimmed.ends_with('#'));
+    let exact = opened && closed && inside.trim_matches(asked) == name;
+    ((opened || closed) && is_name(name)).then(|| (start..start + name.len(), exact))
+}
+
+const fn is_mark(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'#' | b'*' | b'>' | b'`' | b'_' | b'-')
+}
+
+const fn is_mark_behind(byte: u8) -> bool {
+    matches!(byte, b'#' | b'*' | b'`' | b'_' | b':')
+}

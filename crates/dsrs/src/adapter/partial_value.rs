@@ -1,0 +1,200 @@
+//! The value of an output whose text is still arriving: the elements and members that are finished.
+//! Knows one text and one type.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::coerce::{self, Leniencies, LeniencyKind, Report};
+use crate::types::{Class, Type, TypeDef, TypeDefs, TypeIR};
+use crate::value::Payload;
+
+/// How deep unfinished values may nest.
+const DEPTH_LIMIT: usize = 120;
+
+/// The first length of a text that is looked at.
+const FIRST: usize = 16;
+
+/// When to look at a growing text again: at lengths that each are a quarter more than the last, so
+/// that all looks together cost a fixed number of times its length, however it is cut.
+#[derive(Debug)]
+pub(super) struct Pace {
+    next: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { next: FIRST }
+    }
+}
+
+impl Pace {
+    /// How much of a text of this length is to be looked at now.
+    pub(super) fn due(&mut self, length: usize) -> Option<usize> {
+        let mut due = None;
+        while self.next <= length {
+            due = Some(self.next);
+            self.next += self.next / 4;
+        }
+        due
+    }
+}
+
+/// The type of what there may be of a value: every member of its classes may still be missing.
+/// `None` for types that are there as a whole or not at all.
+pub(super) fn unfinished(ty: &Type) -> Option<Type> {
+    let whole = |ir: &TypeIR| !matches!(ir, TypeIR::List(_) | TypeIR::Dict(_) | TypeIR::Class(_));
+    let named = |ir: &TypeIR| {
+        matches!(ir, TypeIR::Named(name) if
+        matches!(ty.defs.get(name), Some(TypeDef::Class(_) | TypeDef::Alias(_))))
+    };
+    let plain = match &ty.ir {
+        TypeIR::Union(members) => members.iter().all(|member| whole(member) && !named(member)),
+        ir => whole(ir) && !named(ir),
+    };
+    if plain {
+        return None;
+    }
+    let defs = ty.defs.0.iter().map(|(name, def)| (name.clone(), open_def(def))).collect();
+    Some(Type::new(open(&ty.ir), Arc::new(TypeDefs(defs))))
+}
+
+fn open_def(def: &TypeDef) -> TypeDef {
+    match def {
+        TypeDef::Class(class) => TypeDef::Class(open_class(class)),
+        TypeDef::Alias(ty) => TypeDef::Alias(open(ty)),
+        TypeDef::Enum(members) => TypeDef::Enum(members.clone()),
+    }
+}
+
+fn open_class(class: &Class) -> Class {
+    let mut class = class.clone();
+    for field in class.fields.values_mut() {
+        field.ty = open(&field.ty);
+        field.default = Some(Payload::Null);
+    }
+    class
+}
+
+fn open(ty: &TypeIR) -> TypeIR {
+    let all = |members: &[TypeIR]| members.iter().map(open).collect();
+    match ty {
+        TypeIR::List(element) => TypeIR::List(Arc::new(open(element))),
+        TypeIR::Dict(member) => TypeIR::Dict(Arc::new(open(member))),
+        TypeIR::Union(members) => TypeIR::Union(all(members)),
+        TypeIR::Class(class) => TypeIR::Class(Arc::new(open_class(class))),
+        other => other.clone(),
+    }
+}
+
+/// What there is of a value, over a type that [`unfinished`] gave.
+pub(super) fn of(text: &str, ty: &Type) -> Option<Payload> {
+    let finished = finished(text)?;
+    let mut report = Report::default();
+    let mut value = coerce::coerce(&finished, ty, Leniencies::ALL, &mut report).ok()?;
+    for entry in report.entries().iter().filter(|entry| entry.kind == LeniencyKind::Default) {
+        leave_out(&mut value, &entry.path);
+    }
+    Some(value)
+}
+
+/// The part of a text that will stay as it is, with its brackets closed: up to the last comma or
+/// closing bracket, or up to the last line where there are no brackets.
+fn finished(text: &str) -> Option<Cow<'_, str>> {
+    let Some(start) = text.find(['{', '[']) else {
+        return text.rfind('\n').and_then(|end| text.get(..end)).map(Cow::Borrowed);
+    };
+    let text = text.get(start..)?;
+    let mut brackets = Brackets::default();
+    let mut cut = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match brackets.read(byte) {
+            Event::Part => cut = Some((at, brackets.open.len())),
+            Event::Closed => cut = Some((at + 1, brackets.open.len())),
+            Event::Nothing => {}
+        }
+        if brackets.open.len() > DEPTH_LIMIT {
+            return None;
+        }
+        if cut == Some((at + 1, 0)) {
+            return text.get(..=at).map(Cow::Borrowed);
+        }
+    }
+    let (end, depth) = cut?;
+    let closers = brackets.open.iter().take(depth).rev().map(|byte| char::from(*byte));
+    Some(Cow::Owned(text.get(..end)?.chars().chain(closers).collect()))
+}
+
+/// The brackets that are open, quotes skipped.
+#[derive(Default)]
+struct Brackets {
+    /// What closes each.
+    open: Vec<u8>,
+    quote: Option<u8>,
+    escaped: bool,
+    /// The last byte outside of quotes that is not blank.
+    before: u8,
+}
+
+/// What a byte ends.
+enum Event {
+    Nothing,
+    /// An element or member.
+    Part,
+    /// An object or array.
+    Closed,
+}
+
+impl Brackets {
+    fn read(&mut self, byte: u8) -> Event {
+        if let Some(quote) = self.quote {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                _ if byte == quote => self.quote = None,
+                _ => {}
+            }
+            return Event::Nothing;
+        }
+        if byte.is_ascii_whitespace() {
+            return Event::Nothing;
+        }
+        let before = std::mem::replace(&mut self.before, byte);
+        match byte {
+            b'"' => self.quote = Some(byte),
+            b'\'' if matches!(before, b'{' | b'[' | b',' | b':') => self.quote = Some(byte),
+            b'{' => self.open.push(b'}'),
+            b'[' => self.open.push(b']'),
+            b',' => return Event::Part,
+            b'}' | b']' if self.open.last() == Some(&byte) => {
+                self.open.pop();
+                return Event::Closed;
+            }
+            _ => {}
+        }
+        Event::Nothing
+    }
+}
+
+/// Takes the member at a path out of a value.
+fn leave_out(value: &mut Payload, path: &str) {
+    let end = path.find(['.', '[']).unwrap_or(path.len());
+    let (first, rest) = path.split_at(end);
+    if let Some((index, rest)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && first.is_empty()
+    {
+        if let Payload::List(elements) = value
+            && let Some(one) =
+                index.parse().ok().and_then(|at: usize| Arc::make_mut(elements).get_mut(at))
+        {
+            leave_out(one, rest.strip_prefix('.').unwrap_or(rest));
+        }
+        return;
+    }
+    let Payload::Map(members) = value else { return };
+    let members = Arc::make_mut(members);
+    match (rest.is_empty(), members.get_mut(first)) {
+        (true, _) => drop(members.shift_remove(first)),
+        (false, Some(one)) => leave_out(one, rest.strip_prefix('.').unwrap_or(rest)),
+        (false, None) => {}
+    }
+}

@@ -1,0 +1,226 @@
+//! Answers that arrive in chunks: what is told on the way, and the laws that hold of every way of
+//! cutting an answer.
+
+mod story;
+
+use std::collections::BTreeMap;
+
+use dsrs::adapter::{AnswerEvent, ChatPlan, ParseError, ParsedOutput};
+use dsrs::value::Payload;
+use proptest::prelude::*;
+use story::{json, signature};
+
+const TYPES: &str = r#"{"Person": {"class": {"name": "str", "age": "int", "tags": "list[str]"}}}"#;
+
+fn plan(outputs: &str) -> ChatPlan {
+    ChatPlan::new(signature(TYPES, &format!("{:?}", format!("question -> {outputs}"))))
+}
+
+/// An event in short: `field+text`, `field~value so far`, `field=value`.
+fn told(event: &AnswerEvent) -> String {
+    match event {
+        AnswerEvent::Text { field, text } => format!("{field}+{text}"),
+        AnswerEvent::Value { field, value } => format!("{field}~{}", value.to_json()),
+        AnswerEvent::Complete { field, value } => format!("{field}={}", value.to_json()),
+        AnswerEvent::Misfit(misfit) => {
+            format!("{}!{}", misfit.field.as_deref().unwrap_or_default(), misfit.told())
+        }
+    }
+}
+
+/// What every chunk brings, and what the end does.
+fn story_of(outputs: &str, chunks: &[&str]) -> Vec<Vec<String>> {
+    let mut answer = plan(outputs).listen();
+    let mut stories: Vec<Vec<String>> =
+        chunks.iter().map(|chunk| answer.push(chunk).iter().map(told).collect()).collect();
+    stories.push(answer.end().0.iter().map(told).collect());
+    stories
+}
+
+#[test]
+fn a_text_is_told_as_it_comes_and_complete_once_the_next_header_stands() {
+    let chunks =
+        ["[[ ## answer ## ]]\nPar", "is, of", " course.\n", "\n[[ ## sc", "ore ## ]]\n", "9"];
+    let wanted: [&[&str]; 7] = [
+        &["answer+Par"],
+        &["answer+is, of"],
+        &["answer+ course."],
+        &[],
+        &["answer=\"Paris, of course.\""],
+        &["score+9"],
+        &[],
+    ];
+    assert_eq!(story_of("answer, score: int", &chunks), wanted);
+}
+
+#[test]
+fn nothing_is_told_that_may_be_a_header_a_fence_or_blank() {
+    let chunks =
+        ["[[ ## answer ## ]]\n**Bold** ", "[[ #", "x ]] and\n", "**[[ ## ", "nobody", " ## \n"];
+    let wanted: [&[&str]; 7] = [
+        &["answer+**Bold**"],
+        &[],
+        &["answer+ [[ #x ]] and"],
+        &[],
+        &[],
+        &["answer+\n**[[ ## nobody ##"],
+        &[],
+    ];
+    assert_eq!(story_of("answer", &chunks), wanted);
+    let fenced = ["```\n[[ ## answer ## ]]\nls\n```", "\n[[ ## completed ## ]]\n```"];
+    let wanted: [&[&str]; 3] = [&["answer+ls"], &["answer=\"ls\""], &[]];
+    assert_eq!(story_of("answer", &fenced), wanted);
+}
+
+#[test]
+fn nothing_is_told_of_reasoning_nor_of_what_may_be_a_draft() {
+    let chunks =
+        ["<thi", "nk>[[ ## answer ## ]]\nLyon\n", "</th", "ink>[[ ## answer ## ]]\nPa", "ris"];
+    let wanted: [&[&str]; 6] = [&[], &[], &[], &["answer+Pa"], &["answer+ris"], &[]];
+    assert_eq!(story_of("answer", &chunks), wanted);
+    let draft = [
+        "Hm.\n[[ ## answer ## ]]\nLyon\n",
+        "[[ ## completed ## ]]\n",
+        "</think>\n[[ ## answer ## ]]\nNice",
+    ];
+    let wanted: [&[&str]; 4] = [&[], &[], &["answer+Nice"], &[]];
+    assert_eq!(story_of("answer", &draft), wanted);
+}
+
+#[test]
+fn a_text_that_a_worn_down_header_may_end_waits_for_the_missing_output() {
+    let chunks = ["[[ ## note ## ]]\nsee\nsc", "ore: 3", " or so\n[[ ## score ## ]]\n4\n"];
+    let wanted: [&[&str]; 4] = [
+        &["note+see"],
+        &[],
+        &["note+\nscore: 3 or so", "note=\"see\\nscore: 3 or so\"", "score+4"],
+        &[],
+    ];
+    assert_eq!(story_of("note, score: int", &chunks), wanted);
+}
+
+#[test]
+fn values_come_with_their_finished_elements_and_members() {
+    let chunks = [
+        "[[ ## people ## ]]\n[{\"name\": \"Ann\", ",
+        "\"age\": 3, \"tags\": [\"a\", \"b",
+        "c\"]}, {\"na",
+    ];
+    let stories = story_of("people: list[Person]", &chunks);
+    let values: Vec<_> = stories.concat().into_iter().filter(|told| told.contains('~')).collect();
+    let wanted = [
+        r#"people~[{"name":"Ann"}]"#,
+        r#"people~[{"name":"Ann","age":3}]"#,
+        r#"people~[{"name":"Ann","age":3,"tags":["a","bc"]}]"#,
+    ];
+    assert_eq!(values, wanted);
+}
+
+#[test]
+fn a_text_that_does_not_fit_is_told_at_once() {
+    let stories = story_of("score: int, note", &["[[ ## score ## ]]\nmany\n[[ ## note ## ]]\n"]);
+    assert_eq!(stories[0], ["score+many", "score!expected a whole number, found `many`"]);
+}
+
+#[test]
+fn an_answer_without_headers_is_told_at_its_end() {
+    assert_eq!(
+        story_of("answer", &["Par", "is."]),
+        [vec![], vec![], vec!["answer+Paris.".to_owned()]]
+    );
+}
+
+/// Answers that hold everything the reader looks for, in any order.
+fn answers() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => prop::sample::select(vec![
+            "[[ ## a ## ]]", "[[ ## b ## ]]", "[[ ## c ## ]]", "[[ ## completed ## ]]",
+        ]),
+        2 => prop::sample::select(vec![
+            "**[[ ## B ## ]]**", "[[ ## x ## ]]", "[[ ##", " ## ]]", "[ ## b ## ]", "b: ", "## c", "**c:** ",
+            "{a}", "[[", "]]", "[",
+        ]),
+        2 => prop::sample::select(vec!["<think>", "</think>", "<thinking>", "</thinking>", "```", "```json", "<"]),
+        3 => prop::sample::select(vec!["so it is", "7", "[1, 2", ", 3]", "{\"k\": \"v\"", "}", "é\u{a0}ü", "\"", "- 1"]),
+        4 => prop::sample::select(vec!["\n", "\n\n", " ", "\t", "\r\n"]),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// What was told of each output in the end: its text, its value, its best value.
+type Told = BTreeMap<String, (String, Option<Payload>, Option<Payload>)>;
+
+fn listen(text: &str, cuts: &[usize]) -> (Told, Result<ParsedOutput, ParseError>) {
+    let mut answer = plan("a, b: int, c: list[int]").listen();
+    let mut complete: BTreeMap<String, Payload> = BTreeMap::new();
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    let mut note = |events: Vec<AnswerEvent>| {
+        for event in events {
+            match event {
+                AnswerEvent::Text { field, text } => {
+                    assert!(!complete.contains_key(&*field), "text of a complete output");
+                    texts.entry(field.to_string()).or_default().push_str(&text);
+                }
+                AnswerEvent::Complete { field, value } => {
+                    assert!(complete.insert(field.to_string(), value).is_none(), "complete twice");
+                }
+                _ => {}
+            }
+        }
+    };
+    let mut from = 0;
+    for cut in cuts.iter().copied().chain([text.len()]) {
+        let cut = text.floor_char_boundary(cut.max(from));
+        note(answer.push(&text[from..cut]));
+        from = cut;
+    }
+    let best = |field: &str| answer.value(field);
+    let best: Vec<_> = ["a", "b", "c"].map(best).into_iter().collect();
+    let (events, outcome) = answer.end();
+    note(events);
+    let told = ["a", "b", "c"].into_iter().zip(best).map(|(field, best)| {
+        let text = texts.remove(field).unwrap_or_default();
+        (field.to_owned(), (text, complete.remove(field), best))
+    });
+    (told.collect(), outcome)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn any_way_of_cutting_comes_to_the_same_and_to_what_the_whole_says(
+        text in answers(),
+        cuts in prop::collection::vec(0..200_usize, 0..12),
+    ) {
+        let whole = plan("a, b: int, c: list[int]").parse(&text);
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        let by_bytes: Vec<usize> = (0..text.len()).collect();
+        let (told, finished) = listen(&text, &[]);
+        prop_assert_eq!(&finished, &whole);
+        for cuts in [&cuts, &by_bytes] {
+            let (again, finished) = listen(&text, cuts);
+            prop_assert_eq!(&again, &told);
+            prop_assert_eq!(&finished, &whole);
+        }
+        if let Ok(parsed) = &whole {
+            for (field, (text, complete, _)) in &told {
+                let value = &parsed.fields[field.as_str()];
+                prop_assert!(complete.as_ref().is_none_or(|complete| complete == value));
+                if field == "a" && !text.is_empty() {
+                    prop_assert_eq!(Payload::from(text.as_str()), value.clone());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_complete_is_the_one_at_the_end() {
+    let text = "[[ ## a ## ]]\nx\n[[ ## b ## ]]\n7\n[[ ## c ## ]]\n[1]\n[[ ## completed ## ]]";
+    let (told, finished) = listen(text, &[]);
+    let complete: Vec<_> = told.into_values().map(|(_, complete, _)| complete.unwrap()).collect();
+    assert_eq!(Payload::list(complete), json(r#"["x", 7, [1]]"#));
+    assert!(finished.is_ok());
+}
