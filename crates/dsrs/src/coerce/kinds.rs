@@ -93,7 +93,7 @@ kinds! {
     Kind = "kind", 2;
     /// A member that the class does not have was dropped.
     ExtraMember = "extra_member", 2;
-    /// A single value where a list is wanted.
+    /// A single value where a list is wanted, or a list of one where a single value is.
     SingleElement = "single_element", 3;
     /// A value where a class of one field is wanted.
     ImpliedField = "implied_field", 3;
@@ -107,7 +107,7 @@ kinds! {
 /// assert!(most.has(LeniencyKind::Fenced) && !most.has(LeniencyKind::Prose));
 /// assert!(!Leniencies::STRICT.has(LeniencyKind::Fenced));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Leniencies(u64);
 
 impl Leniencies {
@@ -128,6 +128,12 @@ impl Leniencies {
     #[must_use]
     pub const fn without(self, kind: LeniencyKind) -> Self {
         Self(self.0 & !(1 << kind as u32))
+    }
+
+    /// What is in both sets.
+    #[must_use]
+    pub const fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// The set and another.

@@ -2,22 +2,19 @@
 //! reported; anything doubtful is refused. Total: any text gives a value or an error, at bounded
 //! depth. Knows types and values and nothing of fields, prompts or LMs.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the other half of the parser"))]
 mod candidates;
 mod fit;
 mod kinds;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the other half of the parser"))]
 mod lines;
 mod loose;
+mod name;
+mod number;
 mod path;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the other half of the parser"))]
 mod records;
 mod repair;
 mod report;
-mod scalar;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the other half of the parser"))]
 mod tags;
-mod text;
+mod word;
 
 use crate::types::Type;
 use crate::value::Payload;
@@ -27,6 +24,9 @@ pub use path::Path;
 pub use report::{Leniency, Report};
 
 pub(crate) use report::shorten;
+
+/// How long a text may be, in bytes.
+pub const TEXT_LIMIT: usize = 4 * 1024 * 1024;
 
 /// A text or value that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,24 +64,7 @@ pub fn coerce(
     allowed: Leniencies,
     report: &mut Report,
 ) -> Result<Payload, CoerceError> {
-    let strict = allowed != Leniencies::ALL;
-    let fitter = fit::Fitter { defs: &ty.defs, strict };
-    text::read(&fitter, text, &ty.ir, report)
-}
-
-/// Fits a value that was already read as JSON to a type, with the same leniencies.
-///
-/// # Errors
-/// Where the value does not fit, and why.
-pub fn fit(
-    value: &Payload,
-    ty: &Type,
-    allowed: Leniencies,
-    report: &mut Report,
-) -> Result<Payload, CoerceError> {
-    let strict = allowed != Leniencies::ALL;
-    let fitter = fit::Fitter { defs: &ty.defs, strict };
-    fitter.fit(value, &ty.ir, &Path::Root, report)
+    fit::read_text(text, ty, allowed, report)
 }
 
 /// What stands in for a value that was left out: the default, else null where the type takes it.
@@ -93,13 +76,5 @@ pub fn absent(
     default: Option<&Payload>,
     report: &mut Report,
 ) -> Result<Payload, CoerceError> {
-    let fitter = fit::Fitter { defs: &ty.defs, strict: false };
-    fitter.absent(&ty.ir, default, &Path::Root, report)
-}
-
-/// The first JSON object or array that stands in a text: the whole of it, in a fenced block, or
-/// amid prose. Says by which leniency it was found.
-#[must_use]
-pub fn find_json(text: &str) -> Option<(Payload, Option<LeniencyKind>)> {
-    text::find_json(text)
+    fit::read_absent(ty, default, report)
 }

@@ -30,14 +30,8 @@ pub struct Report(Vec<Leniency>);
 impl Report {
     /// Notes a slip.
     pub fn add(&mut self, path: &Path<'_>, kind: LeniencyKind, read: &str, became: &Payload) {
-        let became = became.clone();
-        self.0.push(Leniency {
-            field: None,
-            path: path.to_string(),
-            kind,
-            read: shorten(read),
-            became,
-        });
+        let (path, read, became) = (path.to_string(), shorten(read), became.clone());
+        self.push(Leniency { field: None, path, kind, read, became });
     }
 
     /// Notes a slip that was noted elsewhere before.

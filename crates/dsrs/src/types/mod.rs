@@ -47,5 +47,6 @@ pub(crate) use expr::{NameUse, Parser};
 pub(crate) use field::{Expect, Outline, read_members, read_outline, write_attributes};
 pub(crate) use names::{check_name, definition_name};
 pub(crate) use schema::read_object_fields;
+pub(crate) use shape::{Node, Shape, look};
 pub(crate) use show::brief;
 pub(crate) use token::Token;

@@ -1,0 +1,159 @@
+//! Fitting to lists, tuples and maps: every part has its place in errors and notes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::trail::{Misfit, Step};
+use super::{Ctx, Fit, Fitter, told};
+use crate::coerce::LeniencyKind;
+use crate::coerce::loose::{Loose, Shape as Data};
+use crate::types::{Node, TypeIR};
+use crate::value::{Map, Payload};
+
+/// The members of an object, as they were written.
+pub(super) type Members<'d, 's> = &'d [(Cow<'s, str>, Loose<'s>)];
+
+impl<'t> Fitter<'t> {
+    pub(super) fn list(
+        &mut self,
+        data: &Loose<'_>,
+        node: &Node<'t>,
+        element: &'t TypeIR,
+        ctx: Ctx,
+    ) -> Fit {
+        match &data.shape {
+            Data::List(items) => {
+                let element = self.look(element);
+                self.elements(items.iter().map(|item| (item, &element)), ctx)
+            }
+            Data::Map(_) => self.single_element(data, node, element, ctx),
+            _ => self.unfold(data, node, ctx),
+        }
+    }
+
+    /// One value where a list is wanted, unless a list was put around it already.
+    pub(super) fn single_element(
+        &mut self,
+        data: &Loose<'_>,
+        node: &Node<'t>,
+        element: &'t TypeIR,
+        ctx: Ctx,
+    ) -> Fit {
+        if ctx.wrapped {
+            return Err(told::mismatch(node, data));
+        }
+        if !ctx.has(LeniencyKind::SingleElement) {
+            return Err(told::mismatch(node, data).remark(super::leaf::INEXACT));
+        }
+        let element = self.look(element);
+        let mark = self.trail.mark();
+        let only = self.fit_shape(data, &element, ctx.wrapped());
+        let only = only.map_err(|misfit| {
+            if misfit.is_deeper() {
+                misfit.at(Step::Element(0))
+            } else {
+                told::mismatch(node, data)
+            }
+        })?;
+        self.trail.place(mark, || Step::Element(0));
+        let list = Payload::list(vec![only]);
+        self.trail.note(LeniencyKind::SingleElement, data.source, &list);
+        Ok(list)
+    }
+
+    pub(super) fn tuple(
+        &mut self,
+        data: &Loose<'_>,
+        node: &Node<'t>,
+        parts: &'t [TypeIR],
+        ctx: Ctx,
+    ) -> Fit {
+        let items = match &data.shape {
+            Data::List(items) => items,
+            Data::Map(_) => return Err(told::mismatch(node, data)),
+            _ => return self.unfold(data, node, ctx),
+        };
+        if items.len() != parts.len() {
+            let reason = format!("expected {} values, found {}", parts.len(), items.len());
+            return Err(Misfit::new(reason));
+        }
+        let nodes: Vec<Node<'t>> = parts.iter().map(|part| self.look(part)).collect();
+        self.elements(items.iter().zip(&nodes), ctx)
+    }
+
+    fn elements<'p>(
+        &mut self,
+        parts: impl ExactSizeIterator<Item = (&'p Loose<'p>, &'p Node<'t>)>,
+        ctx: Ctx,
+    ) -> Fit
+    where
+        't: 'p,
+    {
+        let mut found = Vec::with_capacity(parts.len());
+        for (index, (item, node)) in parts.enumerate() {
+            found.push(self.part(item, node, ctx.inside(), || Step::Element(index))?);
+        }
+        Ok(Payload::list(found))
+    }
+
+    pub(super) fn dict(
+        &mut self,
+        data: &Loose<'_>,
+        node: &Node<'t>,
+        member: &'t TypeIR,
+        ctx: Ctx,
+    ) -> Fit {
+        match &data.shape {
+            Data::Map(members) => {
+                let member = self.look(member);
+                self.entries(members, &member, ctx)
+            }
+            Data::List(_) => Err(told::mismatch(node, data)),
+            _ => self.unfold(data, node, ctx),
+        }
+    }
+
+    /// The members of an object, each of one type; the last of a repeated key counts.
+    pub(super) fn entries(&mut self, members: Members<'_, '_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+        let mut found = Map::with_capacity(members.len());
+        let mut repeated: Vec<(Arc<str>, &str)> = Vec::new();
+        for (index, (key, member)) in members.iter().enumerate() {
+            let mark = self.trail.mark();
+            let name: Arc<str> = key.as_ref().into();
+            match self.part(member, node, ctx.inside(), || Step::Member(name.clone())) {
+                Ok(fitted) => {
+                    if found.insert(name.clone(), fitted).is_some() {
+                        repeated.push((name, member.source));
+                    }
+                }
+                Err(_) if members[index + 1..].iter().any(|(later, _)| later == key) => {
+                    self.trail.take(mark);
+                    found.insert(name.clone(), Payload::Null);
+                }
+                Err(misfit) => return Err(misfit),
+            }
+        }
+        for (name, read) in repeated {
+            let kept = found.get(&name).cloned().unwrap_or_default();
+            self.repeated(&kept, read, ctx, || Step::Member(name.clone()))?;
+        }
+        Ok(Payload::map(found))
+    }
+
+    /// Notes that a key stood more than once.
+    pub(super) fn repeated(
+        &mut self,
+        kept: &Payload,
+        read: &str,
+        ctx: Ctx,
+        step: impl Fn() -> Step,
+    ) -> Result<(), Misfit> {
+        if !ctx.has(LeniencyKind::DuplicateKey) {
+            return Err(Misfit::new("stands there twice").at(step()));
+        }
+        let mark = self.trail.mark();
+        self.trail.note(LeniencyKind::DuplicateKey, read, kept);
+        self.trail.place(mark, step);
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! From the text of a section to the reading of least doubt: the text as it is, the data that it is,
+//! and the data that stands in it.
+
+use super::best::Best;
+use super::{Ctx, Fit, Fitter, told};
+use crate::coerce::candidates::{self, Candidate};
+use crate::coerce::loose::{Loose, Shape as Data};
+use crate::coerce::{Leniencies, LeniencyKind};
+use crate::types::{Node, Shape, TypeIR};
+use crate::value::Payload;
+
+impl<'t> Fitter<'t> {
+    pub(super) fn section(&mut self, text: &str, ir: &'t TypeIR, allowed: Leniencies) -> Fit {
+        let node = self.look(ir);
+        let whole = Loose { source: text, shape: Data::Bare(text), slips: Leniencies::NONE };
+        let ctx = Ctx::of(allowed, true);
+        match takes_text(&node) {
+            _ if text.is_empty() => self.nothing(&whole, &node, ctx),
+            Takes::OnlyText => self.fit(&whole, &node, ctx),
+            Takes::TextToo => match self.data_instead(text, &node, allowed) {
+                Some(found) => found,
+                None => self.fit(&whole, &node, ctx),
+            },
+            Takes::NoText => self.data(&whole, &node, ctx),
+        }
+    }
+
+    /// Nothing was said: null where that is allowed, else what the type makes of an empty text.
+    fn nothing(&mut self, whole: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+        if node.is_optional() && ctx.has(LeniencyKind::Default) {
+            self.trail.note(LeniencyKind::Default, "", &Payload::Null);
+            return Ok(Payload::Null);
+        }
+        match takes_text(node) {
+            Takes::NoText => Err(told::mismatch(node, whole)),
+            _ => self.fit(whole, node, ctx),
+        }
+    }
+
+    /// Reads a text that is wanted as anything but a text.
+    fn data(&mut self, whole: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+        let text = whole.source;
+        let mut best = Best::default();
+        let leaf_first = is_scalar(node) && !text.starts_with(['{', '[', '(']);
+        if leaf_first {
+            best.offer(self, |fitter| fitter.fit(whole, node, ctx));
+        }
+        if !best.is_exact() {
+            let candidates = candidates::of(text, ctx.allowed);
+            for candidate in candidates.iter().filter(|candidate| !is_same(candidate, text)) {
+                best.offer(self, |fitter| fitter.candidate(candidate, node, ctx));
+            }
+            let is_data = candidates.first().is_some_and(is_all_data);
+            if !leaf_first && !is_data {
+                // Data that nearly fits is not made one value amid prose.
+                let ctx = if best.fails_deep() { ctx.wrapped() } else { ctx };
+                best.offer(self, |fitter| fitter.isolated(|own| own.fit(whole, node, ctx)));
+            }
+        }
+        match best.decide() {
+            Ok(reading) => Ok(self.settle(reading)),
+            Err(misfit) => Err(misfit.unwrap_or_else(|| told::mismatch(node, whole))),
+        }
+    }
+
+    fn candidate(&mut self, candidate: &Candidate<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+        let data = &candidate.data;
+        let found = self.isolated(|own| own.fit(data, node, ctx.inside()))?;
+        self.trail.note_all(candidate.how, data.source, &found);
+        Ok(found)
+    }
+
+    /// The data that a text is, where a text would be as good: only if all of it is data, and of
+    /// another type than text.
+    fn data_instead(&mut self, text: &str, node: &Node<'t>, allowed: Leniencies) -> Option<Fit> {
+        if !text.starts_with(['{', '[', '"', '(', '`', '~', '<']) {
+            return None;
+        }
+        let mut best = Best::default();
+        let candidates = candidates::of(text, allowed);
+        for candidate in candidates.iter().filter(|candidate| is_all_data(candidate)) {
+            let ctx = Ctx::of(allowed, false);
+            best.offer(self, |fitter| {
+                let found = fitter.candidate(candidate, node, ctx)?;
+                let is_text = matches!(found, Payload::Str(_)) && is_container(&candidate.data);
+                if is_text { Err(told::mismatch(node, &candidate.data)) } else { Ok(found) }
+            });
+        }
+        match best.decide() {
+            Ok(reading) => Some(Ok(self.settle(reading))),
+            Err(misfit) => misfit.filter(|_| matches!(node.shape, Shape::Any)).map(Err),
+        }
+    }
+}
+
+/// Whether a type has no parts.
+fn is_scalar(node: &Node<'_>) -> bool {
+    match &node.shape {
+        Shape::Union(members) => members.iter().all(is_scalar),
+        Shape::List(_) | Shape::Tuple(_) | Shape::Dict(_) | Shape::Class(_) => false,
+        _ => true,
+    }
+}
+
+fn is_container(data: &Loose<'_>) -> bool {
+    matches!(data.shape, Data::List(_) | Data::Map(_))
+}
+
+/// Whether a candidate is nothing but the text again.
+fn is_same(candidate: &Candidate<'_>, text: &str) -> bool {
+    matches!(candidate.data.shape, Data::Bare(same) if same == text) && candidate.how.is_empty()
+}
+
+fn is_all_data(candidate: &Candidate<'_>) -> bool {
+    let quoted = matches!(candidate.data.shape, Data::Quoted(_)) && candidate.how.is_empty();
+    let plain = candidate.data.slips.is_empty();
+    !candidate.how.has(LeniencyKind::Prose) && (is_container(&candidate.data) || quoted && plain)
+}
+
+/// What a type makes of a text.
+enum Takes {
+    OnlyText,
+    TextToo,
+    NoText,
+}
+
+fn takes_text(node: &Node<'_>) -> Takes {
+    match &node.shape {
+        Shape::Str => Takes::OnlyText,
+        Shape::Any => Takes::TextToo,
+        Shape::Union(members) => {
+            let is_text = |member: &Node<'_>| matches!(member.shape, Shape::Str);
+            let is_null = |member: &Node<'_>| matches!(member.shape, Shape::Null);
+            if !members.iter().any(is_text) {
+                Takes::NoText
+            } else if members.iter().all(|member| is_text(member) || is_null(member)) {
+                Takes::OnlyText
+            } else {
+                Takes::TextToo
+            }
+        }
+        _ => Takes::NoText,
+    }
+}

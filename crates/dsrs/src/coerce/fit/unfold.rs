@@ -1,0 +1,110 @@
+//! A text where a list, tuple, map or class is wanted: JSON inside the text, lists and records
+//! written as lines, else the text itself as the only part.
+
+use super::best::Best;
+use super::leaf::{INEXACT, Leaf};
+use super::{Ctx, Fit, Fitter, told};
+use crate::coerce::loose::{Loose, Shape as Data};
+use crate::coerce::{Leniencies, LeniencyKind, lines, records, repair, tags, word};
+use crate::types::{Literal, Node, Shape};
+
+impl<'t> Fitter<'t> {
+    /// Reads a text as a container, in whichever way leaves the least doubt.
+    pub(super) fn unfold(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+        let Some(leaf) = Leaf::of(data, ctx).filter(|leaf| !leaf.is_null()) else {
+            return Err(told::mismatch(node, data));
+        };
+        let text = leaf.text.trim();
+        if text.is_empty() {
+            return Err(told::mismatch(node, data));
+        }
+        self.spend(text.len() / 4)?;
+        if let Some(inner) = inner_json(leaf, text, ctx.allowed) {
+            return self.inner(&inner, data, node, ctx);
+        }
+        let mut best = Best::default();
+        for found in self.written_out(text, node, ctx.allowed).into_iter().flatten() {
+            best.offer(self, |fitter| fitter.isolated(|own| own.fit(&found, node, ctx.inside())));
+        }
+        best.offer(self, |fitter| fitter.only_part(data, text, node, ctx));
+        match best.decide() {
+            Ok(reading) => Ok(self.settle(reading)),
+            Err(Some(misfit)) if misfit.is_deeper() || misfit.remark == INEXACT => Err(misfit),
+            Err(_) => Err(told::mismatch(node, data)),
+        }
+    }
+
+    /// JSON that stood in a text is that JSON and nothing else.
+    fn inner(&mut self, inner: &Loose<'_>, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+        if !ctx.has(LeniencyKind::JsonInString) {
+            return Err(told::mismatch(node, data).remark(INEXACT));
+        }
+        let found = self.isolated(|own| own.fit(inner, node, ctx.inside()))?;
+        self.trail.note(LeniencyKind::JsonInString, data.source, &found);
+        Ok(found)
+    }
+
+    /// The containers that lines, marks or tags of a text make.
+    fn written_out<'d>(
+        &mut self,
+        text: &'d str,
+        node: &Node<'t>,
+        allowed: Leniencies,
+    ) -> [Option<Loose<'d>>; 4] {
+        let is_record = |shape: &Shape<'_>| {
+            matches!(shape, Shape::Class(_) | Shape::Dict(_) | Shape::Any | Shape::Union(_))
+        };
+        match &node.shape {
+            Shape::List(element) => {
+                let element = self.look(element);
+                let items = lines::items(text, allowed, of_numbers(&element));
+                if !is_record(&element.shape) {
+                    return [items, tags::list(text, allowed), None, None];
+                }
+                let (table, bullets) =
+                    (records::table(text, allowed), records::bullets(text, allowed));
+                [table, bullets, items, tags::list(text, allowed)]
+            }
+            Shape::Tuple(parts) => {
+                let numbers = parts.iter().all(|part| of_numbers(&self.look(part)));
+                [lines::items(text, allowed, numbers), None, None, None]
+            }
+            _ => [records::object(text, allowed), tags::object(text, allowed), None, None],
+        }
+    }
+
+    /// The text as the only element or member.
+    fn only_part(&mut self, data: &Loose<'_>, text: &str, node: &Node<'t>, ctx: Ctx) -> Fit {
+        match &node.shape {
+            Shape::List(element) if !word::is_null(text) => {
+                self.single_element(data, node, element, ctx)
+            }
+            Shape::Class(class) => self.implied(data, node, class, ctx),
+            _ => Err(told::mismatch(node, data)),
+        }
+    }
+
+    /// Reads data that does not outlive the reading, remembering nothing of it.
+    pub(super) fn isolated<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let known = std::mem::take(&mut self.known);
+        let found = read(self);
+        self.known = known;
+        found
+    }
+}
+
+/// The object or list that a text inside data is. Those in a section's text are candidates.
+fn inner_json<'d>(leaf: Leaf<'_>, text: &'d str, allowed: Leniencies) -> Option<Loose<'d>> {
+    let inner = text.starts_with(['{', '[']) && !leaf.whole;
+    let inner = inner.then(|| repair::parse(text, allowed)).flatten()?;
+    matches!(inner.shape, Data::List(_) | Data::Map(_)).then_some(inner)
+}
+
+/// Whether a type has numbers and no texts in it, so that a comma parts two of them.
+fn of_numbers(node: &Node<'_>) -> bool {
+    match &node.shape {
+        Shape::Int | Shape::Float | Shape::Null | Shape::Literal(Literal::Int(_)) => true,
+        Shape::Union(members) => members.iter().all(of_numbers),
+        _ => false,
+    }
+}

@@ -1,0 +1,138 @@
+//! Fitting to unions: the member that fits best, not first.
+
+use std::rc::Rc;
+
+use super::best::{Best, Reading};
+use super::leaf::{Leaf, exact};
+use super::trail::Misfit;
+use super::{Ctx, Fit, Fitter, names, told};
+use crate::coerce::loose::Loose;
+use crate::coerce::{LeniencyKind, number, word};
+use crate::types::{Node, Shape};
+use crate::value::Payload;
+
+type Members<'n, 't> = &'n Rc<[Node<'t>]>;
+
+impl<'t> Fitter<'t> {
+    pub(super) fn union(
+        &mut self,
+        data: &Loose<'_>,
+        node: &Node<'t>,
+        members: Members<'_, 't>,
+        ctx: Ctx,
+    ) -> Fit {
+        match Leaf::of(data, ctx) {
+            Some(leaf) => {
+                if let Some(found) = self.exact_member(leaf, data, members, ctx) {
+                    return Ok(found);
+                }
+                let found = self.choose(data, node, members, ctx);
+                found.map(|reading| self.settle(reading))
+            }
+            None => self.container_member(data, node, members, ctx),
+        }
+    }
+
+    /// The member that a leaf is exactly of. A text is what a leaf without quotes was meant as last,
+    /// and null comes before it.
+    fn exact_member(
+        &mut self,
+        leaf: Leaf<'_>,
+        data: &Loose<'_>,
+        members: Members<'_, 't>,
+        ctx: Ctx,
+    ) -> Option<Payload> {
+        let mut closest: Option<(u8, Payload)> = None;
+        for member in members.iter() {
+            let Some(found) = exact(leaf, &member.shape) else { continue };
+            match distance(leaf, &member.shape) {
+                0 => return Some(found),
+                other if closest.as_ref().is_none_or(|(known, _)| other < *known) => {
+                    closest = Some((other, found));
+                }
+                _ => {}
+            }
+        }
+        let (_, found) = closest?;
+        let is_null = |member: &Node<'_>| matches!(member.shape, Shape::Null);
+        let null = !leaf.quoted && word::is_null(leaf.text) && members.iter().any(is_null);
+        if null && ctx.has(LeniencyKind::Word) {
+            self.trail.note(LeniencyKind::Word, data.source, &Payload::Null);
+            return Some(Payload::Null);
+        }
+        Some(found)
+    }
+
+    /// What a container is, remembered: unions in unions may ask for it again and again.
+    fn container_member(
+        &mut self,
+        data: &Loose<'_>,
+        node: &Node<'t>,
+        members: Members<'_, 't>,
+        ctx: Ctx,
+    ) -> Fit {
+        let key = (std::ptr::from_ref(data) as usize, node.key, ctx);
+        if let Some(known) = self.known.get(&key).cloned() {
+            return known.map(|reading| self.settle(reading));
+        }
+        let found = self.choose(data, node, members, ctx);
+        self.known.insert(key, found.clone());
+        found.map(|reading| self.settle(reading))
+    }
+
+    fn choose(
+        &mut self,
+        data: &Loose<'_>,
+        node: &Node<'t>,
+        members: Members<'_, 't>,
+        ctx: Ctx,
+    ) -> Result<Reading, Misfit> {
+        let mut best = Best::default();
+        let leaf = Leaf::of(data, ctx);
+        let named: Vec<Node<'t>> =
+            members.iter().filter(|member| names::has_names(&member.shape)).cloned().collect();
+        if let Some(leaf) = leaf.filter(|leaf| named.len() > 1 && !leaf.is_null()) {
+            best.offer(self, |fitter| {
+                let read = names::near(leaf.text, &named, ctx.allowed);
+                fitter
+                    .take(read, data, node, ctx, |all| names::near(leaf.text, &named, all).is_ok())
+            });
+        }
+        let named_together = leaf.is_some() && named.len() > 1;
+        // Any object could be a text as it is spelled: that is meant last.
+        let last = |member: &&Node<'t>| leaf.is_none() && matches!(member.shape, Shape::Str);
+        let others = members
+            .iter()
+            .filter(|member| !(last(member) || named_together && names::has_names(&member.shape)));
+        for member in others {
+            best.offer(self, |fitter| fitter.fit_shape(data, member, ctx));
+        }
+        if best.penalty().is_none() {
+            for member in members.iter().filter(last) {
+                best.offer(self, |fitter| fitter.fit_shape(data, member, ctx));
+            }
+        }
+        best.decide().map_err(|misfit| none_fits(misfit, data, node))
+    }
+}
+
+/// How far a leaf is from the type that it is exactly of: digits without a point are an integer
+/// before they are a number, quotes make a text before they make bytes, and what has no quotes is
+/// a text only if it is nothing else.
+fn distance(leaf: Leaf<'_>, shape: &Shape<'_>) -> u8 {
+    match shape {
+        Shape::Float if number::exact_int(leaf.text).is_some() => 1,
+        Shape::Bytes => 1,
+        Shape::Str if !leaf.quoted => 2,
+        _ => 0,
+    }
+}
+
+/// Why no member fits: the reason that goes deepest, else that none of them is there.
+fn none_fits(misfit: Option<Misfit>, data: &Loose<'_>, node: &Node<'_>) -> Misfit {
+    match misfit {
+        Some(misfit) if misfit.is_deeper() => misfit,
+        Some(misfit) => told::mismatch(node, data).remark(misfit.remark),
+        None => told::mismatch(node, data),
+    }
+}

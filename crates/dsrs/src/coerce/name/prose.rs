@@ -1,0 +1,69 @@
+//! Where names stand in a sentence as whole words, and whether the sentence denies them. Knows
+//! nothing of what the names are of.
+
+/// Verbs that deny, without their apostrophe.
+const DENIALS: [&str; 12] = [
+    "isnt", "arent", "wasnt", "werent", "dont", "doesnt", "didnt", "wont", "cant", "shouldnt",
+    "neednt", "aint",
+];
+
+/// One place of a name in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::coerce) struct Mention {
+    /// Which of the names.
+    pub(in crate::coerce) name: usize,
+    pub(in crate::coerce) start: usize,
+    pub(in crate::coerce) end: usize,
+    /// Whether a `not` stands before it.
+    pub(in crate::coerce) denied: bool,
+}
+
+/// All places of the names in a text as whole words, but for those within a longer name. Text and
+/// names are spelled alike.
+pub(in crate::coerce) fn mentions<N: AsRef<str>>(text: &str, names: &[N]) -> Vec<Mention> {
+    let mut found: Vec<Mention> = Vec::new();
+    for (name, spelling) in names.iter().enumerate() {
+        let spelling = spelling.as_ref();
+        if spelling.is_empty() {
+            continue;
+        }
+        for (start, _) in text.match_indices(spelling) {
+            let end = start + spelling.len();
+            if is_whole(text, start, end) {
+                found.push(Mention { name, start, end, denied: is_denied(&text[..start]) });
+            }
+        }
+    }
+    let within = |one: &Mention, other: &Mention| {
+        other.start <= one.start
+            && one.end <= other.end
+            && other.end - other.start > one.end - one.start
+    };
+    let hidden: Vec<bool> =
+        found.iter().map(|one| found.iter().any(|other| within(one, other))).collect();
+    let mut hidden = hidden.into_iter();
+    found.retain(|_| !hidden.next().unwrap_or(false));
+    found
+}
+
+/// Whether no letter or digit joins what stands here.
+fn is_whole(text: &str, start: usize, end: usize) -> bool {
+    let joined = |c: char| c.is_alphanumeric();
+    !text[..start].ends_with(joined) && !text[end..].starts_with(joined)
+}
+
+/// Whether the clause before a name denies it: `not`, `isn't`, `never`, three words off at most.
+fn is_denied(before: &str) -> bool {
+    let clause =
+        before.rsplit(['.', ',', ';', ':', '!', '?', '\n', '—']).next().unwrap_or_default();
+    for (distance, word) in clause.split_whitespace().rev().take(3).enumerate() {
+        match word {
+            "but" | "rather" | "instead" => return false,
+            "not" | "never" | "neither" | "nor" | "cannot" => return true,
+            "no" if distance == 0 => return true,
+            _ if DENIALS.contains(&word.replace(['\'', '’'], "").as_str()) => return true,
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,48 @@
+//! Spellings of names compared: what remains of them without case, accents and punctuation. Knows
+//! nothing of which names there are.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// A text without case and accents.
+pub(in crate::coerce) fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let plain = text.nfkd().filter(|c| !is_combining_mark(*c));
+    plain.flat_map(char::to_lowercase).collect()
+}
+
+/// A text without case, accents, spaces and punctuation.
+pub(in crate::coerce) fn letters(text: &str) -> String {
+    let mut folded = folded(text);
+    folded.retain(char::is_alphanumeric);
+    folded
+}
+
+/// The words of a text without case and accents, a space between them.
+pub(super) fn words(text: &str) -> String {
+    let folded = folded(text).replace(['\'', '’'], "");
+    let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// What a text opens with, where more follows: `Low` of `Low. It is not high`, and of
+/// `**Low** - not high`.
+pub(in crate::coerce) fn opening(text: &str) -> Option<&str> {
+    let stop = text.find(['.', ',', ';', ':', '!', '?', '\n', '—']);
+    let dash = [" - ", " – ", " because "].iter().filter_map(|dash| text.find(dash)).min();
+    let end = stop.into_iter().chain(dash).min()?;
+    let first = bare(&text[..end]);
+    let more = text[end..].contains(char::is_alphanumeric);
+    (more && !first.is_empty()).then_some(first)
+}
+
+/// A text without the marks around it: `**Yes**.` is `Yes`.
+pub(in crate::coerce) fn bare(text: &str) -> &str {
+    text.trim_matches(|c: char| {
+        c.is_whitespace()
+            || matches!(c, '*' | '_' | '`' | '"' | '\'' | '“' | '”' | '‘' | '’' | '(' | ')')
+            || matches!(c, '[' | ']' | '.' | ',' | ';' | ':' | '!' | '?' | '#' | '>')
+    })
+}
