@@ -225,3 +225,21 @@ async fn a_caller_that_gives_up_closes_the_connection_of_a_silent_server() {
     tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the connection to close");
     assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
 }
+
+#[tokio::test]
+async fn an_answer_that_comes_before_the_question_is_taken_whole_is_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let head = stream.read(&mut [0; 64]).await.unwrap();
+        assert!(head > 0);
+        let Does::Say(text) = http("413 Payload Too Large", "", "{}") else { unreachable!() };
+        stream.write_all(text.as_bytes()).await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let mut question = request();
+    question.chat.turns = vec![Message::user("x".repeat(64 << 20))];
+    let error = client(&url).complete(&question).await.unwrap_err();
+    assert_eq!((error.kind, error.status), (LmErrorKind::Refused, Some(413)));
+}

@@ -1,7 +1,8 @@
 //! The HTTP client beneath the providers: posts bytes to one address over kept-alive connections
-//! and hands back status, headers and a bounded body. The only file that knows which HTTP library
-//! is used. Knows no JSON, and puts neither headers nor paths into its errors.
+//! and hands back status, headers and a bounded body. Only it and its parts know which HTTP
+//! libraries are used. Knows no JSON, and puts neither headers nor paths into its errors.
 
+mod answer;
 mod plain;
 
 use std::error::Error;
@@ -47,6 +48,7 @@ impl Default for HttpLimits {
 /// An answer, whatever its status.
 pub(super) struct HttpAnswer {
     pub(super) status: u16,
+    /// At least those of a failure.
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
@@ -79,7 +81,7 @@ impl HttpClient {
         if address.scheme_str() == Some("https") {
             SecureClient::new(address, headers, limits).map(Box::new).map(Self::Secure)
         } else {
-            PlainClient::new(&address, headers, *limits).map(Box::new).map(Self::Plain)
+            PlainClient::new(&address, &headers, *limits).map(Box::new).map(Self::Plain)
         }
     }
 

@@ -1,41 +1,36 @@
-//! Posting over plain HTTP/1.1 to one address: a stack of kept-alive connections, each driven by
-//! the task that uses it and by no other (docs/performance.md).
+//! Posting over plain HTTP/1.1 to one address: a stack of kept-alive connections, each written and
+//! read by the task that uses it and by no other (docs/performance.md).
 
-use std::future::Future as _;
-use std::pin::{Pin, pin};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{HOST, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Uri};
-use hyper_util::rt::TokioIo;
+use bytes::{Buf, Bytes};
+use hyper::Uri;
+use hyper::header::HeaderMap;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::runtime;
 use tokio::time::{Instant, timeout};
 
-use super::{HttpAnswer, HttpError, HttpLimits, read, root_cause};
-
-type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
+use super::answer::{Received, receive};
+use super::{HttpAnswer, HttpError, HttpLimits};
 
 /// Connections to one address.
 pub(in crate::lm) struct PlainClient {
     host: String,
     port: u16,
-    path: Uri,
-    headers: HeaderMap,
+    /// Request line and headers, up to the value of the last one, `content-length`.
+    head: Vec<u8>,
     limits: HttpLimits,
-    idle: Mutex<Vec<Idle>>,
-}
-
-struct Connection {
-    sender: SendRequest<Full<Bytes>>,
-    driver: Pin<Box<Driver>>,
+    idle: Mutex<HashMap<runtime::Id, Vec<Idle>>>,
 }
 
 struct Idle {
-    connection: Connection,
+    stream: TcpStream,
     since: Instant,
 }
 
@@ -43,18 +38,15 @@ impl PlainClient {
     /// A client of an `http` address that sends these headers with every request.
     pub(super) fn new(
         address: &Uri,
-        mut headers: HeaderMap,
+        headers: &HeaderMap,
         limits: HttpLimits,
     ) -> Result<Self, String> {
         let authority = address.authority().ok_or("the address has no host")?;
-        let host = HeaderValue::from_str(authority.as_str()).map_err(|error| error.to_string())?;
-        headers.insert(HOST, host);
         let path = address.path_and_query().map_or("/", |path| path.as_str());
         Ok(Self {
             host: authority.host().trim_matches(['[', ']']).to_owned(),
             port: authority.port_u16().unwrap_or(80),
-            path: path.parse().map_err(|_| "the address has no proper path")?,
-            headers,
+            head: head(path, authority.as_str(), headers),
             limits,
             idle: Mutex::default(),
         })
@@ -62,88 +54,104 @@ impl PlainClient {
 
     /// Posts a body. Dropping the future closes the connection it uses.
     pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
-        let mut connection = match self.take_idle().await {
-            Some(connection) => connection,
+        // A connection wakes its users through the runtime that made it, so it stays there.
+        let home = runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id();
+        let mut stream = match self.take_idle(home) {
+            Some(stream) => stream,
             None => self.connect().await?,
         };
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.path.clone();
-        *request.headers_mut() = self.headers.clone();
-        let answer = connection.exchange(request, self.limits.answer_bytes).await?;
-        self.keep(connection);
-        Ok(answer)
+        let request = self.request(body);
+        let received = exchange(&mut stream, request, self.limits.answer_bytes).await?;
+        if received.ends_clean {
+            self.keep(home, stream);
+        }
+        Ok(received.answer)
     }
 
-    async fn connect(&self) -> Result<Connection, HttpError> {
+    fn request(&self, body: Vec<u8>) -> impl Buf {
+        let length = body.len().to_string();
+        let mut head = Vec::with_capacity(self.head.len() + length.len() + 4);
+        for part in [&self.head[..], length.as_bytes(), b"\r\n\r\n"] {
+            head.extend_from_slice(part);
+        }
+        Bytes::from(head).chain(Bytes::from(body))
+    }
+
+    async fn connect(&self) -> Result<TcpStream, HttpError> {
         let connecting = TcpStream::connect((self.host.as_str(), self.port));
         let connected = timeout(self.limits.connect_timeout, connecting).await;
         let stream = connected
             .map_err(|_| HttpError::Connect("connecting took too long".to_owned()))?
-            .map_err(|error| HttpError::Connect(error.to_string()))?;
+            .map_err(|error| connect_error(&error))?;
         // Without it small requests wait for the other side's acknowledgement.
-        stream.set_nodelay(true).map_err(|error| HttpError::Connect(error.to_string()))?;
-        let handshake = http1::handshake(TokioIo::new(stream)).await;
-        let (sender, driver) = handshake.map_err(|error| HttpError::Connect(root_cause(&error)))?;
-        Ok(Connection { sender, driver: Box::pin(driver) })
+        stream.set_nodelay(true).map_err(|error| connect_error(&error))?;
+        Ok(stream)
     }
 
     /// The connection used last that is still good; the others are closed by dropping them.
-    async fn take_idle(&self) -> Option<Connection> {
+    fn take_idle(&self, home: runtime::Id) -> Option<TcpStream> {
         loop {
-            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-            let mut connection = idle.connection;
-            if idle.since.elapsed() < self.limits.idle_timeout && connection.is_good().await {
-                return Some(connection);
+            let idle = self.idle().get_mut(&home)?.pop()?;
+            if idle.since.elapsed() < self.limits.idle_timeout && is_silent(&idle.stream) {
+                return Some(idle.stream);
             }
         }
     }
 
-    fn keep(&self, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < self.limits.idle_connections {
-            idle.push(Idle { connection, since: Instant::now() });
+    fn keep(&self, home: runtime::Id, stream: TcpStream) {
+        let mut idle = self.idle();
+        let kept = idle.entry(home).or_default();
+        if kept.len() < self.limits.idle_connections {
+            kept.push(Idle { stream, since: Instant::now() });
         }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, HashMap<runtime::Id, Vec<Idle>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Connection {
-    /// Whether the other side has kept it open, and it may send.
-    async fn is_good(&mut self) -> bool {
-        let driver = &mut self.driver;
-        let ended = std::future::poll_fn(|cx| Poll::Ready(driver.as_mut().poll(cx).is_ready()));
-        !ended.await && self.sender.is_ready()
+fn head(path: &str, host: &str, headers: &HeaderMap) -> Vec<u8> {
+    let mut head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\n").into_bytes();
+    for (name, value) in headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
     }
+    head.extend_from_slice(b"content-length: ");
+    head
+}
 
-    /// One request and its whole answer. The connection is driven from here: what the exchange
-    /// waits for arrives through it.
-    async fn exchange(
-        &mut self,
-        request: Request<Full<Bytes>>,
-        limit: usize,
-    ) -> Result<HttpAnswer, HttpError> {
-        let Self { sender, driver } = self;
-        let mut exchange = pin!(async {
-            let sent = sender.send_request(request).await;
-            let response = sent.map_err(|error| HttpError::Broken(root_cause(&error)))?;
-            read(response, limit).await
-        });
-        std::future::poll_fn(|cx| {
-            if let Poll::Ready(answer) = exchange.as_mut().poll(cx) {
-                return Poll::Ready(answer);
-            }
-            let ended = driver.as_mut().poll(cx);
-            match (exchange.as_mut().poll(cx), ended) {
-                (Poll::Ready(answer), _) => Poll::Ready(answer),
-                (Poll::Pending, Poll::Pending) => Poll::Pending,
-                (Poll::Pending, Poll::Ready(Ok(()))) => {
-                    Poll::Ready(Err(HttpError::Broken("the connection was closed".to_owned())))
-                }
-                (Poll::Pending, Poll::Ready(Err(error))) => {
-                    Poll::Ready(Err(HttpError::Broken(root_cause(&error))))
-                }
-            }
-        })
-        .await
-    }
+fn connect_error(error: &dyn std::error::Error) -> HttpError {
+    HttpError::Connect(error.to_string())
+}
+
+/// Whether the other side has kept the connection open, and has nothing to say unasked.
+fn is_silent(stream: &TcpStream) -> bool {
+    let read = stream.try_read(&mut [0]);
+    read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// One request and its whole answer. An answer may come before the request has been taken whole;
+/// then the connection is of no more use.
+async fn exchange(
+    stream: &mut TcpStream,
+    mut request: impl Buf,
+    limit: usize,
+) -> Result<Received, HttpError> {
+    let (mut reader, mut writer) = stream.split();
+    let mut sending = pin!(writer.write_all_buf(&mut request));
+    let mut receiving = pin!(receive(&mut reader, limit));
+    let mut sent = None;
+    let received = poll_fn(|cx| {
+        if sent.is_none()
+            && let Poll::Ready(result) = sending.as_mut().poll(cx)
+        {
+            sent = Some(result);
+        }
+        receiving.as_mut().poll(cx)
+    });
+    let mut received = received.await?;
+    received.ends_clean &= matches!(sent, Some(Ok(())));
+    Ok(received)
 }

@@ -1,0 +1,427 @@
+//! Reads one answer of HTTP/1.1: its head, and its body by length, in chunks or up to the end of
+//! the connection. Knows no connection but as bytes.
+
+use std::mem::MaybeUninit;
+
+use bytes::{Buf, Bytes, BytesMut};
+use httparse::{Header, ParserConfig, Response, Status};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::{HttpAnswer, HttpError};
+
+/// Room for a usual answer, so that it is read at once.
+const FIRST_READ: usize = 4 << 10;
+
+/// The most room that is made on the word of a header.
+const MOST_AT_ONCE: usize = 1 << 20;
+
+/// The longest head, and the longest line of a chunk's size.
+const LONGEST_HEAD: usize = 64 << 10;
+
+const MOST_HEADERS: usize = 128;
+
+/// An answer, and what it leaves behind.
+pub(super) struct Received {
+    pub(super) answer: HttpAnswer,
+    /// Whether the connection stands where the next answer begins.
+    pub(super) ends_clean: bool,
+}
+
+/// Reads the whole answer, if its body is not larger than `limit`.
+pub(super) async fn receive(
+    stream: &mut (impl AsyncRead + Unpin),
+    limit: usize,
+) -> Result<Received, HttpError> {
+    let mut input = Input { stream, buffer: BytesMut::with_capacity(FIRST_READ), limit };
+    let head = input.head().await?;
+    let body = match head.framing {
+        Framing::Length(length) => input.sized(length).await?,
+        Framing::Chunks => input.chunks().await?,
+        Framing::ToTheEnd => input.rest().await?,
+    };
+    let ends_clean = head.stays_open && input.buffer.is_empty();
+    let answer = HttpAnswer { status: head.status, headers: head.headers, body };
+    Ok(Received { answer, ends_clean })
+}
+
+struct Head {
+    status: u16,
+    headers: HeaderMap,
+    framing: Framing,
+    stays_open: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    Length(u64),
+    Chunks,
+    ToTheEnd,
+}
+
+struct Input<'s, S> {
+    stream: &'s mut S,
+    buffer: BytesMut,
+    limit: usize,
+}
+
+impl<S: AsyncRead + Unpin> Input<'_, S> {
+    /// The head of the answer proper, behind any that only say that it is on its way.
+    async fn head(&mut self) -> Result<Head, HttpError> {
+        loop {
+            let Some((head, length)) = parse_head(&self.buffer)? else {
+                self.more_of_head().await?;
+                continue;
+            };
+            self.buffer.advance(length);
+            match head.status {
+                101 => return Err(broken("it switched to another protocol")),
+                100..200 => {}
+                _ => return Ok(head),
+            }
+        }
+    }
+
+    /// A body that claims to be too large may be dripped: it is believed when it is.
+    async fn sized(&mut self, length: u64) -> Result<Bytes, HttpError> {
+        let Ok(length) = self.bounded(length, 0) else {
+            self.fill(self.limit.saturating_add(1)).await?;
+            return Err(HttpError::TooLarge);
+        };
+        self.fill(length).await?;
+        Ok(self.buffer.split_to(length).freeze())
+    }
+
+    async fn chunks(&mut self) -> Result<Bytes, HttpError> {
+        let mut body = BytesMut::new();
+        loop {
+            let size = self.chunk_size().await?;
+            if size == 0 {
+                self.trailers().await?;
+                return Ok(body.freeze());
+            }
+            let size = self.bounded(size, body.len())?;
+            self.fill(size + 2).await?;
+            body.extend_from_slice(&self.buffer[..size]);
+            self.buffer.advance(size);
+            if !self.buffer.starts_with(b"\r\n") {
+                return Err(broken("a chunk does not end where it should"));
+            }
+            self.buffer.advance(2);
+        }
+    }
+
+    async fn chunk_size(&mut self) -> Result<u64, HttpError> {
+        loop {
+            match httparse::parse_chunk_size(&self.buffer) {
+                Ok(Status::Complete((length, size))) => {
+                    self.buffer.advance(length);
+                    return Ok(size);
+                }
+                Ok(Status::Partial) => self.more_of_head().await?,
+                Err(_) => return Err(broken("the size of a chunk cannot be read")),
+            }
+        }
+    }
+
+    async fn trailers(&mut self) -> Result<(), HttpError> {
+        loop {
+            let mut headers = [httparse::EMPTY_HEADER; 16];
+            match httparse::parse_headers(&self.buffer, &mut headers) {
+                Ok(Status::Complete((length, _))) => {
+                    self.buffer.advance(length);
+                    return Ok(());
+                }
+                Ok(Status::Partial) => self.more_of_head().await?,
+                Err(error) => return Err(broken(error)),
+            }
+        }
+    }
+
+    /// All that comes until the other side closes.
+    async fn rest(&mut self) -> Result<Bytes, HttpError> {
+        while self.read().await? > 0 {
+            self.bounded(0, self.buffer.len())?;
+        }
+        self.bounded(0, self.buffer.len())?;
+        Ok(self.buffer.split().freeze())
+    }
+
+    /// `size` more bytes behind those that are there, if the limit allows them.
+    fn bounded(&self, size: u64, there: usize) -> Result<usize, HttpError> {
+        let size = usize::try_from(size).map_err(|_| HttpError::TooLarge)?;
+        let fits = there.checked_add(size).is_some_and(|whole| whole <= self.limit);
+        if fits { Ok(size) } else { Err(HttpError::TooLarge) }
+    }
+
+    async fn fill(&mut self, length: usize) -> Result<(), HttpError> {
+        self.buffer.reserve(length.saturating_sub(self.buffer.len()).min(MOST_AT_ONCE));
+        while self.buffer.len() < length {
+            self.more().await?;
+        }
+        Ok(())
+    }
+
+    async fn more_of_head(&mut self) -> Result<(), HttpError> {
+        if self.buffer.len() >= LONGEST_HEAD {
+            return Err(broken("the head of the answer is too long"));
+        }
+        self.more().await
+    }
+
+    async fn more(&mut self) -> Result<(), HttpError> {
+        match self.read().await? {
+            0 => Err(broken("the connection was closed")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn read(&mut self) -> Result<usize, HttpError> {
+        self.stream.read_buf(&mut self.buffer).await.map_err(broken)
+    }
+}
+
+/// The head at the beginning of these bytes and its length; `None` when it is not there whole.
+fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+    let mut response = Response::new(&mut []);
+    let config = ParserConfig::default();
+    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut room);
+    let Status::Complete(length) = parsed.map_err(broken)? else { return Ok(None) };
+    let status = response.code.unwrap_or_default();
+    let mut framing = Marks::new(response.version == Some(1));
+    for header in response.headers.iter() {
+        framing.note(header)?;
+    }
+    let (framing, stays_open) = framing.conclude(status);
+    let headers = headers(status, response.headers);
+    Ok(Some((Head { status, headers, framing, stays_open }, length)))
+}
+
+/// The headers of a failure, which may say when to come again; nobody asks for those of a success.
+fn headers(status: u16, given: &[Header<'_>]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if (200..300).contains(&status) {
+        return headers;
+    }
+    for header in given {
+        let name = HeaderName::from_bytes(header.name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(header.value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+/// What the headers say about the end of the body and of the connection.
+struct Marks {
+    length: Option<u64>,
+    coded: bool,
+    chunked: bool,
+    stays_open: bool,
+}
+
+impl Marks {
+    fn new(keeps_by_default: bool) -> Self {
+        Self { length: None, coded: false, chunked: false, stays_open: keeps_by_default }
+    }
+
+    fn note(&mut self, header: &Header<'_>) -> Result<(), HttpError> {
+        let name = header.name;
+        if name.eq_ignore_ascii_case("content-length") {
+            let length = whole_number(header.value).ok_or_else(|| broken("a length is none"))?;
+            if self.length.is_some_and(|other| other != length) {
+                return Err(broken("it has two lengths"));
+            }
+            self.length = Some(length);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            self.coded = true;
+            self.chunked = words(header.value).last().is_some_and(|last| is(last, "chunked"));
+        } else if name.eq_ignore_ascii_case("connection") {
+            for word in words(header.value) {
+                self.stays_open = !is(word, "close") && (self.stays_open || is(word, "keep-alive"));
+            }
+        }
+        Ok(())
+    }
+
+    fn conclude(self, status: u16) -> (Framing, bool) {
+        let framing = match (status, self.chunked, self.coded, self.length) {
+            (204 | 304, ..) => Framing::Length(0),
+            (_, true, ..) => Framing::Chunks,
+            (_, _, false, Some(length)) => Framing::Length(length),
+            _ => Framing::ToTheEnd,
+        };
+        // Two ways to tell the end are one too many to trust what follows.
+        let doubtful = self.coded && self.length.is_some();
+        (framing, self.stays_open && framing != Framing::ToTheEnd && !doubtful)
+    }
+}
+
+fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+fn is(word: &[u8], wanted: &str) -> bool {
+    word.eq_ignore_ascii_case(wanted.as_bytes())
+}
+
+fn whole_number(value: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
+    // `parse` takes a sign, too.
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+fn broken(reason: impl ToString) -> HttpError {
+    HttpError::Broken(reason.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    /// What is read of an answer that comes in pieces of `size` bytes, and whether the connection
+    /// could be used again.
+    async fn read(text: &str, size: usize) -> Result<(u16, String, bool), String> {
+        let (mut ours, mut theirs) = tokio::io::duplex(size);
+        let writing = async {
+            // Who has read enough stops listening.
+            let _ = theirs.write_all(text.as_bytes()).await;
+            drop(theirs);
+        };
+        let (received, ()) = tokio::join!(
+            async {
+                let received = receive(&mut ours, 64).await;
+                drop(ours);
+                received
+            },
+            writing
+        );
+        match received {
+            Ok(Received { answer, ends_clean }) => {
+                let body = String::from_utf8(answer.body.to_vec()).unwrap();
+                Ok((answer.status, body, ends_clean))
+            }
+            Err(HttpError::Broken(why) | HttpError::Connect(why)) => Err(why),
+            Err(HttpError::TooLarge) => Err("too large".into()),
+        }
+    }
+
+    fn fine(body: &str, ends_clean: bool) -> Result<(u16, String, bool), String> {
+        Ok((200, body.to_owned(), ends_clean))
+    }
+
+    #[tokio::test]
+    async fn a_body_ends_by_length_by_its_last_chunk_or_with_the_connection() {
+        let cases = [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", fine("hello", true)),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", fine("", true)),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: Close\r\n\r\nhi",
+                fine("hi", false),
+            ),
+            ("HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi", fine("hi", false)),
+            (
+                "HTTP/1.0 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nhi",
+                fine("hi", true),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+                fine("hello", true),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n2\r\nhi\r\n0\r\nend: 1\r\n\r\n",
+                fine("hi", true),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 9\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+                fine("x", false),
+            ),
+            ("HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nwhatever", fine("whatever", false)),
+            ("HTTP/1.1 200 OK\r\n\r\nto the end", fine("to the end", false)),
+            (
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
+                fine("hi", true),
+            ),
+            ("HTTP/1.1 204 No Content\r\n\r\n", Ok((204, String::new(), true))),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(read(text, 4096).await, expected, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_follows_an_answer_unasked_spoils_the_connection() {
+        let text = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi and more";
+        assert_eq!(read(text, 4096).await, fine("hi", false));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_whole_answer_is_broken() {
+        for text in [
+            "",
+            "nonsense\r\n\r\n",
+            "HTTP/1.1 200",
+            "HTTP/1.1 101 Switching\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhell",
+            "HTTP/1.1 200 OK\r\ncontent-length: +5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhixx0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n",
+        ] {
+            assert!(read(text, 4096).await.is_err(), "{text}");
+        }
+        let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(2 * LONGEST_HEAD));
+        assert_eq!(read(&endless, 4096).await, Err("the head of the answer is too long".into()));
+    }
+
+    #[tokio::test]
+    async fn a_body_over_the_limit_is_not_read_however_it_is_told() {
+        let long = "x".repeat(65);
+        for text in [
+            format!("HTTP/1.1 200 OK\r\ncontent-length: 65\r\n\r\n{long}"),
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{long}", u64::MAX),
+            format!(
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n41\r\n{long}\r\n0\r\n\r\n"
+            ),
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n".to_owned(),
+            format!("HTTP/1.1 200 OK\r\n\r\n{long}"),
+        ] {
+            assert_eq!(read(&text, 4096).await, Err("too large".into()), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_where_the_pieces_of_an_answer_end(
+            body in "[a-z]{0,60}",
+            cut in 0_usize..60,
+            size in 1_usize..40,
+        ) {
+            let cut = cut.min(body.len());
+            let chunk = |text: &str| match text.len() {
+                0 => String::new(),
+                length => format!("{length:x}\r\n{text}\r\n"),
+            };
+            let chunked = format!(
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{}{}0\r\n\r\n",
+                chunk(&body[..cut]),
+                chunk(&body[cut..])
+            );
+            let length = body.len();
+            let sized = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}");
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for text in [chunked, sized] {
+                let found = runtime.block_on(read(&text, size));
+                prop_assert_eq!(found, fine(&body, true));
+            }
+        }
+    }
+}
