@@ -33,7 +33,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Cancelled when the work's time is up.
+    /// Cancelled when the work's time is up; of this work alone, so that it may be cancelled too.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancelled
     }

@@ -20,6 +20,7 @@ mod task;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, Limits, Models as ModelSettings};
@@ -39,7 +40,7 @@ pub(crate) use run::ExecuteRequest;
 pub use run_failure::RunFailure;
 pub(crate) use run_failure::whole_seconds;
 pub(crate) use state::{StateRequest, StateView};
-pub(crate) use task::detached;
+pub(crate) use task::{detached, detached_on};
 
 /// The service: everything that the verbs share.
 pub struct App {
@@ -53,10 +54,12 @@ pub struct App {
     recorder: RunRecorder,
     run_slots: Arc<Semaphore>,
     programs: Programs,
+    /// Where the database is asked and long work is done, whichever thread a run is on.
+    workers: Handle,
 }
 
 impl App {
-    /// Puts the service together over an open, migrated database. `models` is the table that runs
+    /// Puts the service together over an open, migrated database, on the runtime it is called in. `models` is the table that runs
     /// use; it is handed in, so that a test can put scripted models there. What has to go on
     /// beside requests is in the [`Background`], which the caller keeps and stops.
     #[must_use]
@@ -70,6 +73,7 @@ impl App {
         let (recorder, writer) = recorder(db.clone(), config.record);
         let app = Arc::new(Self {
             programs: Programs::new(),
+            workers: Handle::current(),
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
             models: Arc::new(models),
             model_settings: config.models.clone(),

@@ -10,9 +10,10 @@ use dsrs::problem::{At, Problems};
 use dsrs::strategy::{BuildEnv, Stored};
 use dsrs::value::Payload;
 use moka::sync::Cache;
+use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use super::{App, AppError};
+use super::{App, AppError, detached_on};
 use crate::store::graph::{self, GraphPin, GraphRef, GraphRow, Pick};
 use crate::store::{Scope, StoreError};
 
@@ -45,6 +46,35 @@ impl BuildEnv for App {
 }
 
 impl App {
+    /// What a request means, ready to run. What is not remembered is looked up and built by the
+    /// workers: the caller's thread has others to serve.
+    pub(super) async fn ready(
+        self: &Arc<Self>,
+        scope: &Scope,
+        graph: &GraphRef,
+        pick: Pick,
+    ) -> Result<(Arc<GraphPin>, Arc<Program>), AppError> {
+        if let Some(pin) = self.remembered_pin(scope, graph, pick)
+            && let Some(program) = self.programs.built.get(&key(&pin))
+        {
+            return Ok((pin, program));
+        }
+        let (app, scope, graph) = (self.clone(), scope.clone(), graph.clone());
+        let building = detached_on(&self.workers, "a look-up", async move {
+            let pin = app.pin(&scope, &graph, pick).await?;
+            let program = app.program(&scope, &pin).await?;
+            Ok((pin, program))
+        });
+        let broken = || Err(AppError::Internal("the look-up broke off".to_owned()));
+        AbortOnDropHandle::new(building).await.ok().flatten().unwrap_or_else(broken)
+    }
+
+    fn remembered_pin(&self, scope: &Scope, graph: &GraphRef, pick: Pick) -> Option<Arc<GraphPin>> {
+        let epoch = self.db.changes().epoch()?;
+        let (seen, pin) = self.programs.pins.get(&(scope.workspace, graph.clone(), pick))?;
+        (seen == epoch).then_some(pin)
+    }
+
     /// Which graph and state version a request means.
     pub(super) async fn pin(
         &self,
@@ -52,16 +82,15 @@ impl App {
         graph: &GraphRef,
         pick: Pick,
     ) -> Result<Arc<GraphPin>, AppError> {
-        let epoch = self.db.changes().epoch();
-        let key = (scope.workspace, graph.clone(), pick);
-        if let (Some(epoch), Some((seen, pin))) = (epoch, self.programs.pins.get(&key))
-            && seen == epoch
-        {
+        if let Some(pin) = self.remembered_pin(scope, graph, pick) {
             return Ok(pin);
         }
+        // Read before the look-up, which holds for it or a later one.
+        let epoch = self.db.changes().epoch();
         // Boxed, because every run would carry the room for a query that few make.
         let pin = Arc::new(Box::pin(graph::pin(scope, &self.db, graph, pick)).await?);
         if let Some(epoch) = epoch {
+            let key = (scope.workspace, graph.clone(), pick);
             self.programs.pins.insert(key, (epoch, pin.clone()));
         }
         Ok(pin)
@@ -73,8 +102,7 @@ impl App {
         scope: &Scope,
         pin: &GraphPin,
     ) -> Result<Arc<Program>, AppError> {
-        let key = (pin.content_hash.as_str().into(), pin.state_hash.as_str().into());
-        if let Some(program) = self.programs.built.get(&key) {
+        if let Some(program) = self.programs.built.get(&key(pin)) {
             return Ok(program);
         }
         let pick = Pick { version: Some(pin.version), state_version: Some(pin.state_version) };
@@ -141,6 +169,10 @@ impl App {
             other => AppError::Internal(other.to_string()),
         })
     }
+}
+
+fn key(pin: &GraphPin) -> ProgramKey {
+    (pin.content_hash.as_str().into(), pin.state_hash.as_str().into())
 }
 
 /// Reads a state as the store keeps it.

@@ -59,13 +59,12 @@ impl App {
         let stopping = || AppError::Unavailable("the server is stopping".to_owned());
         let work = self.shutdown.begin_work().ok_or_else(stopping)?;
         let slot = self.run_slot()?;
-        let pin = self.pin(scope, graph, request.pick).await?;
-        let program = self.program(scope, &pin).await?;
+        let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let inputs = besides(request.faults, admit(&program, &request.inputs))?;
         let limit = self.limits.run_timeout;
         let timeout = request.timeout.map_or(limit, |wanted| wanted.min(limit));
         let mut run_scope = RunScope::new(self.models.clone(), Instant::now() + timeout);
-        run_scope.cancelled = work.cancellation().child_token();
+        run_scope.cancelled = work.cancellation().clone();
         let run = Run {
             app: self.clone(),
             scope: scope.clone(),

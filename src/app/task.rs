@@ -4,6 +4,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 /// Runs a future as a task of its own; `None` when it panicked, which is logged.
@@ -11,11 +12,22 @@ pub(crate) fn detached<T: Send + 'static>(
     name: &'static str,
     future: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<Option<T>> {
-    tokio::spawn(async move {
-        let done = AssertUnwindSafe(future).catch_unwind().await;
-        if done.is_err() {
-            tracing::error!(name, "a task panicked");
-        }
-        done.ok()
-    })
+    tokio::spawn(watched(name, future))
+}
+
+/// The same on another runtime than the caller's.
+pub(crate) fn detached_on<T: Send + 'static>(
+    runtime: &Handle,
+    name: &'static str,
+    future: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<Option<T>> {
+    runtime.spawn(watched(name, future))
+}
+
+async fn watched<T>(name: &'static str, future: impl Future<Output = T>) -> Option<T> {
+    let done = AssertUnwindSafe(future).catch_unwind().await;
+    if done.is_err() {
+        tracing::error!(name, "a task panicked");
+    }
+    done.ok()
 }

@@ -26,7 +26,7 @@ use crate::store::Scope;
 use crate::store::idempotency::{self, Answer, Begun, KeyRef, Lease, Times};
 
 /// The header that carries the key.
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The header that marks an answer as given again.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");

@@ -16,6 +16,7 @@ mod malformed;
 mod openapi;
 mod page;
 mod path;
+mod place;
 mod predictors;
 mod problem;
 mod query;
@@ -42,6 +43,7 @@ use front::Front;
 
 pub use caller::Caller;
 pub use malformed::explained;
+pub(crate) use place::stays_on_its_thread;
 pub use problem::ApiProblem;
 pub use status::ProblemCode;
 

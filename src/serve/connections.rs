@@ -5,15 +5,22 @@ use std::io;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::explaining::Explaining;
-use crate::app::detached;
+use super::threads::{Seat, Threads};
+use crate::app::detached_on;
+use crate::http::stays_on_its_thread;
 
 /// How long a request's head may take to arrive; an unused connection is closed after it too.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
@@ -21,25 +28,32 @@ pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
 /// How long to wait when the system has no room for another connection.
 const NO_ROOM: Duration = Duration::from_secs(1);
 
-/// Serves until `stop`, then until the last answer is sent.
+/// Serves until `stop`, then until the last answer is sent. Each connection lives on one of the
+/// threads; what may take long is done on the runtime that this is called in.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
+    threads: &Threads,
     head_time: Duration,
     stop: CancellationToken,
 ) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head_time);
+    let requests =
+        Requests { router: TowerToHyperService::new(router), workers: Handle::current() };
     let open = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
-        match accepted {
-            Ok((stream, _)) => {
-                let one = connection(server.clone(), stream, router.clone(), stop.clone());
-                detached("a connection", open.track_future(one));
+        let moved = accepted.and_then(|(stream, _)| stream.into_std());
+        match moved {
+            Ok(stream) => {
+                let seat = threads.seat();
+                let runtime = seat.runtime().clone();
+                let one = connection(server.clone(), stream, seat, requests.clone(), stop.clone());
+                detached_on(&runtime, "a connection", open.track_future(one));
             }
             Err(error) => refused(&error).await,
         }
@@ -48,17 +62,42 @@ pub(super) async fn serve(
     open.wait().await;
 }
 
+/// Who answers requests.
+#[derive(Clone)]
+struct Requests {
+    router: TowerToHyperService<Router>,
+    workers: Handle,
+}
+
+impl Requests {
+    async fn answer(&self, request: Request<Incoming>) -> io::Result<Response> {
+        if stays_on_its_thread(&request) {
+            let Ok(answer) = self.router.call(request).await;
+            return Ok(answer);
+        }
+        let working = detached_on(&self.workers, "a request", self.router.call(request));
+        let answered = AbortOnDropHandle::new(working).await.ok().flatten();
+        let Some(Ok(answer)) = answered else { return Err(io::Error::other("it broke off")) };
+        Ok(answer)
+    }
+}
+
 async fn connection(
     server: http1::Builder,
-    stream: TcpStream,
-    router: Router,
+    stream: std::net::TcpStream,
+    _seat: Seat,
+    requests: Requests,
     stop: CancellationToken,
 ) {
+    let stream = match TcpStream::from_std(stream) {
+        Ok(stream) => stream,
+        Err(error) => return tracing::error!(%error, "cannot take a connection over"),
+    };
     // Without it small answers wait for the other side's acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its delay");
     }
-    let service = TowerToHyperService::new(router);
+    let service = service_fn(|request| requests.answer(request));
     let stream = TokioIo::new(Explaining::new(stream));
     let mut serving = server.serve_connection(stream, service);
     let served = tokio::select! {
@@ -91,13 +130,18 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::app::detached;
 
     async fn serving(head_time: Duration) -> (std::net::SocketAddr, CancellationToken) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let router = Router::new().route("/", get(|| async { "hello" }));
-        detached("the server", serve(listener, router, head_time, stop.clone()));
+        let stopped = stop.clone();
+        detached("the server", async move {
+            let threads = Threads::start().unwrap();
+            serve(listener, router, &threads, head_time, stopped).await;
+        });
         (address, stop)
     }
 

@@ -5,6 +5,7 @@ mod banner;
 mod connections;
 mod database;
 mod explaining;
+mod threads;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use crate::http;
 use crate::pg::PgError;
 use crate::shutdown::Shutdown;
 use database::Database;
+use threads::Threads;
 
 /// How long connections get to finish their last answer once all work is done.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -116,16 +118,25 @@ async fn serve_on(
     let (app, background) =
         App::start(config, database.db.clone(), models, metrics, shutdown.clone());
     let router = http::router(app, config.api_keys.clone());
-    run(listener, router, config.shutdown_timeout, shutdown).await;
+    let threads = Threads::start()?;
+    run(listener, router, &threads, config.shutdown_timeout, shutdown).await;
+    // The threads go on meanwhile: runs left behind by their callers may still hand in records.
     background.stop().await;
     Ok(())
 }
 
 /// Answers requests while work drains too, so that readiness can be seen to be gone; stops
 /// listening once the work is done.
-async fn run(listener: TcpListener, router: Router, patience: Duration, shutdown: &Shutdown) {
+async fn run(
+    listener: TcpListener,
+    router: Router,
+    threads: &Threads,
+    patience: Duration,
+    shutdown: &Shutdown,
+) {
     let stop = CancellationToken::new();
-    let serving = connections::serve(listener, router, connections::HEAD_TIME, stop.clone());
+    let serving =
+        connections::serve(listener, router, threads, connections::HEAD_TIME, stop.clone());
     let ending = async {
         shutdown.drained(patience).await;
         stop.cancel();

@@ -137,11 +137,11 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Runs until every node is done or the first failure.
+    /// Runs until every node is done or the first failure. The run's own deadline needs no timer:
+    /// no node outlasts it.
     async fn drive(&mut self) -> Result<(), RunError> {
         let run = self.run;
         let mut cancelled = std::pin::pin!(run.cancelled.cancelled());
-        let mut deadline = std::pin::pin!(tokio::time::sleep_until(run.deadline));
         for index in 0..self.nodes.len() {
             if self.nodes[index].waits_for == 0 {
                 self.start(index)?;
@@ -150,9 +150,8 @@ impl<'p> Execution<'p> {
         loop {
             let finished = tokio::select! {
                 biased;
-                () = &mut cancelled => return Err(self.stopped(PredictErrorKind::Cancelled)),
+                () = &mut cancelled => return Err(self.cancelled()),
                 finished = self.running.next() => finished,
-                () = &mut deadline => return Err(self.stopped(PredictErrorKind::Timeout)),
             };
             let Some((index, result)) = finished else { return Ok(()) };
             self.settle(index, result)?;
@@ -254,18 +253,15 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// The run as a whole was stopped: names the first node at work.
-    fn stopped(&self, kind: PredictErrorKind) -> RunError {
-        let message = match kind {
-            PredictErrorKind::Timeout => "the run took longer than its timeout_ms",
-            _ => "the run was cancelled",
-        };
+    /// The run as a whole was cancelled: names the first node at work.
+    fn cancelled(&self) -> RunError {
         let nodes = self.program.plan.nodes.iter().zip(&self.nodes);
         let node = nodes
             .filter(|(_, progress)| progress.outcome.status == NodeStatus::Running)
             .map(|(planned, _)| planned.name.clone())
             .next();
-        RunError { node, error: PredictError::new(kind, message) }
+        let kind = PredictErrorKind::Cancelled;
+        RunError { node, error: PredictError::new(kind, "the run was cancelled") }
     }
 
     /// Stops what still runs and puts the outcome together.
@@ -311,7 +307,8 @@ async fn call(
     inputs: Fields,
 ) -> Finished {
     let settings = planned.node.settings();
-    let deadline = run.deadline.min(Instant::now() + settings.timeout);
+    let own = Instant::now() + settings.timeout;
+    let deadline = own.min(run.deadline);
     let scope = NodeScope {
         node: planned.name.clone(),
         lm: settings.lm.clone(),
@@ -322,8 +319,12 @@ async fn call(
     let ctx = Ctx { run: run.clone(), node: Arc::new(scope), parent: Some(span), tally: None };
     let called = planned.node.module.forward(&ctx, inputs);
     let result = tokio::time::timeout_at(deadline, called).await.unwrap_or_else(|_| {
-        let millis = settings.timeout.as_millis();
-        let message = format!("node `{}` took longer than its {millis} ms", planned.name);
+        let message = if own <= run.deadline {
+            let millis = settings.timeout.as_millis();
+            format!("node `{}` took longer than its {millis} ms", planned.name)
+        } else {
+            "the run took longer than its timeout_ms".to_owned()
+        };
         Err(PredictError::new(PredictErrorKind::Timeout, message))
     });
     (index, result)

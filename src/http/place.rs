@@ -1,0 +1,48 @@
+//! Which requests the thread of their connection may do itself, between those of other
+//! connections: executions, which are many and mostly wait. All else may compute for long or ask
+//! the database, and is done by the workers that all share. Knows paths by their end only.
+
+use axum::http::{HeaderMap, Method, Request, header};
+
+use super::idempotency;
+
+/// The largest body that is read in between; it takes well under a millisecond.
+const SMALL: u64 = 64 << 10;
+
+/// Whether the thread of its connection may do the request itself.
+#[must_use]
+pub(crate) fn stays_on_its_thread<B>(request: &Request<B>) -> bool {
+    request.method() == Method::POST
+        && request.uri().path().ends_with("/execute")
+        && is_small(request.headers())
+        && !request.headers().contains_key(idempotency::KEY)
+}
+
+fn is_small(headers: &HeaderMap) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    length.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length <= SMALL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stays(method: Method, path: &str, headers: &[(&str, &str)]) -> bool {
+        let request = Request::builder().method(method).uri(path);
+        let with = |request: axum::http::request::Builder, (name, value): &(&str, &str)| {
+            request.header(*name, *value)
+        };
+        stays_on_its_thread(&headers.iter().fold(request, with).body(()).unwrap())
+    }
+
+    #[test]
+    fn only_short_executions_stay_on_the_thread_of_their_connection() {
+        let (path, small) = ("/v1/graphs/g/execute", ("content-length", "100"));
+        assert!(stays(Method::POST, path, &[small]));
+        assert!(!stays(Method::POST, "/v1/graphs", &[small]));
+        assert!(!stays(Method::GET, path, &[small]));
+        assert!(!stays(Method::POST, path, &[]));
+        assert!(!stays(Method::POST, path, &[("content-length", "65537")]));
+        assert!(!stays(Method::POST, path, &[small, ("idempotency-key", "k")]));
+    }
+}
