@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dsrs::graph::{Carried, Program, carry_over};
-use dsrs::problem::{At, Code, Problem};
+use dsrs::graph::{Carried, Diff, Edits, Program, carry_over, diff};
+use dsrs::problem::{At, Code, Problem, Problems};
 use dsrs::value::{Map, ParsedJson, Payload};
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ use super::programs::read_state;
 use super::state::StateText;
 use super::{App, AppError, Invalid};
 use crate::store::graph::{self, GraphItem, GraphRef, GraphRow, NewGraph, Pick};
-use crate::store::graph_edit::{self, Expect};
+use crate::store::graph_edit::{self, Expect, LockedGraph};
 use crate::store::graph_version::{self, NewVersion, VersionItem};
 use crate::store::state::NewState;
 use crate::store::{Cursor, Page, Scope};
@@ -129,8 +129,41 @@ impl App {
             return Err(AppError::Stale);
         }
         let program = self.graph_check_as(document, &head.name)?;
+        self.graph_next(locked, &program, &[]).await
+    }
+
+    /// Makes the next version by edits of the newest: all of them, or none.
+    pub(crate) async fn graph_patch(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        body: &ParsedJson,
+        seen: Seen<'_>,
+    ) -> Result<GraphPut, AppError> {
+        let edits = read_edits(body)?;
+        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let head = locked.head();
+        if !seen(head.id, head.version) {
+            return Err(AppError::Stale);
+        }
         let old = self.plain_program(&head.definition, &head.content_hash)?;
-        let carried = carry_over(&read_state(&head.state.predictors)?, &old, &program);
+        let invalid = |problems| AppError::invalid(Invalid::Graph, problems);
+        let edited = old.graph().edited(&edits, self).map_err(invalid)?;
+        let program = edited.graph.compile().map_err(invalid)?;
+        self.graph_next(locked, &program, &edited.renamed).await
+    }
+
+    /// Stores what a writer made of the newest version, with the state that carries over; nothing
+    /// when it says the same as before.
+    async fn graph_next(
+        &self,
+        locked: LockedGraph,
+        program: &Program,
+        renamed: &[(Arc<str>, Arc<str>)],
+    ) -> Result<GraphPut, AppError> {
+        let head = locked.head();
+        let old = self.plain_program(&head.definition, &head.content_hash)?;
+        let carried = carry_over(&read_state(&head.state.predictors)?, &old, program, renamed);
         if program.canonical_text().as_ref() == head.definition {
             return Ok(GraphPut { row: head.clone(), carried });
         }
@@ -141,8 +174,24 @@ impl App {
             predictors: &state.text,
             content_hash: &state.hash,
         };
-        let row = locked.put_version(new_version(&program), new, now()).await?;
+        let row = locked.put_version(new_version(program), new, now()).await?;
         Ok(GraphPut { row, carried })
+    }
+
+    /// What turns one version of a graph into another.
+    pub(crate) async fn graph_diff(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        old: i32,
+        new: i32,
+    ) -> Result<Diff, AppError> {
+        let old = self.graph_get(scope, graph, Some(old)).await?;
+        // By id: the name may pass to another graph in between.
+        let new = self.graph_get(scope, &GraphRef::Id(old.id), Some(new)).await?;
+        let old = self.plain_program(&old.definition, &old.content_hash)?;
+        let new = self.plain_program(&new.definition, &new.content_hash)?;
+        Ok(diff(old.graph(), new.graph()))
     }
 
     /// Deletes a graph softly: its runs stay readable, its name is free.
@@ -158,6 +207,15 @@ impl App {
         }
         Ok(locked.delete(now()).await?)
     }
+}
+
+/// The edits of a request, with all that is wrong with their shape.
+fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
+    let mut problems = body.duplicates.clone();
+    let edits = Edits::read(&body.payload, &At::Root, &mut problems).unwrap_or_default();
+    let outcome: Result<(), Problems> = problems.or(());
+    outcome.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
+    Ok(edits)
 }
 
 fn new_version(program: &Program) -> NewVersion<'_> {

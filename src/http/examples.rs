@@ -36,6 +36,22 @@ pub(super) fn graph() -> Value {
     })
 }
 
+/// Edits of that graph.
+pub(super) fn edits() -> Value {
+    json!({
+        "edits": [
+            {"op": "rename_node", "name": "reply", "to": "answer"},
+            {
+                "op": "add_node",
+                "name": "summary",
+                "node": {"strategy": "predict", "signature": "ticket -> summary"}
+            },
+            {"op": "connect", "from": "input.ticket", "to": "summary.ticket"},
+            {"op": "set_output", "name": "summary", "from": "summary.summary"}
+        ]
+    })
+}
+
 /// Inputs of that graph.
 pub(super) fn execute() -> Value {
     json!({"inputs": {"ticket": "My parcel has not arrived."}, "trace": true})

@@ -240,7 +240,7 @@ fn graph_answer(known: &IfNoneMatch, row: &GraphRow) -> Response {
 }
 
 /// The definition's members, then what is read-only.
-fn graph_json(row: &GraphRow, state: Option<&str>) -> String {
+pub(super) fn graph_json(row: &GraphRow, state: Option<&str>) -> String {
     let mut object = JsonObject::with_capacity(row.definition.len() + 512);
     object.splice(&row.definition);
     object.shown_text("id", row.id).shown("version", row.version);
@@ -253,7 +253,7 @@ fn graph_json(row: &GraphRow, state: Option<&str>) -> String {
     object.finish()
 }
 
-fn carried_json(put: &GraphPut) -> String {
+pub(super) fn carried_json(put: &GraphPut) -> String {
     let quoted = |path: &Arc<str>| dsrs::value::Payload::Str(path.clone()).to_json();
     let mut object = JsonObject::new();
     object.list("carried", put.carried.carried.iter().map(quoted));

@@ -9,6 +9,7 @@ mod etag;
 mod examples;
 mod fallback;
 mod front;
+mod graph_edits;
 mod graphs;
 mod health;
 mod idempotency;
@@ -53,8 +54,10 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(graphs::graph_create, graphs::graph_list))
         .routes(routes!(graphs::graph_validate))
         .routes(routes!(graphs::graph_get, graphs::graph_put, graphs::graph_delete))
+        .routes(routes!(graph_edits::graph_patch))
         .routes(routes!(graphs::version_list))
         .routes(routes!(graphs::version_get))
+        .routes(routes!(graph_edits::version_diff))
         .routes(routes!(predictors::graph_render))
         .routes(routes!(runs::run_execute))
         .routes(routes!(runs::run_list))

@@ -106,6 +106,113 @@ pub struct PutGraph {
     pub state: CarriedState,
 }
 
+/// Changes to the newest version of a graph: all of them, or none.
+#[derive(ToSchema)]
+pub struct GraphEdits {
+    /// Applied in order.
+    pub edits: Vec<GraphEdit>,
+}
+
+/// One change.
+#[derive(ToSchema)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum GraphEdit {
+    /// Puts a node behind the others.
+    AddNode {
+        /// Its name.
+        name: String,
+        /// The node.
+        node: Node,
+    },
+    /// Takes a node and its edges away; an output that comes from it must go first.
+    RemoveNode {
+        /// Its name.
+        name: String,
+    },
+    /// Puts another node in the place of one; its edges stay and are checked again.
+    ReplaceNode {
+        /// Its name.
+        name: String,
+        /// What stands there now.
+        node: Node,
+    },
+    /// Gives a node another name; edges, outputs and predictor state follow.
+    RenameNode {
+        /// Its name now.
+        name: String,
+        /// Its name then.
+        to: String,
+    },
+    /// Adds an edge.
+    Connect(Edge),
+    /// Takes an edge away.
+    Disconnect(Edge),
+    /// Puts a new node into an edge.
+    InsertBetween {
+        /// The edge that it replaces.
+        edge: Edge,
+        /// The new node's name.
+        name: String,
+        /// The new node.
+        node: Node,
+        /// Its input that the edge's source feeds.
+        input: String,
+        /// Its output that feeds the edge's target.
+        output: String,
+    },
+    /// Names an output of the graph, or moves it.
+    SetOutput {
+        /// The output.
+        name: String,
+        /// A selection.
+        from: String,
+    },
+    /// Takes an output away.
+    RemoveOutput {
+        /// The output.
+        name: String,
+    },
+    /// Declares an input of the graph, or gives it another type.
+    SetInput {
+        /// The input.
+        name: String,
+        /// A type or a field.
+        #[schema(value_type = Object)]
+        r#type: Json,
+    },
+    /// Takes an input away.
+    RemoveInput {
+        /// The input.
+        name: String,
+    },
+    /// Defines a type, or defines it anew.
+    SetType {
+        /// The type.
+        name: String,
+        /// A class, an enum or a JSON Schema.
+        #[schema(value_type = Object)]
+        r#type: Json,
+    },
+    /// Takes a definition away.
+    RemoveType {
+        /// The type.
+        name: String,
+    },
+}
+
+/// What turns one version of a graph into another.
+#[derive(ToSchema)]
+pub struct VersionDiff {
+    /// The version that it starts from.
+    pub from: i32,
+    /// The version that it leads to.
+    pub to: i32,
+    /// Edits as PATCH takes them.
+    pub edits: Vec<GraphEdit>,
+    /// The same to read: a line a change, with `+`, `-` or `~` in front.
+    pub text: String,
+}
+
 /// What became of the predictor state.
 #[derive(ToSchema)]
 pub struct CarriedState {

@@ -18,8 +18,8 @@ use serde_json::Value;
 
 pub use assignable::{AssignableAnswer, AssignableRequest};
 pub use graph::{
-    CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphItem, GraphPage, LmSettings,
-    Node, PutGraph, ValidGraph, VersionItem, VersionPage,
+    CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphEdit, GraphEdits, GraphItem,
+    GraphPage, LmSettings, Node, PutGraph, ValidGraph, VersionDiff, VersionItem, VersionPage,
 };
 pub use health::{Health, Ready};
 pub use model::{Model, ModelPage};

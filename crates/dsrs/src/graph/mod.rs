@@ -9,6 +9,7 @@ mod check;
 mod document;
 mod edge;
 mod edit;
+mod edits;
 mod execute;
 mod node;
 mod order;
@@ -20,6 +21,7 @@ mod state;
 
 pub use document::{MAX_EDGES, MAX_NODES};
 pub use edge::{Edge, INPUT, Source, Target};
+pub use edits::{Diff, Edit, Edited, Edits, diff};
 pub use execute::{NodeOutcome, NodeStatus, Outcome, RunError};
 pub use node::{DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, Node, NodeSettings};
 pub use program::Program;

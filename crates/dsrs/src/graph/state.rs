@@ -51,9 +51,15 @@ pub struct Carried {
 
 /// Carries a state from one program to its successor: a predictor keeps its overrides when the
 /// same path is still there with every field of before, by name and type. New outputs are allowed,
-/// and new inputs that need not be given.
+/// and new inputs that need not be given. `renamed` are names that nodes had and have, in the order
+/// in which they got them: their paths follow.
 #[must_use]
-pub fn carry_over(state: &GraphState, old: &Program, new: &Program) -> Carried {
+pub fn carry_over(
+    state: &GraphState,
+    old: &Program,
+    new: &Program,
+    renamed: &[(Arc<str>, Arc<str>)],
+) -> Carried {
     let before = old.predictors();
     let after = new.predictors();
     let find = |all: &[(String, &dyn DynPredictor)], path: &str| {
@@ -61,8 +67,9 @@ pub fn carry_over(state: &GraphState, old: &Program, new: &Program) -> Carried {
     };
     let mut budget = CompareBudget::of_a_document();
     let mut result = Carried::default();
-    for (path, tuned) in &state.0 {
-        let verdict = match (find(&before, path), find(&after, path)) {
+    for (was, tuned) in &state.0 {
+        let path = &follow(was, renamed);
+        let verdict = match (find(&before, was), find(&after, path)) {
             (_, None) => Err("the new version has no such predictor".to_owned()),
             (None, Some(_)) => Ok(()),
             (Some(old), Some(new)) => fits(&old, &new, &mut budget),
@@ -76,6 +83,19 @@ pub fn carry_over(state: &GraphState, old: &Program, new: &Program) -> Carried {
         }
     }
     result
+}
+
+/// The path of a predictor after its node was renamed.
+fn follow(path: &Arc<str>, renamed: &[(Arc<str>, Arc<str>)]) -> Arc<str> {
+    renamed.iter().fold(path.clone(), |path, (was, is)| {
+        match path
+            .strip_prefix(was.as_ref())
+            .filter(|rest| rest.is_empty() || rest.starts_with('.'))
+        {
+            Some(rest) => format!("{is}{rest}").into(),
+            None => path,
+        }
+    })
 }
 
 fn fits(

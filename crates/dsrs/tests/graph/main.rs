@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod edit_lists;
 mod edits;
 mod execution;
 mod limits;

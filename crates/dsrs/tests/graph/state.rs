@@ -133,21 +133,21 @@ fn a_new_version_keeps_what_fits_and_says_what_it_dropped_and_why() {
         r#"{"triage": {"instruction": "Judge."}, "reply.predict": {"instruction": "Be kind."}}"#,
     );
     let old = graph(GRAPH);
-    let carried = carry_over(&tuned, &old, &graph(GRAPH));
+    let carried = carry_over(&tuned, &old, &graph(GRAPH), &[]);
     assert_eq!(carried.carried.len(), 2);
 
     let retyped = GRAPH.replace("mood: 'calm' | 'angry'", "mood: 'calm' | 'angry' | 'sad'");
-    let carried = carry_over(&tuned, &old, &graph(&retyped));
+    let carried = carry_over(&tuned, &old, &graph(&retyped), &[]);
     assert_eq!(carried.carried, ["reply.predict".into()]);
     assert_eq!(&*carried.dropped[0].0, "triage");
     assert!(carried.dropped[0].1.contains("mood"), "{}", carried.dropped[0].1);
 
     let swapped = GRAPH.replace("chain_of_thought", "predict");
-    let carried = carry_over(&tuned, &old, &graph(&swapped));
+    let carried = carry_over(&tuned, &old, &graph(&swapped), &[]);
     assert_eq!(carried.carried, ["triage".into()]);
 
     let grown = GRAPH.replace("-> answer", "-> answer, subject");
-    let carried = carry_over(&tuned, &old, &graph(&grown));
+    let carried = carry_over(&tuned, &old, &graph(&grown), &[]);
     assert_eq!(carried.carried.len(), 2, "new outputs are allowed");
 }
 
@@ -157,7 +157,7 @@ fn a_new_input_is_no_hindrance_when_demos_can_do_without_it() {
         state(r#"{"triage": {"demos": [{"input": {"ticket": "x"}, "output": {"mood": "calm"}}]}}"#);
     let carried = |input: &str| {
         let new = graph(&GRAPH.replace("\"ticket -> mood", &format!("\"ticket, {input} -> mood")));
-        let carried = carry_over(&tuned, &graph(GRAPH), &new);
+        let carried = carry_over(&tuned, &graph(GRAPH), &new, &[]);
         assert!(new.with_state(&Env, &carried.state, &At::Root).is_ok());
         carried
     };
@@ -172,6 +172,6 @@ fn demos_carried_to_a_version_with_a_new_output_still_load() {
         state(r#"{"triage": {"demos": [{"input": {"ticket": "x"}, "output": {"mood": "calm"}}]}}"#);
     let grown = GRAPH.replace("'calm' | 'angry'", "'calm' | 'angry', urgency: int");
     let new = graph(&grown);
-    let carried = carry_over(&tuned, &graph(GRAPH), &new);
+    let carried = carry_over(&tuned, &graph(GRAPH), &new, &[]);
     assert!(new.with_state(&Env, &carried.state, &At::Root).is_ok());
 }
