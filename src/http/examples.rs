@@ -44,10 +44,10 @@ pub(super) fn edits() -> Value {
             {
                 "op": "add_node",
                 "name": "summary",
-                "node": {"strategy": "predict", "signature": "ticket -> summary"}
+                "node": {"strategy": "predict", "signature": "ticket -> answer"}
             },
             {"op": "connect", "from": "input.ticket", "to": "summary.ticket"},
-            {"op": "set_output", "name": "summary", "from": "summary.summary"}
+            {"op": "set_output", "name": "summary", "from": "summary.answer"}
         ]
     })
 }

@@ -136,6 +136,10 @@ impl Api {
         self.send(Method::PUT, path, &[], Some(body.to_string())).await
     }
 
+    pub async fn patch(&self, path: &str, body: impl ToString) -> Answer {
+        self.send(Method::PATCH, path, &[], Some(body.to_string())).await
+    }
+
     /// A request with headers; a body is declared as JSON unless a header says otherwise.
     pub async fn send(
         &self,

@@ -1,6 +1,7 @@
 //! The API over real HTTP, a real Postgres and a scripted LM: one file an area of the URL tree.
 
 mod assignable;
+mod edits;
 mod execute;
 mod graphs;
 mod idempotency;

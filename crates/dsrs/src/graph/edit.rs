@@ -4,12 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::edge::{Edge, Source, Target};
+use super::edge::{Edge, INPUT, Source, Target};
+use super::edits::{Edit, Edits};
 use super::node::Node;
 use super::program_graph::{GraphOutput, ProgramGraph, check_node_name};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::FieldSchema;
+use crate::strategy::BuildEnv;
 use crate::types::{CompareBudget, TypeDefs};
+use crate::value::Payload;
 
 impl ProgramGraph {
     /// Adds a node under a free name.
@@ -148,6 +151,80 @@ impl ProgramGraph {
     pub fn set_output(&mut self, name: &str, source: Source) -> Result<(), Problems> {
         let ty = self.type_of(&source, &At::Root.key("from"))?;
         self.outputs.insert(Arc::from(name), GraphOutput { source, ty });
+        Ok(())
+    }
+
+    /// Takes an output away.
+    ///
+    /// # Errors
+    /// `unknown_field`.
+    pub fn remove_output(&mut self, name: &str) -> Result<(), Problems> {
+        match self.outputs.shift_remove(name) {
+            Some(_) => Ok(()),
+            None => {
+                let detail = format!("the graph has no output `{name}`");
+                Err(problem(&At::Root.key("name"), Code::UnknownField, detail))
+            }
+        }
+    }
+
+    /// Takes an input away that no edge and no output reads.
+    ///
+    /// # Errors
+    /// `unknown_field`; `invalid_value` when something still reads it.
+    pub fn remove_input(&mut self, name: &str) -> Result<(), Problems> {
+        let at = At::Root.key("name");
+        if !self.inputs.contains_key(name) {
+            let detail = format!("the graph has no input `{name}`");
+            return Err(problem(&at, Code::UnknownField, detail));
+        }
+        let reads = |source: &Source| source.node.as_ref() == INPUT && source.field() == name;
+        let edge = self.edges.iter().find(|edge| reads(&edge.from)).map(|edge| edge.to.to_string());
+        let output = self.outputs.iter().find(|(_, output)| reads(&output.source));
+        if let Some(reader) = edge.or_else(|| output.map(|(output, _)| output.to_string())) {
+            let detail = format!("`{reader}` reads the input `{name}`; disconnect that first");
+            return Err(problem(&at, Code::InvalidValue, detail));
+        }
+        self.inputs.shift_remove(name);
+        Ok(())
+    }
+
+    /// Gives a node another name; edges and outputs follow.
+    ///
+    /// # Errors
+    /// `unknown_node`, and as [`Self::add_node`] for the new name.
+    pub fn rename_node(
+        &mut self,
+        name: &str,
+        to: &str,
+        env: &dyn BuildEnv,
+    ) -> Result<(), Problems> {
+        self.edit_one(Edit::RenameNode { name: name.into(), to: to.into() }, env)
+    }
+
+    /// Defines a type, or defines it anew; every node whose signature names it is made again.
+    ///
+    /// # Errors
+    /// Whatever the new definition gets wrong, and all that no longer fits with it.
+    pub fn set_type(
+        &mut self,
+        name: &str,
+        definition: &Payload,
+        env: &dyn BuildEnv,
+    ) -> Result<(), Problems> {
+        self.edit_one(Edit::SetType { name: name.into(), ty: definition.clone() }, env)
+    }
+
+    /// Takes a definition away that nothing names.
+    ///
+    /// # Errors
+    /// `unknown_field`, and `invalid_type` where it is still named.
+    pub fn remove_type(&mut self, name: &str, env: &dyn BuildEnv) -> Result<(), Problems> {
+        self.edit_one(Edit::RemoveType { name: name.into() }, env)
+    }
+
+    fn edit_one(&mut self, edit: Edit, env: &dyn BuildEnv) -> Result<(), Problems> {
+        *self = self.edited(&Edits(vec![edit]), env)?.graph;
         Ok(())
     }
 

@@ -134,3 +134,24 @@ fn a_node_goes_between_the_ends_of_an_edge() {
     assert_eq!(edges(&graph), before, "all or nothing");
     assert!(graph.node("bad").is_none());
 }
+
+#[test]
+fn inputs_outputs_and_definitions_go_when_nothing_needs_them() {
+    let mut graph = chain();
+    let refused = graph.remove_input("x").unwrap_err().to_string();
+    assert_eq!(refused, "/name: `a.x` reads the input `x`; disconnect that first (invalid_value)");
+    graph.disconnect(&from("input", "x"), &to("a", "x")).unwrap();
+    graph.remove_input("x").unwrap();
+    assert!(graph.remove_input("x").is_err());
+    graph.set_input(FieldSchema::of("x", TypeIR::Str)).unwrap();
+    graph.connect(from("input", "x"), to("a", "x")).unwrap();
+    let person = Payload::from_json(r#"{"class": {"name": "str"}}"#).unwrap();
+    graph.set_type("Person", &person, &Env).unwrap();
+    assert!(graph.defs().get("Person").is_some());
+    graph.remove_type("Person", &Env).unwrap();
+    assert!(graph.remove_type("Person", &Env).is_err());
+    graph.rename_node("b", "last", &Env).unwrap();
+    assert_eq!(graph.outputs().next().unwrap().1.source.to_string(), "last.z");
+    graph.remove_output("z").unwrap();
+    assert!(graph.remove_output("z").is_err() && graph.outputs().next().is_none());
+}
