@@ -253,15 +253,16 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// The run as a whole was cancelled: names the first node at work.
+    /// The run as a whole was cancelled: names the first node at work, and its predictor.
     fn cancelled(&self) -> RunError {
         let nodes = self.program.plan.nodes.iter().zip(&self.nodes);
         let node = nodes
             .filter(|(_, progress)| progress.outcome.status == NodeStatus::Running)
             .map(|(planned, _)| planned.name.clone())
             .next();
-        let kind = PredictErrorKind::Cancelled;
-        RunError { node, error: PredictError::new(kind, "the run was cancelled") }
+        let error = PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled");
+        let predictor = node.as_deref().and_then(|node| self.run.trace.predictor_at_work(node));
+        RunError { node, error: PredictError { predictor, ..error } }
     }
 
     /// Stops what still runs and puts the outcome together.
@@ -325,7 +326,8 @@ async fn call(
         } else {
             "the run took longer than its timeout_ms".to_owned()
         };
-        Err(PredictError::new(PredictErrorKind::Timeout, message))
+        let predictor = run.trace.predictor_at_work(&planned.name);
+        Err(PredictError { predictor, ..PredictError::new(PredictErrorKind::Timeout, message) })
     });
     (index, result)
 }

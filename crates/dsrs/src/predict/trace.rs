@@ -150,6 +150,14 @@ impl Trace {
         }
     }
 
+    /// The predictor of a node that is at work: the last one that began and has not ended.
+    #[must_use]
+    pub fn predictor_at_work(&self, node: &str) -> Option<Arc<str>> {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = |span: &&Span| span.status == SpanStatus::Running && &*span.node == node;
+        spans.iter().rev().filter(running).find_map(|span| span.predictor.clone())
+    }
+
     /// Takes the spans out; those still open are marked cancelled.
     #[must_use]
     pub fn take(&self) -> Vec<Span> {

@@ -130,7 +130,7 @@ async fn the_runs_deadline_bounds_every_node() {
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_run_stops_at_once() {
     let document =
-        r#"{"name": "g", "nodes": {"a": {"strategy": "predict", "signature": "x -> y"}}}"#;
+        r#"{"name": "g", "nodes": {"a": {"strategy": "chain_of_thought", "signature": "x -> y"}}}"#;
     let program = build(document).map_err(|p| p.to_string()).unwrap();
     let run = run_on(Arc::new(Scripted::always(Answer::hang())));
     let cancel = run.cancelled.clone();
@@ -140,7 +140,10 @@ async fn a_cancelled_run_stops_at_once() {
     });
     let started = Instant::now();
     let outcome = program.execute(&run, fields(r#"{"x": "go"}"#)).await;
-    assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Cancelled);
+    let failure = outcome.outputs.unwrap_err();
+    assert_eq!(failure.error.kind, PredictErrorKind::Cancelled);
+    let at_work = (failure.node.as_deref(), failure.error.predictor.as_deref());
+    assert_eq!(at_work, (Some("a"), Some("predict")));
     assert_eq!(outcome.nodes["a"].status, NodeStatus::Cancelled);
     assert!(started.elapsed() < Duration::from_millis(200));
 }
