@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -135,14 +135,15 @@ fn open_log(filter: &str) -> Result<(), Complaint> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        // Told on stderr too, by a panic when nobody reads that any more.
+        .log_internal_errors(false)
         .init();
     Ok(())
 }
 
 fn print_openapi() -> Result<(), Complaint> {
     let text = serve::openapi().map_err(|error| vec![error.to_string()])?;
-    println!("{text}");
-    Ok(())
+    writeln!(std::io::stdout(), "{text}").map_err(|error| vec![error.to_string()])
 }
 
 #[cfg(test)]

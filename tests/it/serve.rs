@@ -41,6 +41,14 @@ async fn it_prints_one_block_serves_and_stops_with_its_postgres() {
 }
 
 #[tokio::test]
+async fn it_serves_and_stops_when_nobody_reads_its_log() {
+    let database = test_database().await;
+    let server = ServerSetup::new().database(&database).arg("--log").arg("debug").unheard().start();
+    assert_eq!(status_of(&format!("{}/readyz", server.url)).await, 200);
+    assert!(server.stop().success());
+}
+
+#[tokio::test]
 async fn a_killed_server_leaves_postgres_running_and_the_next_one_takes_it_over() {
     let setup = ServerSetup::new();
     let first = setup.start();

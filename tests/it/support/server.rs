@@ -19,6 +19,7 @@ pub struct ServerSetup {
     directory: TempDir,
     env: Vec<(String, String)>,
     args: Vec<String>,
+    heard: bool,
 }
 
 /// A running server; ended when dropped.
@@ -42,7 +43,8 @@ impl ServerSetup {
     pub fn new() -> Self {
         let directory =
             tempfile::Builder::new().prefix("server-").tempdir_in(scratch_dir()).unwrap();
-        let setup = Self { directory, env: Vec::new(), args: vec!["serve".to_owned()] };
+        let args = vec!["serve".to_owned()];
+        let setup = Self { directory, env: Vec::new(), args, heard: true };
         let mut setup = setup.env("DSRS_BIND", "127.0.0.1:0").env("DSRS_SHUTDOWN_TIMEOUT", "5s");
         for name in ["PATH", "HOME", "PG_BIN", "TMPDIR"] {
             if let Ok(text) = std::env::var(name) {
@@ -70,6 +72,12 @@ impl ServerSetup {
         self
     }
 
+    /// Logs into a pipe that nobody reads any more.
+    pub fn unheard(mut self) -> Self {
+        self.heard = false;
+        self
+    }
+
     /// The directory it runs in, where `dsrs.toml` and `data` are looked for.
     pub fn directory(&self) -> &Path {
         self.directory.path()
@@ -86,7 +94,10 @@ impl ServerSetup {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dsrs-server"));
         command.args(&self.args).env_clear().envs(self.env.iter().cloned());
         command.current_dir(self.directory()).stdin(Stdio::null()).stdout(Stdio::piped());
-        command.stderr(std::fs::File::create(&log).unwrap());
+        match self.heard {
+            true => command.stderr(std::fs::File::create(&log).unwrap()),
+            false => command.stderr(std::io::pipe().unwrap().1),
+        };
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let block: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
