@@ -19,6 +19,13 @@ pub(super) struct Reading {
     notes: Vec<Note>,
 }
 
+impl Reading {
+    /// How doubtful it is; of equals the one that filled in less is better.
+    fn doubt(&self) -> (u32, usize) {
+        (penalty(&self.notes), self.notes.len())
+    }
+}
+
 impl Best {
     /// Tries a reading. Among equals the first one stays.
     pub(super) fn offer<'t>(
@@ -34,9 +41,9 @@ impl Best {
         let notes = fitter.trail.take(mark);
         match outcome {
             Ok(value) => {
-                let known = self.penalty();
-                if known.is_none_or(|known| penalty(&notes) < known) {
-                    self.found = Some(Reading { value, notes });
+                let reading = Reading { value, notes };
+                if self.found.as_ref().is_none_or(|known| reading.doubt() < known.doubt()) {
+                    self.found = Some(reading);
                 }
             }
             Err(misfit) => self.fail(misfit),
@@ -49,12 +56,12 @@ impl Best {
         }
     }
 
-    pub(super) fn penalty(&self) -> Option<u32> {
-        self.found.as_ref().map(|found| penalty(&found.notes))
+    pub(super) const fn is_found(&self) -> bool {
+        self.found.is_some()
     }
 
     pub(super) fn is_exact(&self) -> bool {
-        self.penalty() == Some(0)
+        self.found.as_ref().is_some_and(|found| found.notes.is_empty())
     }
 
     /// Whether nothing fits so far, and something that nearly did fails in one of its parts.

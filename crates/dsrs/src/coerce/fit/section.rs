@@ -2,6 +2,7 @@
 //! and the data that stands in it.
 
 use super::best::Best;
+use super::leaf::INEXACT;
 use super::{Ctx, Fit, Fitter, told};
 use crate::coerce::candidates::{self, Candidate};
 use crate::coerce::loose::{Loose, Shape as Data};
@@ -17,10 +18,7 @@ impl<'t> Fitter<'t> {
         match takes_text(&node) {
             _ if text.is_empty() => self.nothing(&whole, &node, ctx),
             Takes::OnlyText => self.fit(&whole, &node, ctx),
-            Takes::TextToo => match self.data_instead(text, &node, allowed) {
-                Some(found) => found,
-                None => self.fit(&whole, &node, ctx),
-            },
+            Takes::TextToo => self.text_or_data(&whole, &node, ctx),
             Takes::NoText => self.data(&whole, &node, ctx),
         }
     }
@@ -35,6 +33,24 @@ impl<'t> Fitter<'t> {
             Takes::NoText => Err(told::mismatch(node, whole)),
             _ => self.fit(whole, node, ctx),
         }
+    }
+
+    /// Reads a text that is wanted as a text or as something else.
+    fn text_or_data(&mut self, whole: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+        if let Some(found) = self.data_instead(whole.source, node, ctx.allowed) {
+            return found;
+        }
+        // Data may be meant: where that may not be read, neither is the text.
+        let inexact = ctx.allowed != Leniencies::ALL && {
+            let mark = self.trail.mark();
+            let data = self.data_instead(whole.source, node, Leniencies::ALL);
+            self.trail.take(mark);
+            data.is_some()
+        };
+        if inexact {
+            return Err(told::mismatch(node, whole).remark(INEXACT));
+        }
+        self.fit(whole, node, ctx)
     }
 
     /// Reads a text that is wanted as anything but a text.

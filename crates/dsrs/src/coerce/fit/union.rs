@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::best::{Best, Reading};
-use super::leaf::{Leaf, exact};
+use super::leaf::{INEXACT, Leaf, exact};
 use super::trail::Misfit;
 use super::{Ctx, Fit, Fitter, names, told};
 use crate::coerce::loose::Loose;
@@ -23,8 +23,8 @@ impl<'t> Fitter<'t> {
     ) -> Fit {
         match Leaf::of(data, ctx) {
             Some(leaf) => {
-                if let Some(found) = self.exact_member(leaf, data, members, ctx) {
-                    return Ok(found);
+                if let Some(found) = self.exact_member(leaf, data, node, members, ctx) {
+                    return found;
                 }
                 let found = self.choose(data, node, members, ctx);
                 found.map(|reading| self.settle(reading))
@@ -39,14 +39,15 @@ impl<'t> Fitter<'t> {
         &mut self,
         leaf: Leaf<'_>,
         data: &Loose<'_>,
+        node: &Node<'t>,
         members: Members<'_, 't>,
         ctx: Ctx,
-    ) -> Option<Payload> {
+    ) -> Option<Fit> {
         let mut closest: Option<(u8, Payload)> = None;
         for member in members.iter() {
             let Some(found) = exact(leaf, &member.shape) else { continue };
             match distance(leaf, &member.shape) {
-                0 => return Some(found),
+                0 => return Some(Ok(found)),
                 other if closest.as_ref().is_none_or(|(known, _)| other < *known) => {
                     closest = Some((other, found));
                 }
@@ -55,12 +56,15 @@ impl<'t> Fitter<'t> {
         }
         let (_, found) = closest?;
         let is_null = |member: &Node<'_>| matches!(member.shape, Shape::Null);
-        let null = !leaf.quoted && word::is_null(leaf.text) && members.iter().any(is_null);
-        if null && ctx.has(LeniencyKind::Word) {
-            self.trail.note(LeniencyKind::Word, data.source, &Payload::Null);
-            return Some(Payload::Null);
+        if leaf.quoted || !word::is_null(leaf.text) || !members.iter().any(is_null) {
+            return Some(Ok(found));
         }
-        Some(found)
+        // Null may be meant: where that may not be read, neither is the text.
+        if !ctx.has(LeniencyKind::Word) {
+            return Some(Err(told::mismatch(node, data).remark(INEXACT)));
+        }
+        self.trail.note(LeniencyKind::Word, data.source, &Payload::Null);
+        Some(Ok(Payload::Null))
     }
 
     /// What a container is, remembered: unions in unions may ask for it again and again.
@@ -107,7 +111,7 @@ impl<'t> Fitter<'t> {
         for member in others {
             best.offer(self, |fitter| fitter.fit_shape(data, member, ctx));
         }
-        if best.penalty().is_none() {
+        if !best.is_found() {
             for member in members.iter().filter(last) {
                 best.offer(self, |fitter| fitter.fit_shape(data, member, ctx));
             }
