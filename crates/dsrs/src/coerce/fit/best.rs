@@ -1,7 +1,7 @@
 //! Of several readings of the same text, the one of least doubt; of several failures, the one that
 //! says most.
 
-use super::trail::{Misfit, Note, penalty};
+use super::trail::{Misfit, Stretch};
 use super::{Fit, Fitter};
 use crate::value::Payload;
 
@@ -16,14 +16,7 @@ pub(super) struct Best {
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     value: Payload,
-    notes: Vec<Note>,
-}
-
-impl Reading {
-    /// How doubtful it is; of equals the one that filled in less is better.
-    fn doubt(&self) -> (u32, usize) {
-        (penalty(&self.notes), self.notes.len())
-    }
+    stretch: Stretch,
 }
 
 impl Best {
@@ -33,17 +26,17 @@ impl Best {
         fitter: &mut Fitter<'t>,
         attempt: impl FnOnce(&mut Fitter<'t>) -> Fit,
     ) {
-        if self.is_exact() {
+        if self.found.as_ref().is_some_and(|found| found.stretch.is_exact()) {
             return;
         }
         let mark = fitter.trail.mark();
         let outcome = attempt(fitter);
-        let notes = fitter.trail.take(mark);
+        let stretch = fitter.trail.take(mark);
         match outcome {
             Ok(value) => {
-                let reading = Reading { value, notes };
-                if self.found.as_ref().is_none_or(|known| reading.doubt() < known.doubt()) {
-                    self.found = Some(reading);
+                let known = self.found.as_ref().map(|known| known.stretch.doubt());
+                if known.is_none_or(|known| stretch.doubt() < known) {
+                    self.found = Some(Reading { value, stretch });
                 }
             }
             Err(misfit) => self.fail(misfit),
@@ -60,8 +53,9 @@ impl Best {
         self.found.is_some()
     }
 
-    pub(super) fn is_exact(&self) -> bool {
-        self.found.as_ref().is_some_and(|found| found.notes.is_empty())
+    /// Whether the best reading needs no leniency.
+    pub(super) fn is_clean(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.stretch.is_clean())
     }
 
     /// Whether nothing fits so far, and something that nearly did fails in one of its parts.
@@ -78,7 +72,7 @@ impl Best {
 impl Fitter<'_> {
     /// Takes a reading: what it noted counts from now on.
     pub(super) fn settle(&mut self, reading: Reading) -> Payload {
-        self.trail.extend(reading.notes);
+        self.trail.extend(reading.stretch);
         reading.value
     }
 }

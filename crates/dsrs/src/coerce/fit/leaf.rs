@@ -59,6 +59,11 @@ impl<'d> Leaf<'d> {
                 || number::is_json_number(self.text))
     }
 
+    /// Whether it may be a text.
+    fn is_text(self) -> bool {
+        self.whole || !self.is_other()
+    }
+
     /// Whether it is null as data has it.
     pub(super) fn is_null(self) -> bool {
         !self.whole && self.json_word() == "null"
@@ -69,21 +74,28 @@ impl<'d> Leaf<'d> {
 pub(super) fn exact(leaf: Leaf<'_>, shape: &Shape<'_>) -> Option<Payload> {
     let bare = (!leaf.quoted).then_some(leaf.text);
     match shape {
-        Shape::Str => (leaf.whole || !leaf.is_other()).then(|| leaf.text.into()),
+        Shape::Str => leaf.is_text().then(|| leaf.text.into()),
         Shape::Int => number::exact_int(bare?).map(Payload::Int),
         Shape::Float => number::exact_float(bare?).map(Payload::Float),
         Shape::Bool => truth(leaf.json_word()).map(Payload::Bool),
         Shape::Null => (leaf.json_word() == "null").then_some(Payload::Null),
-        Shape::Bytes => STANDARD.decode(leaf.text).ok().map(|bytes| Payload::Bytes(bytes.into())),
+        Shape::Bytes if leaf.is_text() => {
+            STANDARD.decode(leaf.text).ok().map(|bytes| Payload::Bytes(bytes.into()))
+        }
         Shape::Literal(Literal::Int(wanted)) => {
             number::exact_int(bare?).filter(|found| found == wanted).map(Payload::Int)
         }
         Shape::Literal(Literal::Bool(wanted)) => {
             truth(leaf.json_word()).filter(|found| found == wanted).map(Payload::Bool)
         }
-        _ if leaf.whole || !leaf.is_other() => names::exact(leaf.text, shape),
+        _ if leaf.is_text() => names::exact(leaf.text, shape),
         _ => None,
     }
+}
+
+/// Whether a whole number is made a float.
+pub(super) fn widens(leaf: Leaf<'_>, shape: &Shape<'_>) -> bool {
+    matches!(shape, Shape::Float) && number::exact_int(leaf.text).is_some()
 }
 
 fn truth(word: &str) -> Option<bool> {
@@ -109,7 +121,7 @@ fn mended(leaf: Leaf<'_>, node: &Node<'_>, allowed: Leniencies) -> Read {
             let word = Leniencies::NONE.with(LeniencyKind::Word);
             Ok((Payload::Null, if exact { Leniencies::NONE } else { word }))
         }
-        Shape::Bytes => other_base64(leaf.text),
+        Shape::Bytes if leaf.is_text() => other_base64(leaf.text),
         Shape::Enum(_) | Shape::Literal(Literal::Str(_)) if !leaf.is_null() => {
             if let Some(found) = names::exact(leaf.text, &node.shape) {
                 return Ok((found, kind));
@@ -182,7 +194,7 @@ impl<'t> Fitter<'t> {
 
     /// An object or list where a text is wanted: its spelling.
     fn as_spelled(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
-        if !matches!(node.shape, Shape::Str) {
+        if !matches!(node.shape, Shape::Str) || ctx.wrapped {
             return Err(told::mismatch(node, data));
         }
         if !ctx.has(LeniencyKind::Kind) {
@@ -196,6 +208,9 @@ impl<'t> Fitter<'t> {
     fn leaf(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
         let Some(leaf) = Leaf::of(data, ctx) else { return Err(told::mismatch(node, data)) };
         if let Some(found) = exact(leaf, &node.shape) {
+            if widens(leaf, &node.shape) {
+                self.trail.widen();
+            }
             return Ok(found);
         }
         self.spend(leaf.text.len() / 16)?;

@@ -61,21 +61,30 @@ impl<'t> Fitter<'t> {
         if leaf_first {
             best.offer(self, |fitter| fitter.fit(whole, node, ctx));
         }
-        if !best.is_exact() {
+        if !best.is_clean() {
             let candidates = candidates::of(text, ctx.allowed);
-            for candidate in candidates.iter().filter(|candidate| !is_same(candidate, text)) {
-                best.offer(self, |fitter| fitter.candidate(candidate, node, ctx));
-            }
+            let others = candidates.iter().filter(|candidate| !is_same(candidate, text));
+            let (asides, data): (Vec<_>, Vec<_>) = others.partition(|other| is_aside(other));
+            self.offer(&mut best, &data, node, ctx);
             let is_data = candidates.first().is_some_and(is_all_data);
             if !leaf_first && !is_data {
-                // Data that nearly fits is not made one value amid prose.
-                let ctx = if best.fails_deep() { ctx.wrapped() } else { ctx };
+                // Where there is data, or nearly, the text around it is no single value.
+                let ctx = if best.is_found() || best.fails_deep() { ctx.wrapped() } else { ctx };
                 best.offer(self, |fitter| fitter.isolated(|own| own.fit(whole, node, ctx)));
+            }
+            if !best.is_found() {
+                self.offer(&mut best, &asides, node, ctx);
             }
         }
         match best.decide() {
             Ok(reading) => Ok(self.settle(reading)),
             Err(misfit) => Err(misfit.unwrap_or_else(|| told::mismatch(node, whole))),
+        }
+    }
+
+    fn offer(&mut self, best: &mut Best, candidates: &[&Candidate<'_>], node: &Node<'t>, ctx: Ctx) {
+        for candidate in candidates {
+            best.offer(self, |fitter| fitter.candidate(candidate, node, ctx));
         }
     }
 
@@ -125,6 +134,13 @@ fn is_container(data: &Loose<'_>) -> bool {
 /// Whether a candidate is nothing but the text again.
 fn is_same(candidate: &Candidate<'_>, text: &str) -> bool {
     matches!(candidate.data.shape, Data::Bare(same) if same == text) && candidate.how.is_empty()
+}
+
+/// Whether a candidate may as well be a remark in prose: `[as I said]`.
+fn is_aside(candidate: &Candidate<'_>) -> bool {
+    let Data::List(items) = &candidate.data.shape else { return false };
+    let is_phrase = |item: &Loose<'_>| item.slips.has(LeniencyKind::Unquoted);
+    candidate.how.has(LeniencyKind::Prose) && items.iter().all(is_phrase)
 }
 
 fn is_all_data(candidate: &Candidate<'_>) -> bool {

@@ -26,22 +26,40 @@ pub(super) struct Note {
     became: Payload,
 }
 
-/// The leniencies of a reading so far.
+/// What a reading did so far.
 #[derive(Debug, Default)]
-pub(super) struct Trail(Vec<Note>);
+pub(super) struct Trail {
+    notes: Vec<Note>,
+    /// How many whole numbers became floats: no leniency, but of two types the other one is meant.
+    widened: usize,
+}
 
 /// A point of a trail.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark(usize);
+pub(super) struct Mark {
+    notes: usize,
+    widened: usize,
+}
+
+/// What a reading did since a mark.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    notes: Vec<Note>,
+    widened: usize,
+}
 
 impl Trail {
     pub(super) const fn mark(&self) -> Mark {
-        Mark(self.0.len())
+        Mark { notes: self.notes.len(), widened: self.widened }
+    }
+
+    pub(super) const fn widen(&mut self) {
+        self.widened += 1;
     }
 
     pub(super) fn note(&mut self, kind: LeniencyKind, read: &str, became: &Payload) {
         let (read, became) = (shorten(read), became.clone());
-        self.0.push(Note { steps: Vec::new(), kind, read, became });
+        self.notes.push(Note { steps: Vec::new(), kind, read, became });
     }
 
     pub(super) fn note_all(&mut self, kinds: Leniencies, read: &str, became: &Payload) {
@@ -52,23 +70,28 @@ impl Trail {
 
     /// Places what was noted since a mark one step deeper.
     pub(super) fn place(&mut self, since: Mark, step: impl Fn() -> Step) {
-        for note in self.0.iter_mut().skip(since.0) {
+        for note in self.notes.iter_mut().skip(since.notes) {
             note.steps.push(step());
         }
     }
 
-    /// Takes back what was noted since a mark.
-    pub(super) fn take(&mut self, since: Mark) -> Vec<Note> {
-        if self.0.len() > since.0 { self.0.split_off(since.0) } else { Vec::new() }
+    /// Takes back what was done since a mark.
+    pub(super) fn take(&mut self, since: Mark) -> Stretch {
+        let widened = self.widened.saturating_sub(since.widened);
+        self.widened = since.widened;
+        // An empty stretch allocates nothing.
+        let more = self.notes.len() > since.notes;
+        Stretch { notes: if more { self.notes.split_off(since.notes) } else { vec![] }, widened }
     }
 
-    pub(super) fn extend(&mut self, notes: Vec<Note>) {
-        self.0.extend(notes);
+    pub(super) fn extend(&mut self, stretch: Stretch) {
+        self.notes.extend(stretch.notes);
+        self.widened += stretch.widened;
     }
 
     /// Writes everything into a report.
     pub(super) fn tell(self, report: &mut Report) {
-        for note in self.0 {
+        for note in self.notes {
             let path = with_path(&note.steps, &Path::Root, &|path| path.to_string());
             let (kind, read, became) = (note.kind, note.read, note.became);
             report.push(Leniency { field: None, path, kind, read, became });
@@ -76,9 +99,23 @@ impl Trail {
     }
 }
 
-/// How doubtful notes make a reading.
-pub(super) fn penalty(notes: &[Note]) -> u32 {
-    notes.iter().map(|note| note.kind.penalty()).sum()
+impl Stretch {
+    /// How doubtful it makes a reading: by its leniencies first; of equals the one that filled in
+    /// less, then the one that widened less.
+    pub(super) fn doubt(&self) -> (u32, usize, usize) {
+        let penalty = self.notes.iter().map(|note| note.kind.penalty()).sum();
+        (penalty, self.notes.len(), self.widened)
+    }
+
+    /// Whether nothing was noted.
+    pub(super) const fn is_clean(&self) -> bool {
+        self.notes.is_empty()
+    }
+
+    /// Whether nothing could be better.
+    pub(super) const fn is_exact(&self) -> bool {
+        self.notes.is_empty() && self.widened == 0
+    }
 }
 
 /// Why a reading fails, and where: its steps innermost first.

@@ -26,7 +26,10 @@ impl<'t> Fitter<'t> {
         for found in self.written_out(text, node, ctx.allowed).into_iter().flatten() {
             best.offer(self, |fitter| fitter.isolated(|own| own.fit(&found, node, ctx.inside())));
         }
-        best.offer(self, |fitter| fitter.only_part(data, text, node, ctx));
+        // That the text is one part and no more is taken only where it cannot be several.
+        if !best.is_found() {
+            best.offer(self, |fitter| fitter.only_part(data, text, node, ctx));
+        }
         match best.decide() {
             Ok(reading) => Ok(self.settle(reading)),
             Err(Some(misfit)) if misfit.is_deeper() || misfit.remark == INEXACT => Err(misfit),

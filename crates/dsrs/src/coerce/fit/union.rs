@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use super::best::{Best, Reading};
-use super::leaf::{INEXACT, Leaf, exact};
+use super::leaf::{INEXACT, Leaf, exact, widens};
 use super::trail::Misfit;
 use super::{Ctx, Fit, Fitter, names, told};
 use crate::coerce::loose::Loose;
-use crate::coerce::{LeniencyKind, number, word};
+use crate::coerce::{LeniencyKind, word};
 use crate::types::{Node, Shape};
 use crate::value::Payload;
 
@@ -55,6 +55,9 @@ impl<'t> Fitter<'t> {
             }
         }
         let (_, found) = closest?;
+        if matches!(found, Payload::Float(_)) {
+            self.trail.widen();
+        }
         let is_null = |member: &Node<'_>| matches!(member.shape, Shape::Null);
         if leaf.quoted || !word::is_null(leaf.text) || !members.iter().any(is_null) {
             return Some(Ok(found));
@@ -125,7 +128,7 @@ impl<'t> Fitter<'t> {
 /// a text only if it is nothing else.
 fn distance(leaf: Leaf<'_>, shape: &Shape<'_>) -> u8 {
     match shape {
-        Shape::Float if number::exact_int(leaf.text).is_some() => 1,
+        Shape::Float if widens(leaf, shape) => 1,
         Shape::Bytes => 1,
         Shape::Str if !leaf.quoted => 2,
         _ => 0,

@@ -61,9 +61,9 @@ pub(super) fn scan(text: &str) -> Result<Found, NumberError> {
     let head = Head::read(&text[..start])?;
     let tail = Tail::read(&text[end..])?;
     let mut used = Leniencies::NONE;
-    let number = !numeral.plain || head.odd_sign || tail.point;
     let unit = head.unit || tail.unit;
     let prose = head.prose || tail.prose;
+    let number = !numeral.plain || head.odd_sign || (tail.point && !prose);
     for (is, kind) in [
         (number && numeral.fraction.is_none(), LeniencyKind::Number),
         (numeral.fraction.is_some(), LeniencyKind::Fraction),
@@ -181,6 +181,9 @@ impl Tail {
         let rest = text.trim();
         if rest == "." {
             return Ok(Self { point: true, ..Self::default() });
+        }
+        if matches!(rest, "-" | "−" | "–") {
+            return Err(NumberError::SignApart);
         }
         let word = rest.split(char::is_whitespace).next().unwrap_or_default();
         let word = word.trim_end_matches(is_stop);
