@@ -8,6 +8,8 @@ extern crate self as dsrs;
 
 pub use dsrs_macros::{Augmentation, Signature};
 pub use facet;
+#[doc(hidden)]
+pub use inventory;
 
 pub mod attrs;
 pub mod problem;

@@ -44,6 +44,8 @@ pub(super) struct NodeDraft {
     pub(super) named: bool,
     pub(super) strategy: Option<Arc<str>>,
     pub(super) signature: Option<SignatureDraft>,
+    /// Whether a signature stands there, good or not.
+    pub(super) signed: bool,
     pub(super) config: Option<Payload>,
     pub(super) settings: NodeSettings,
 }
@@ -142,9 +144,10 @@ fn read_node(
 ) -> Option<NodeDraft> {
     let mut object = Object::open(payload, at, problems)?;
     let strategy = object.required("strategy", read::shared_text);
-    let signature = object.required("signature", |payload, at, problems| {
-        read_signature(payload, scope, at, problems)
-    });
+    let posted = object.raw("signature");
+    let (signed, place) = (posted.is_some(), at.key("signature"));
+    let signature =
+        posted.and_then(|payload| read_signature(payload, scope, &place, object.problems()));
     let config = object.optional("config", |payload, at, problems| {
         Some(read::map(payload, at, problems).map(|_| payload.clone()))
     });
@@ -165,7 +168,7 @@ fn read_node(
         retries: retries.map_or(DEFAULT_RETRIES, small),
         parse_retries: parse_retries.map_or(DEFAULT_PARSE_RETRIES, small),
     };
-    Some(NodeDraft { named, strategy, signature, config, settings })
+    Some(NodeDraft { named, strategy, signature, signed, config, settings })
 }
 
 fn bounded(

@@ -105,6 +105,15 @@ impl ProgramGraph {
         self.nodes.iter().flat_map(|(name, node)| node.predictors(name)).collect()
     }
 
+    /// Takes definitions that it does not have; a name that is taken stays as it is.
+    pub(super) fn adopt(&mut self, defs: &TypeDefs) {
+        let mut merged = (*self.defs).clone();
+        for (name, def) in &defs.0 {
+            merged.0.entry(name.clone()).or_insert_with(|| def.clone());
+        }
+        self.defs = Arc::new(merged);
+    }
+
     /// The input that a source names, as a class of it alone: what the selection starts from. Not
     /// of all inputs, which every edge would then build anew.
     fn input_class(&self, source: &Source, at: &At<'_>) -> Result<Type, Problem> {

@@ -192,6 +192,10 @@ impl<S: Signature> DynPredictor for PredictCell<S> {
         Ok(())
     }
 
+    fn set_path(&mut self, path: Arc<str>) {
+        self.predictor.set_path(path);
+    }
+
     fn render(&self, input: &Fields) -> Vec<Message> {
         self.predictor.render(input)
     }

@@ -31,6 +31,9 @@ pub trait DynPredictor: Send + Sync {
     /// [{"input", "output"}], "lm"}`.
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems>;
 
+    /// Gives it the path under which traces and errors show it.
+    fn set_path(&mut self, path: Arc<str>);
+
     /// The exact messages that a call with these inputs would send first.
     fn render(&self, input: &Fields) -> Vec<Message>;
 

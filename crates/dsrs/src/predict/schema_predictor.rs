@@ -63,6 +63,10 @@ impl DynPredictor for SchemaPredictor {
         Ok(())
     }
 
+    fn set_path(&mut self, path: Arc<str>) {
+        self.path = path;
+    }
+
     fn render(&self, input: &Fields) -> Vec<Message> {
         self.prefix.iter().cloned().chain([self.plan.ask(input)]).collect()
     }

@@ -20,4 +20,4 @@ pub use reflected::added_outputs;
 pub(crate) use reflected::from_types;
 pub use schema::{FieldFormat, FieldPath, FieldSchema, SignatureSchema};
 pub use typed::{Augmentation, Augmented, Data, FieldDefault, Signature};
-pub use write::{field_to_payload, signature_to_payload};
+pub use write::{field_to_payload, signature_to_payload, signature_to_schemas};

@@ -1,7 +1,7 @@
 //! The canonical spelling of signatures and fields. Reading it again gives the same.
 
 use super::{FieldSchema, SignatureSchema};
-use crate::types::{ClassField, write_attributes};
+use crate::types::{Class, ClassField, Type, TypeIR, to_json_schema, write_attributes};
 use crate::value::{Map, Payload};
 
 /// The canonical spelling: instructions, inputs and outputs. The definitions that its types name
@@ -18,6 +18,33 @@ pub fn signature_to_payload(signature: &SignatureSchema) -> Payload {
     Payload::map(members)
 }
 
+/// The spelling as JSON Schemas, which carries the definitions that the types name.
+#[must_use]
+pub fn signature_to_schemas(signature: &SignatureSchema) -> Payload {
+    let mut members = Map::new();
+    members.insert("instructions".into(), Payload::Str(signature.instructions.clone()));
+    for (name, fields) in
+        [("input_schema", &signature.inputs), ("output_schema", &signature.outputs)]
+    {
+        let class_fields = fields.iter().map(|field| (field.name.clone(), class_field(field)));
+        let class = Class { description: None, fields: class_fields.collect() };
+        let ty = Type::new(TypeIR::Class(class.into()), signature.defs.clone());
+        members.insert(name.into(), to_json_schema(&ty));
+    }
+    Payload::map(members)
+}
+
+fn class_field(field: &FieldSchema) -> ClassField {
+    ClassField {
+        ty: field.ty.clone(),
+        description: field.description.clone(),
+        alias: field.alias.clone(),
+        default: field.default.clone(),
+        constraints: field.constraints.clone(),
+        strict: field.strict,
+    }
+}
+
 /// The canonical spelling of a field. Without its name, one that is only a type is that type.
 #[must_use]
 pub fn field_to_payload(field: &FieldSchema, with_name: bool) -> Payload {
@@ -27,15 +54,7 @@ pub fn field_to_payload(field: &FieldSchema, with_name: bool) -> Payload {
     }
     let ty = Payload::from(field.ty.to_string());
     members.insert("type".into(), ty.clone());
-    let attributes = ClassField {
-        ty: field.ty.clone(),
-        description: field.description.clone(),
-        alias: field.alias.clone(),
-        default: field.default.clone(),
-        constraints: field.constraints.clone(),
-        strict: field.strict,
-    };
-    write_attributes(&mut members, &attributes);
+    write_attributes(&mut members, &class_field(field));
     if let Some(format) = field.format {
         members.insert("format".into(), format.as_str().into());
     }

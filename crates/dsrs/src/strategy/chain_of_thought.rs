@@ -82,7 +82,7 @@ impl StrategyFactory for Factory {
         no_config()
     }
 
-    fn predictors(&self) -> &'static [&'static str] {
+    fn predictors(&self) -> &[&'static str] {
         &[PREDICT]
     }
 

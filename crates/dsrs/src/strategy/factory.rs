@@ -42,7 +42,13 @@ pub trait StrategyFactory: Send + Sync {
     }
 
     /// The paths of the predictors that it makes with a default config.
-    fn predictors(&self) -> &'static [&'static str];
+    fn predictors(&self) -> &[&'static str];
+
+    /// The signature of a strategy that brings its own, in the spelling of JSON Schemas, or why it
+    /// has none that can be told; a node of it names none.
+    fn own_signature(&self) -> Option<Result<Payload, String>> {
+        None
+    }
 
     /// Makes a module for a base signature. `config` is an object that the config schema accepts;
     /// `at` is the place of the node, so that a problem may point at its `config` or `signature`.

@@ -25,11 +25,15 @@ impl<M: Module + Facet<'static>> HostedModule<M> {
     ///
     /// # Errors
     /// When its inputs or outputs cannot be told as fields, or it cannot be searched for predictors.
-    pub fn new(module: M, instructions: &str) -> Result<Self, ReflectError> {
+    pub fn new(mut module: M, instructions: &str) -> Result<Self, ReflectError> {
         let schema = from_types::<M::Input, M::Output>(instructions, Vec::new())?;
-        let found = named_predictors(&module);
+        let found = named_predictors_mut(&mut module);
         let found = found.map_err(|error| ReflectError::new(error.to_string()))?;
-        let paths = found.into_iter().map(|(path, _)| path).collect();
+        let mut paths = Vec::with_capacity(found.len());
+        for (path, predictor) in found {
+            predictor.set_path(path.as_str().into());
+            paths.push(path);
+        }
         Ok(Self { module, schema: Arc::new(schema), paths })
     }
 

@@ -8,9 +8,12 @@ mod hosted;
 mod module;
 mod predict;
 pub mod registry;
+mod typed_factory;
 
 pub use best_of_n::{BestOfN, Reward};
 pub use chain_of_thought::{ChainOfThought, Reasoning, WithReasoning};
 pub use factory::{BuildEnv, Stored, StrategyFactory};
 pub use hosted::HostedModule;
 pub use module::DynModule;
+pub use registry::StrategyRegistration;
+pub use typed_factory::ModuleFactory;

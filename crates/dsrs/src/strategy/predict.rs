@@ -29,7 +29,7 @@ impl StrategyFactory for Factory {
         no_config()
     }
 
-    fn predictors(&self) -> &'static [&'static str] {
+    fn predictors(&self) -> &[&'static str] {
         &[""]
     }
 
