@@ -1,8 +1,8 @@
 //! The service in this process: the real router over a real socket, a real database, and a scripted
 //! LM.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
 use dsrs::lm::{Lm, LmParams, Model, Models, Scripted};
 use dsrs_server::app::metrics::Metrics;
@@ -11,17 +11,16 @@ use dsrs_server::config::{Config, Environment, Flags};
 use dsrs_server::http;
 use dsrs_server::shutdown::Shutdown;
 use dsrs_server::store::{Db, PoolSettings};
-use reqwest::{Method, header};
+use reqwest::header;
 use serde_json::Value;
 
-use super::test_database;
+use super::{Remote, test_database};
 
-/// A service with a database of its own.
+/// A service with a database of its own, and a caller of it.
 pub struct Api {
-    pub url: String,
     pub database: String,
     pub shutdown: Shutdown,
-    client: reqwest::Client,
+    remote: Remote,
     background: Background,
     server: tokio::task::JoinHandle<()>,
 }
@@ -103,14 +102,8 @@ impl Api {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        // names the cryptography that clients are built with
-        let _ = super::http_client();
-        let client = reqwest::Client::builder()
-            .timeout(Duration::from_secs(60))
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .unwrap();
-        Self { url, database: database.to_owned(), shutdown, client, background, server }
+        let remote = Remote::new(&url);
+        Self { database: database.to_owned(), shutdown, remote, background, server }
     }
 
     /// Ends the service; what was taken is written.
@@ -119,48 +112,13 @@ impl Api {
         let _ = self.server.await;
         self.background.stop().await;
     }
+}
 
-    pub async fn get(&self, path: &str) -> Answer {
-        self.send(Method::GET, path, &[], None).await
-    }
+impl Deref for Api {
+    type Target = Remote;
 
-    pub async fn delete(&self, path: &str) -> Answer {
-        self.send(Method::DELETE, path, &[], None).await
-    }
-
-    pub async fn post(&self, path: &str, body: impl ToString) -> Answer {
-        self.send(Method::POST, path, &[], Some(body.to_string())).await
-    }
-
-    pub async fn put(&self, path: &str, body: impl ToString) -> Answer {
-        self.send(Method::PUT, path, &[], Some(body.to_string())).await
-    }
-
-    pub async fn patch(&self, path: &str, body: impl ToString) -> Answer {
-        self.send(Method::PATCH, path, &[], Some(body.to_string())).await
-    }
-
-    /// A request with headers; a body is declared as JSON unless a header says otherwise.
-    pub async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: Option<String>,
-    ) -> Answer {
-        let mut request = self.client.request(method, format!("{}{path}", self.url));
-        if let Some(body) = body {
-            request = request.body(body);
-            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-                request = request.header("content-type", "application/json");
-            }
-        }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let answer = request.send().await.unwrap();
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        Answer { status, headers, text: answer.text().await.unwrap() }
+    fn deref(&self) -> &Remote {
+        &self.remote
     }
 }
 

@@ -1,8 +1,8 @@
-//! A caller of a server that runs as a process.
+//! A caller of a server, wherever that runs.
 
 use std::time::Duration;
 
-use reqwest::Method;
+use reqwest::{Method, redirect};
 
 use super::Answer;
 
@@ -20,12 +20,17 @@ impl Remote {
     pub fn new(url: &str) -> Self {
         // names the cryptography that clients are built with
         let _ = super::http_client();
-        let client = reqwest::Client::builder().timeout(PATIENCE).build().unwrap();
+        let client = reqwest::Client::builder().timeout(PATIENCE);
+        let client = client.redirect(redirect::Policy::none()).build().unwrap();
         Self { url: url.to_owned(), client }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], None).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], None).await
     }
 
     pub async fn post(&self, path: &str, body: impl ToString) -> Answer {
@@ -36,7 +41,11 @@ impl Remote {
         self.send(Method::PUT, path, &[], Some(body.to_string())).await
     }
 
-    /// A request with headers; a body is JSON.
+    pub async fn patch(&self, path: &str, body: impl ToString) -> Answer {
+        self.send(Method::PATCH, path, &[], Some(body.to_string())).await
+    }
+
+    /// A request with headers; a body is declared as JSON unless a header says otherwise.
     pub async fn send(
         &self,
         method: Method,
@@ -46,7 +55,10 @@ impl Remote {
     ) -> Answer {
         let mut request = self.client.request(method, format!("{}{path}", self.url));
         if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body);
+            request = request.body(body);
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                request = request.header("content-type", "application/json");
+            }
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
