@@ -58,6 +58,7 @@ fn models() -> Arc<Models> {
         lm,
         params: LmParams::default(),
         prices: None,
+        constrain: Arc::default(),
     };
     Arc::new(Models::new([model], None))
 }

@@ -105,7 +105,11 @@ fn client(url: &str) -> OpenAi {
 fn request() -> LmRequest {
     let chat =
         Chat { prefix: Prefix::of([Message::system("be kind")]), turns: vec![Message::user("hi")] };
-    LmRequest { chat, params: LmParams { max_tokens: Some(5), ..LmParams::default() } }
+    LmRequest {
+        chat,
+        params: LmParams { max_tokens: Some(5), ..LmParams::default() },
+        constraint: None,
+    }
 }
 
 async fn ask(does: Does) -> Result<LmReply, LmError> {

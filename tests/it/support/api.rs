@@ -140,6 +140,7 @@ fn model(lm: Arc<dyn Lm>) -> Model {
         lm,
         params: LmParams::default(),
         prices: None,
+        constrain: Arc::default(),
     }
 }
 

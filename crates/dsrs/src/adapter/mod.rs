@@ -7,7 +7,11 @@
 //! copies would come back changed.
 
 mod answer;
+mod answer_schema;
 mod checks;
+mod constraints;
+mod grammar;
+mod grammar_value;
 mod header;
 mod headless;
 mod notation;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::answer::{self, ParseError, ParsedOutput};
 use super::checks::Checks;
+use super::constraints::Constraints;
 use super::outputs::Outputs;
 use super::{partial_value, system, turn};
 use crate::coerce::Leniencies;
-use crate::lm::{Message, Prefix};
+use crate::lm::{Constraint, ConstraintForm, Message, Prefix};
 use crate::signature::SignatureSchema;
 use crate::types::Type;
 use crate::value::Fields;
@@ -21,6 +22,7 @@ pub struct ChatPlan {
     pub(super) outputs: Arc<Outputs>,
     /// The types of what there may be of each output while an answer arrives.
     pub(super) unfinished: Arc<[Option<Type>]>,
+    constraints: Arc<Constraints>,
 }
 
 impl ChatPlan {
@@ -32,7 +34,7 @@ impl ChatPlan {
         let outputs = Arc::new(Outputs::of(&schema));
         let unfinished = outputs.iter().map(|output| partial_value::unfinished(&output.ty));
         let unfinished = unfinished.collect();
-        Self { schema, closing, checks, outputs, unfinished }
+        Self { schema, closing, checks, outputs, unfinished, constraints: Arc::default() }
     }
 
     /// The schema.
@@ -66,6 +68,13 @@ impl ChatPlan {
     #[must_use]
     pub fn ask_again(&self, error: &ParseError) -> Message {
         Message::user(turn::correction(&self.closing, error))
+    }
+
+    /// What an answer of at most so many tokens is held to by a server that can; `None` where the
+    /// schema has no such constraint that is worth sending.
+    #[must_use]
+    pub fn constraint(&self, form: ConstraintForm, max_tokens: Option<u32>) -> Option<Constraint> {
+        self.constraints.get(&self.schema, form, max_tokens)
     }
 
     /// The outputs of an answer.

@@ -30,6 +30,9 @@ pub enum LmErrorKind {
     Provider,
     /// The provider refuses the request as such (other 4xx): another try will not help.
     Refused,
+    /// The provider does not know the constraint on the answer, or cannot read it: the request may
+    /// succeed without.
+    ConstraintRefused,
     /// An answer that is not of the provider's own format.
     Malformed,
     /// Given up because nobody wants the answer any more.
@@ -40,6 +43,7 @@ impl LmError {
     /// Whether the same request may succeed if it is sent again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        !matches!(self.kind, LmErrorKind::Refused | LmErrorKind::Cancelled)
+        use LmErrorKind::{Cancelled, ConstraintRefused, Refused};
+        !matches!(self.kind, Refused | ConstraintRefused | Cancelled)
     }
 }

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
+use super::Constraint;
+
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -140,6 +142,8 @@ pub struct LmRequest {
     pub chat: Chat,
     /// Settings, complete.
     pub params: LmParams,
+    /// What the server is to hold the answer to.
+    pub constraint: Option<Constraint>,
 }
 
 /// What an LM answered.

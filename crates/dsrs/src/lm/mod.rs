@@ -1,6 +1,7 @@
 //! Language models: what is said to one, what it answers, how it fails, and one file a provider.
 //! Knows messages and nothing of signatures, fields or graphs.
 
+mod constrain;
 mod error;
 mod http;
 mod message;
@@ -11,11 +12,12 @@ mod scripted;
 
 use futures_util::future::BoxFuture;
 
+pub use constrain::{Constrain, Constraint, ConstraintForm};
 pub use error::{LmError, LmErrorKind};
 pub use http::HttpLimits;
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{Model, Models, Prices};
-pub use openai::{MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
+pub use openai::{GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
 pub use scripted::{Answer, Scripted};
 
 /// One endpoint of a language model. Implementations send one request and report what came back;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Lm, LmParams, Usage};
+use super::{Constrain, Lm, LmParams, Usage};
 
 /// A configured model.
 #[derive(Clone)]
@@ -20,6 +20,8 @@ pub struct Model {
     pub params: LmParams,
     /// What tokens cost, if it is known.
     pub prices: Option<Prices>,
+    /// What its server holds answers to.
+    pub constrain: Arc<Constrain>,
 }
 
 /// Money per million tokens.

@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use hyper::Uri;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 
-use self::wire::NoReply;
+use self::wire::{Dialect, NoReply};
 use super::http::{HttpAnswer, HttpClient, HttpError, HttpLimits};
 use super::{Lm, LmError, LmErrorKind, LmReply, LmRequest};
 
@@ -26,6 +26,18 @@ pub enum MaxTokensField {
     MaxCompletionTokens,
 }
 
+/// Where the grammar of an answer stands in a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GrammarField {
+    /// `grammar`, as llama.cpp has it.
+    #[default]
+    Grammar,
+    /// `guided_grammar`, as vLLM had it first.
+    GuidedGrammar,
+    /// `structured_outputs: {grammar}`, as vLLM has it now.
+    StructuredOutputs,
+}
+
 /// Where a model is and how it is reached.
 #[derive(Clone)]
 pub struct OpenAiConfig {
@@ -37,6 +49,8 @@ pub struct OpenAiConfig {
     pub api_key: Option<String>,
     /// Under which name `max_tokens` is sent.
     pub max_tokens_field: MaxTokensField,
+    /// Where a grammar is put.
+    pub grammar_field: GrammarField,
     /// Limits of connections and answers.
     pub http: HttpLimits,
 }
@@ -50,6 +64,7 @@ impl OpenAiConfig {
             model: model.into(),
             api_key: None,
             max_tokens_field: MaxTokensField::default(),
+            grammar_field: GrammarField::default(),
             http: HttpLimits::default(),
         }
     }
@@ -82,7 +97,7 @@ pub struct OpenAi {
     host: Arc<str>,
     model: Arc<str>,
     key: Option<String>,
-    max_tokens_field: MaxTokensField,
+    dialect: Dialect,
 }
 
 impl fmt::Debug for OpenAi {
@@ -108,16 +123,21 @@ impl OpenAi {
             host,
             model: config.model,
             key: key.map(str::to_owned),
-            max_tokens_field: config.max_tokens_field,
+            dialect: Dialect { max_tokens: config.max_tokens_field, grammar: config.grammar_field },
         })
     }
 
     async fn ask(&self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let body = wire::body(&self.model, request, self.max_tokens_field)
+        let body = wire::body(&self.model, request, self.dialect)
             .map_err(|error| self.error(LmErrorKind::Refused, format!("not sent: {error}")))?;
         let answer = self.http.post(body).await.map_err(|error| self.unanswered(error))?;
         if !(200..300).contains(&answer.status) {
-            return Err(self.failed(&answer, failure::kind(answer.status)));
+            let refused = request.constraint.as_ref().is_some_and(|constraint| {
+                failure::refuses(answer.status, &answer.body, constraint)
+            });
+            let kind = failure::kind(answer.status);
+            let kind = if refused { LmErrorKind::ConstraintRefused } else { kind };
+            return Err(self.failed(&answer, kind));
         }
         wire::reply(&answer.body, &self.model).map_err(|why| match why {
             NoReply::Error => self.failed(&answer, LmErrorKind::Provider),

@@ -117,6 +117,7 @@ mod tests {
         LmRequest {
             chat: Chat { prefix: Prefix::of([]), turns: vec![] },
             params: LmParams::default(),
+            constraint: None,
         }
     }
 

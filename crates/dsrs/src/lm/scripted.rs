@@ -115,7 +115,7 @@ impl From<LmError> for Answer {
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let lm = Scripted::answering(["first", "second one"]);
 /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("who are you?")] };
-/// let request = LmRequest { chat, params: LmParams::default() };
+/// let request = LmRequest { chat, params: LmParams::default(), constraint: None };
 ///
 /// assert_eq!(&*lm.complete(&request).await.unwrap().text, "first");
 /// assert_eq!(lm.complete(&request).await.unwrap().usage.output_tokens, 2);
@@ -194,7 +194,7 @@ impl Scripted {
     /// let asks = "[[ ## draft ## ]]\nhi\n\nanswer with [[ ## reply ## ]], [[ ## completed ## ]]";
     /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user(asks)] };
     ///
-    /// let reply = lm.complete(&LmRequest { chat, params: LmParams::default() }).await.unwrap();
+    /// let reply = lm.complete(&LmRequest { chat, params: LmParams::default(), constraint: None }).await.unwrap();
     /// assert_eq!(&*reply.text, "[[ ## reply ## ]]\ndear all, hi\n\n[[ ## completed ## ]]");
     /// # });
     /// ```
@@ -310,7 +310,11 @@ mod tests {
     use crate::lm::{Chat, LmParams, Prefix};
 
     fn asking(prefix: Vec<Message>, turns: Vec<Message>) -> LmRequest {
-        LmRequest { chat: Chat { prefix: Prefix::of(prefix), turns }, params: LmParams::default() }
+        LmRequest {
+            chat: Chat { prefix: Prefix::of(prefix), turns },
+            params: LmParams::default(),
+            constraint: None,
+        }
     }
 
     async fn text(lm: &Scripted, request: &LmRequest) -> String {

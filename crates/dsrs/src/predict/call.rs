@@ -7,11 +7,13 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::schema_predictor::SchemaPredictor;
-use super::trace::{SpanId, SpanKind, SpanStatus};
+use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, Attempt, RetryPolicy};
-use crate::lm::{Chat, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models, Usage};
+use crate::lm::{
+    Chat, Constraint, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models, Usage,
+};
 use crate::value::Fields;
 
 /// Predicts once, under a span of its own.
@@ -69,9 +71,10 @@ impl Call<'_> {
         let node = &self.ctx.node;
         let params = self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
         let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
-        let mut request = LmRequest { chat, params };
+        let constraint = self.constraint(params.max_tokens);
+        let mut request = LmRequest { chat, params, constraint };
         for remaining in (0..=node.parse_retries).rev() {
-            let reply = self.send(&request).await?;
+            let reply = self.send(&mut request).await?;
             let error = match self.predictor.plan.parse(&reply.text) {
                 Ok(parsed) => return Ok(parsed),
                 Err(error) => error,
@@ -88,7 +91,27 @@ impl Call<'_> {
         Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
     }
 
-    async fn send(&mut self, request: &LmRequest) -> Result<LmReply, PredictError> {
+    /// What the answer is held to, where the model's server can and has not refused it.
+    fn constraint(&self, max_tokens: Option<u32>) -> Option<Constraint> {
+        let constrain = &self.model.constrain;
+        let form = constrain.form().filter(|_| !constrain.is_refused())?;
+        self.predictor.plan.constraint(form, max_tokens)
+    }
+
+    /// Sends a request; without its constraint when the server refuses that.
+    async fn send(&mut self, request: &mut LmRequest) -> Result<LmReply, PredictError> {
+        match self.send_once(request).await {
+            Err(error) if error.kind == LmErrorKind::ConstraintRefused => {
+                self.model.constrain.refuse();
+                request.constraint = None;
+                self.send_once(request).await
+            }
+            outcome => outcome,
+        }
+        .map_err(|error| failed(self.ctx, error))
+    }
+
+    async fn send_once(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
         let (ctx, model) = (self.ctx, self.model);
         let policy = RetryPolicy {
             retries: ctx.node.retries,
@@ -103,9 +126,7 @@ impl Call<'_> {
             }
             Attempt::Ended(result) => self.ended(result),
         };
-        retry::complete(model.lm.as_ref(), request, &policy, record)
-            .await
-            .map_err(|error| failed(ctx, error))
+        retry::complete(model.lm.as_ref(), request, &policy, record).await
     }
 
     /// A request on its way, as a span.
@@ -115,7 +136,17 @@ impl Call<'_> {
             span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
             span.model = Some(self.model.model.clone());
             span.attempt = Some(self.attempts);
+            span.constraint = self.constrained(request);
         })
+    }
+
+    /// How the request is constrained, if its model is to be.
+    fn constrained(&self, request: &LmRequest) -> Option<Constrained> {
+        let form = self.model.constrain.form()?;
+        match &request.constraint {
+            Some(_) => Some(Constrained::To(form)),
+            None => self.model.constrain.is_refused().then_some(Constrained::Refused),
+        }
     }
 
     /// The end of the request that was sent last.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use crate::adapter::CheckOutcome;
-use crate::lm::{Message, Prefix, Usage};
+use crate::lm::{ConstraintForm, Message, Prefix, Usage};
 use crate::value::{Fields, Payload};
 
 /// Names a span within its run, counted from 1.
@@ -40,6 +40,26 @@ pub enum SpanStatus {
     Cancelled,
 }
 
+/// How a request to a model that is to be constrained was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constrained {
+    /// The server was told what to hold the answer to, in this form.
+    To(ConstraintForm),
+    /// It was not, because the server has refused that.
+    Refused,
+}
+
+impl Constrained {
+    /// The word for it in traces.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::To(form) => form.as_str(),
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// One thing that happened. Absent members do not apply.
 #[derive(Clone, Debug)]
 pub struct Span {
@@ -69,6 +89,8 @@ pub struct Span {
     pub model: Option<Arc<str>>,
     /// Which try this is, counted from 1 over retries and asking again.
     pub attempt: Option<u32>,
+    /// How the answer was constrained, where the model is to be.
+    pub constraint: Option<Constrained>,
     /// What it used.
     pub usage: Option<Usage>,
     /// The leniencies of the parser, as JSON data.
@@ -128,6 +150,7 @@ impl Trace {
             raw: None,
             model: None,
             attempt: None,
+            constraint: None,
             usage: None,
             parse_report: None,
             checks: Vec::new(),

@@ -32,6 +32,7 @@ pub(crate) fn run_on(lm: Arc<dyn Lm>) -> Arc<RunScope> {
         lm,
         params: LmParams::default(),
         prices: None,
+        constrain: Arc::default(),
     };
     let models = Arc::new(Models::new([model], None));
     Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(10)))

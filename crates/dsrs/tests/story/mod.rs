@@ -57,7 +57,14 @@ pub(crate) fn ctx(lm: &Arc<impl Lm + 'static>) -> Ctx {
     let lm: Arc<dyn Lm> = lm.clone();
     let prices = Some(dsrs::lm::Prices { input: 1.0, output: 2.0 });
     let params = LmParams { temperature: Some(0.9), max_tokens: Some(50), ..LmParams::default() };
-    let model = Model { alias: "fast".into(), model: "tiny-1".into(), lm, params, prices };
+    let model = Model {
+        alias: "fast".into(),
+        model: "tiny-1".into(),
+        lm,
+        params,
+        prices,
+        constrain: Arc::default(),
+    };
     over(Models::new([model], Some("fast".into())))
 }
 

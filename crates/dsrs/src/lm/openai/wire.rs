@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::MaxTokensField;
-use crate::lm::{Chat, LmReply, LmRequest, Usage};
+use serde_json::value::RawValue;
+
+use super::{GrammarField, MaxTokensField};
+use crate::lm::{Chat, Constraint, LmReply, LmRequest, Usage};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -25,19 +27,56 @@ struct Body<'a> {
     seed: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<&'a [Arc<str>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grammar: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guided_grammar: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_outputs: Option<StructuredOutputs<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+}
+
+#[derive(Serialize)]
+struct StructuredOutputs<'a> {
+    grammar: &'a str,
+}
+
+#[derive(Serialize)]
+struct ResponseFormat<'a> {
+    r#type: &'static str,
+    json_schema: JsonSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: &'static str,
+    strict: bool,
+    schema: &'a RawValue,
+}
+
+/// Where endpoints put what they do not all put into the same place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Dialect {
+    pub(super) max_tokens: MaxTokensField,
+    pub(super) grammar: GrammarField,
 }
 
 /// The body of a request. The messages come last, because their beginning is JSON already.
 pub(super) fn body(
     model: &str,
     request: &LmRequest,
-    field: MaxTokensField,
+    dialect: Dialect,
 ) -> serde_json::Result<Vec<u8>> {
     let params = &request.params;
     let text: usize = request.chat.messages().map(|said| said.content.len() + 48).sum();
     // Room for the escapes of a usual prompt, so that the buffer grows at most once.
     let mut bytes = Vec::with_capacity(256 + text + text / 8);
-    let limit = |wanted| if field == wanted { params.max_tokens } else { None };
+    let limit = |wanted| if dialect.max_tokens == wanted { params.max_tokens } else { None };
+    let grammar = |wanted| match &request.constraint {
+        Some(Constraint::Gbnf(grammar)) if dialect.grammar == wanted => Some(grammar.as_ref()),
+        _ => None,
+    };
     let body = Body {
         model,
         temperature: params.temperature,
@@ -46,12 +85,23 @@ pub(super) fn body(
         top_p: params.top_p,
         seed: params.seed,
         stop: params.stop.as_deref(),
+        grammar: grammar(GrammarField::Grammar),
+        guided_grammar: grammar(GrammarField::GuidedGrammar),
+        structured_outputs: grammar(GrammarField::StructuredOutputs)
+            .map(|grammar| StructuredOutputs { grammar }),
+        response_format: request.constraint.as_ref().and_then(response_format),
     };
     serde_json::to_writer(&mut bytes, &body)?;
     bytes.pop();
     write_messages(&mut bytes, &request.chat)?;
     bytes.push(b'}');
     Ok(bytes)
+}
+
+fn response_format(constraint: &Constraint) -> Option<ResponseFormat<'_>> {
+    let Constraint::JsonSchema { schema, strict } = constraint else { return None };
+    let json_schema = JsonSchema { name: "answer", strict: *strict, schema };
+    Some(ResponseFormat { r#type: "json_schema", json_schema })
 }
 
 fn write_messages(bytes: &mut Vec<u8>, chat: &Chat) -> serde_json::Result<()> {
@@ -203,7 +253,12 @@ mod tests {
             prefix: Prefix::of([Message::system("be \"brief\"")]),
             turns: vec![Message::user("why?\n\u{0}")],
         };
-        let bytes = body("small", &LmRequest { chat, params }, field).unwrap();
+        let bytes = body(
+            "small",
+            &LmRequest { chat, params, constraint: None },
+            Dialect { max_tokens: field, ..Dialect::default() },
+        )
+        .unwrap();
         String::from_utf8(bytes).unwrap()
     }
 

@@ -1,0 +1,129 @@
+//! What a server is told to hold an answer to: a grammar by which only answers can be written that
+//! are read without any leniency, a JSON Schema of the outputs; and what happens when it refuses.
+
+// Helpers of tests are not seen as tests by clippy's own exemption.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../story/mod.rs"]
+mod story;
+
+mod gbnf;
+
+use std::sync::Arc;
+
+use dsrs::adapter::ChatPlan;
+use dsrs::lm::{Constraint, ConstraintForm};
+use dsrs::signature::SignatureSchema;
+use proptest::prelude::*;
+
+use self::gbnf::Grammar;
+use self::story::{json, signature};
+
+const TYPES: &str = r##"{
+    "Mood": {"enum": {"calm": {"alias": "at ease"}, "angry": null}},
+    "Tree": {"class": {"value": "int", "kids": "list[Tree]"}},
+    "Chain": {"class": {"head": {"type": "str", "alias": "first word"}, "tail": "Chain?"}},
+    "Json": {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "array", "items": {"$ref": "#/$defs/Json"}}]}
+}"##;
+
+fn grammar(schema: &Arc<SignatureSchema>, max_tokens: Option<u32>) -> String {
+    match ChatPlan::new(schema.clone()).constraint(ConstraintForm::Gbnf, max_tokens) {
+        Some(Constraint::Gbnf(text)) => text.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_grammar_of_an_answer_is_its_layout_and_the_types_of_its_fields() {
+    let schema = signature("{}", r#""question -> reasoning, score: int""#);
+    insta::assert_snapshot!(grammar(&schema, Some(60)));
+}
+
+#[test]
+fn the_schema_of_an_answer_is_one_object_of_the_outputs_as_the_lm_sees_them() {
+    let plan = ChatPlan::new(signature(TYPES, r#""q -> mood: Mood?, chain: Chain""#));
+    let Some(Constraint::JsonSchema { schema, strict }) =
+        plan.constraint(ConstraintForm::JsonSchema, None)
+    else {
+        panic!("no schema")
+    };
+    assert!(strict);
+    assert_eq!(
+        json(schema.get()),
+        json(
+            r##"{"type": "object", "properties": {
+                "mood": {"anyOf": [{"$ref": "#/$defs/Mood"}, {"type": "null"}]},
+                "chain": {"$ref": "#/$defs/Chain"}},
+            "required": ["mood", "chain"], "additionalProperties": false,
+            "$defs": {
+                "Mood": {"type": "string", "enum": ["at ease", "angry"]},
+                "Chain": {"type": "object", "properties": {
+                    "first word": {"type": "string"},
+                    "tail": {"anyOf": [{"$ref": "#/$defs/Chain"}, {"type": "null"}]}},
+                "required": ["first word", "tail"], "additionalProperties": false}}}"##
+        )
+    );
+}
+
+#[test]
+fn a_type_of_which_no_finite_text_can_be_written_has_no_grammar() {
+    let plan = ChatPlan::new(signature("{}", r#""q -> a: error""#));
+    assert!(plan.constraint(ConstraintForm::Gbnf, None).is_none());
+}
+
+#[test]
+fn what_may_be_written_fits_into_the_limit_of_tokens() {
+    let schema = signature(TYPES, r#""q -> a, b: list[str], c: Tree""#);
+    for tokens in [60, 100, 400] {
+        let grammar = Grammar::read(&grammar(&schema, Some(tokens)));
+        let longest = grammar.write(&mut std::iter::repeat(255));
+        assert!(longest.len() < 8 * tokens as usize, "{} of {tokens}: {longest}", longest.len());
+    }
+}
+
+const OUTPUTS: [&str; 18] = [
+    "str",
+    "str?",
+    "int",
+    "float?",
+    "bool",
+    "bytes",
+    "any",
+    "Mood",
+    "Mood?",
+    "\"low\" | \"a # b\" | null",
+    "1 | true | \"x\"",
+    "int | list[str]",
+    "list[str]",
+    "list[list[int]]",
+    "dict[str, float]",
+    "tuple[int, str, Mood]",
+    "list[{a: str, b: int?}]",
+    "Tree",
+];
+
+fn outputs() -> impl Strategy<Value = Vec<&'static str>> {
+    let more = ["Chain", "Json", "list[Chain]", "dict[str, Tree]"];
+    let all = OUTPUTS.into_iter().chain(more).collect::<Vec<_>>();
+    prop::collection::vec(prop::sample::select(all), 1..4)
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_written_by_the_grammar_is_read_exactly(
+        types in outputs(), bytes in prop::collection::vec(any::<u8>(), 0..600), tokens in 20..2000u32
+    ) {
+        let fields = types.iter().enumerate().map(|(n, ty)| format!("f{n}: {ty}"));
+        let text = format!("q -> {}", fields.collect::<Vec<_>>().join(", "));
+        let schema = signature(TYPES, &serde_json::to_string(&text).unwrap());
+        let plan = ChatPlan::new(schema.clone());
+        let Some(Constraint::Gbnf(grammar)) = plan.constraint(ConstraintForm::Gbnf, Some(tokens))
+        else { return Err(TestCaseError::fail("no grammar")) };
+        let answer = Grammar::read(&grammar).write(&mut bytes.into_iter());
+        let parsed = plan.parse(&answer);
+        prop_assert!(parsed.is_ok(), "{answer}\n{parsed:?}");
+        let parsed = parsed.unwrap();
+        prop_assert!(parsed.report.is_empty(), "{answer}\n{:?}", parsed.report);
+        prop_assert_eq!(parsed.fields.len(), types.len());
+    }
+}
