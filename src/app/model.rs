@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model, Models, OpenAi,
-    OpenAiConfig, Prices,
+    Constrain, ConstraintForm, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams,
+    LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig, Prices,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
 
-use crate::config::{DEFAULT_ALIAS, ModelConfig, Models as ModelSettings, Provider};
+use crate::config::{
+    Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, ModelConfig, Models as ModelSettings,
+    Provider,
+};
 
 /// A model that cannot be used as it is configured.
 #[derive(Debug, thiserror::Error)]
@@ -48,13 +51,35 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
             stop: None,
         },
         prices: prices.map(|(input, output)| Prices { input, output }),
+        constrain: Arc::new(Constrain::to(constraint_form(settings.constrain))),
     })
+}
+
+const fn constraint_form(setting: ConstrainSetting) -> Option<ConstraintForm> {
+    match setting {
+        ConstrainSetting::None => None,
+        ConstrainSetting::Gbnf => Some(ConstraintForm::Gbnf),
+        ConstrainSetting::JsonSchema => Some(ConstraintForm::JsonSchema),
+    }
+}
+
+/// Where the endpoint wants a grammar: where llama.cpp does, unless it says otherwise.
+fn grammar_field(capabilities: &[Capability]) -> GrammarField {
+    let has = |capability| capabilities.contains(&capability);
+    if has(Capability::StructuredOutputs) {
+        GrammarField::StructuredOutputs
+    } else if has(Capability::GuidedGrammar) && !has(Capability::Grammar) {
+        GrammarField::GuidedGrammar
+    } else {
+        GrammarField::Grammar
+    }
 }
 
 fn openai(alias: &str, settings: &ModelConfig) -> Result<OpenAi, ModelError> {
     let idle_connections = settings.max_connections as usize;
     let config = OpenAiConfig {
         api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
+        grammar_field: grammar_field(&settings.capabilities),
         http: HttpLimits { idle_connections, ..HttpLimits::default() },
         ..OpenAiConfig::new(settings.base_url.as_str(), settings.model.as_str())
     };

@@ -106,6 +106,9 @@ fn span_data(object: &mut JsonObject, span: &Span) {
     if let Some(attempt) = span.attempt {
         object.shown("attempt", attempt);
     }
+    if let Some(constraint) = span.constraint {
+        object.text("constraint", constraint.as_str());
+    }
     if let Some(usage) = &span.usage {
         object.raw("usage", &usage_json(usage));
     }

@@ -23,7 +23,7 @@ pub use docs::settings_markdown;
 pub use environment::{Environment, HostPaths};
 pub use keys::ApiKeys;
 pub use load::{ConfigError, Flags};
-pub use models::{Capability, DEFAULT_ALIAS, ModelConfig, Models, Provider};
+pub use models::{Capability, Constrain, DEFAULT_ALIAS, ModelConfig, Models, Provider};
 pub use table::{Kind, SETTINGS, Setting, setting};
 
 /// Everything the server was told, checked.

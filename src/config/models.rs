@@ -44,10 +44,18 @@ pub enum Capability {
     Grammar,
     /// A `guided_grammar` member in the request.
     GuidedGrammar,
+    /// A `structured_outputs` member in the request.
+    StructuredOutputs,
 }
 
 impl Capability {
-    const ALL: [Self; 4] = [Self::JsonObject, Self::JsonSchema, Self::Grammar, Self::GuidedGrammar];
+    const ALL: [Self; 5] = [
+        Self::JsonObject,
+        Self::JsonSchema,
+        Self::Grammar,
+        Self::GuidedGrammar,
+        Self::StructuredOutputs,
+    ];
 
     /// The word for it in the settings.
     pub fn as_str(self) -> &'static str {
@@ -56,6 +64,31 @@ impl Capability {
             Self::JsonSchema => "json_schema",
             Self::Grammar => "grammar",
             Self::GuidedGrammar => "guided_grammar",
+            Self::StructuredOutputs => "structured_outputs",
+        }
+    }
+}
+
+/// What an endpoint holds answers to while it writes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constrain {
+    /// Nothing.
+    None,
+    /// A grammar of the sections, in llama.cpp's GBNF.
+    Gbnf,
+    /// A JSON Schema of the outputs.
+    JsonSchema,
+}
+
+impl Constrain {
+    const ALL: [Self; 3] = [Self::None, Self::Gbnf, Self::JsonSchema];
+
+    /// The word for it in the settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gbnf => "gbnf",
+            Self::JsonSchema => "json_schema",
         }
     }
 }
@@ -85,6 +118,8 @@ pub struct ModelConfig {
     pub max_connections: u32,
     /// What the endpoint can do beyond plain chat.
     pub capabilities: Vec<Capability>,
+    /// What the endpoint holds answers to.
+    pub constrain: Constrain,
     /// Price of a million input tokens.
     pub input_price: Option<f64>,
     /// Price of a million output tokens.
@@ -187,6 +222,7 @@ fn read_model(read: &mut Reader<'_>, alias: &str, endpoint: &Endpoint) -> Option
     let timeout = read.required(&at("timeout_ms"), parse::millis);
     let max_connections = read.required(&at("max_connections"), parse::positive);
     let capabilities = read_capabilities(read, &at("capabilities"));
+    let constrain = read.required(&at("constrain"), constrain);
     let input_price = read.optional(&at("input_price"), parse::price);
     let output_price = read.optional(&at("output_price"), parse::price);
     // The common key goes to the common endpoint only, never to one that a model names itself.
@@ -203,6 +239,7 @@ fn read_model(read: &mut Reader<'_>, alias: &str, endpoint: &Endpoint) -> Option
         timeout: timeout?,
         max_connections: max_connections?,
         capabilities,
+        constrain: constrain?,
         input_price,
         output_price,
     })
@@ -247,6 +284,13 @@ fn provider(word: &str) -> Result<Provider, String> {
         "openai" => Ok(Provider::OpenAi),
         _ => Err("expected \"openai\", which is every OpenAI-compatible endpoint".to_owned()),
     }
+}
+
+fn constrain(word: &str) -> Result<Constrain, String> {
+    Constrain::ALL
+        .into_iter()
+        .find(|constrain| constrain.as_str() == word)
+        .ok_or_else(|| "expected \"none\", \"gbnf\" or \"json_schema\"".to_owned())
 }
 
 fn secret(text: &str) -> Result<SecretString, String> {
@@ -306,6 +350,7 @@ fn implicit(read: &mut Reader<'_>, model: String, endpoint: Endpoint) -> Option<
         timeout: read.required("models.default.timeout_ms", parse::millis)?,
         max_connections: read.required("models.default.max_connections", parse::positive)?,
         capabilities: Vec::new(),
+        constrain: Constrain::None,
         input_price: None,
         output_price: None,
     })

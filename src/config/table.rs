@@ -168,6 +168,12 @@ pub static SETTINGS: &[Setting] = &[
     row("models.*.timeout_ms", Kind::Millis, "time limit of one request").default("60000"),
     row("models.*.max_connections", Kind::Count, "open connections to the endpoint").default("256"),
     row("models.*.capabilities", Kind::List, "what the endpoint can do beyond plain chat"),
+    row(
+        "models.*.constrain",
+        Kind::OneOf(&["none", "gbnf", "json_schema"]),
+        "what the endpoint holds answers to while it writes them",
+    )
+    .default("none"),
     row("models.*.input_price", Kind::Number, "price of a million input tokens"),
     row("models.*.output_price", Kind::Number, "price of a million output tokens"),
     row(

@@ -156,5 +156,6 @@ fn model_json(alias: &str, model: &ModelConfig, default: bool) -> String {
     object.raw_or_null("seed", model.seed.map(|n| n.to_string()).as_deref());
     let quoted = |word: &str| Payload::from(word).to_json();
     object.list("capabilities", model.capabilities.iter().map(|found| quoted(found.as_str())));
+    object.text("constrain", model.constrain.as_str());
     object.finish()
 }

@@ -263,7 +263,7 @@ fn a_model_is_read_whole_and_the_environment_reaches_into_it() {
     let file = SettingsFile::new(
         "[models.fast-1]\nmodel = 'x'\nbase_url = 'http://h/v1'\napi_key_env = 'FAST_KEY'\ntemperature = 0.5\n\
          max_tokens = 99\ntop_p = 1\nseed = -3\ntimeout_ms = 1500\ncapabilities = ['grammar', 'json_schema']\n\
-         input_price = 0.15\n",
+         constrain = 'gbnf'\ninput_price = 0.15\n",
     );
     let env = [("FAST_KEY", "secret"), ("DSRS_MODELS__FAST_1__MODEL", "y")];
     let models = file.load(&env).unwrap().models;
@@ -276,7 +276,7 @@ fn a_model_is_read_whole_and_the_environment_reaches_into_it() {
     );
     assert_eq!((model.seed, model.timeout.as_millis()), (Some(-3), 1500));
     let words: Vec<&str> = model.capabilities.iter().map(|found| found.as_str()).collect();
-    assert_eq!(words, ["grammar", "json_schema"]);
+    assert_eq!((words, model.constrain.as_str()), (vec!["grammar", "json_schema"], "gbnf"));
     assert_eq!((model.input_price, model.output_price), (Some(0.15), None));
 }
 
@@ -303,7 +303,7 @@ fn the_common_key_never_goes_to_an_endpoint_that_a_model_names_itself() {
 #[test]
 fn mistakes_in_a_model_are_told_by_its_alias() {
     let file = SettingsFile::new(
-        "[models.a]\nmodel = 'x'\nprovider = 'abacus'\napi_key_env = 'NOT_SET'\ncapabilities = ['gramar']\n\
+        "[models.a]\nmodel = 'x'\nprovider = 'abacus'\napi_key_env = 'NOT_SET'\ncapabilities = ['gramar']\nconstrain = 'bnf'\n\
          [models.b]\nmodel = 'y'\napi_key = 'k'\napi_key_env = 'HOME'\n[models.\"b c\"]\nmodel = 'z'\n",
     );
     assert_eq!(
@@ -311,7 +311,8 @@ fn mistakes_in_a_model_are_told_by_its_alias() {
         [
             "models.a.api_key_env: environment variable NOT_SET is not set",
             "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", which is every OpenAI-compatible endpoint",
-            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar; did you mean \"grammar\"?",
+            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs; did you mean \"grammar\"?",
+            "models.a.constrain = \"bnf\" (FILE:6): expected \"none\", \"gbnf\" or \"json_schema\"",
             "models.b.api_key and models.b.api_key_env are both given; keep one",
             "models.b c: an alias is up to 63 letters, digits, \"_\", \"-\" and \".\", a letter or digit first",
         ]

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::lm::{
-    Chat, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, OpenAi,
-    OpenAiConfig, Prefix,
+    Chat, Constraint, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply,
+    LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -132,6 +132,67 @@ async fn a_question_is_posted_with_its_key_and_the_answer_read() {
         body,
         r#"{"model":"m","max_tokens":5,"messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}]}"#
     );
+}
+
+fn held_to(constraint: Constraint) -> LmRequest {
+    LmRequest { constraint: Some(constraint), ..request() }
+}
+
+fn held_to_schema() -> LmRequest {
+    let schema = serde_json::value::RawValue::from_string(r#"{"type":"object"}"#.into()).unwrap();
+    held_to(Constraint::JsonSchema { schema: schema.into(), strict: true })
+}
+
+#[tokio::test]
+async fn what_an_answer_is_held_to_is_sent_where_the_endpoint_wants_it() {
+    let grammar = || held_to(Constraint::Gbnf("root ::= \"a\"".into()));
+    let written = r#""root ::= \"a\"""#;
+    for (field, request, expected) in [
+        (GrammarField::Grammar, grammar(), format!(r#""grammar":{written},"#)),
+        (GrammarField::GuidedGrammar, grammar(), format!(r#""guided_grammar":{written},"#)),
+        (
+            GrammarField::StructuredOutputs,
+            grammar(),
+            format!(r#""structured_outputs":{{"grammar":{written}}},"#),
+        ),
+        (
+            GrammarField::Grammar,
+            held_to_schema(),
+            r#""response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"#
+                .to_owned(),
+        ),
+    ] {
+        let (url, seen) = server(http("200 OK", "", GOOD)).await;
+        let config = OpenAiConfig { grammar_field: field, ..OpenAiConfig::new(url, "m") };
+        OpenAi::new(config).unwrap().complete(&request).await.unwrap();
+        let sent = seen.requests.lock().unwrap()[0].clone();
+        assert!(sent.contains(&format!(r#""max_tokens":5,{expected}"messages""#)), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_constraint_is_told_from_a_refused_request() {
+    use LmErrorKind::{ConstraintRefused, Refused};
+    let grammar = || held_to(Constraint::Gbnf("root ::= \"a\"".into()));
+    for (request, status, body, kind) in [
+        (grammar(), "400 Bad Request", r#"{"error":"failed to parse grammar"}"#, ConstraintRefused),
+        (grammar(), "422 Unprocessable", r#"{"detail":"extra fields"}"#, ConstraintRefused),
+        (grammar(), "400 Bad Request", r#"{"error":"the prompt is too long"}"#, Refused),
+        (grammar(), "404 Not Found", r#"{"error":"no model of that grammar"}"#, Refused),
+        (
+            held_to_schema(),
+            "400 Bad Request",
+            r#"{"error":{"message":"'response_format' is not supported"}}"#,
+            ConstraintRefused,
+        ),
+        (request(), "400 Bad Request", r#"{"error":"grammar"}"#, Refused),
+        (request(), "422 Unprocessable", "{}", Refused),
+    ] {
+        let (url, _) = server(http(status, "", body)).await;
+        let error = client(&url).complete(&request).await.unwrap_err();
+        assert_eq!(error.kind, kind, "{status} {body}");
+        assert!(!error.is_transient());
+    }
 }
 
 #[tokio::test]

@@ -23,6 +23,8 @@ pub struct Model {
     pub seed: Option<i64>,
     /// What the endpoint can do beyond plain chat.
     pub capabilities: Vec<String>,
+    /// What the endpoint holds answers to while it writes them: `none`, `gbnf` or `json_schema`.
+    pub constrain: String,
 }
 
 /// A page of models.

@@ -48,6 +48,9 @@ pub struct Span {
     pub model: Option<String>,
     /// Which try this is.
     pub attempt: Option<u32>,
+    /// How the answer was constrained, where the model is to be: `gbnf`, `json_schema`, or `refused`
+    /// when its server has refused that and the request went without.
+    pub constraint: Option<String>,
     /// What it used.
     pub usage: Option<Usage>,
     /// The leniencies of the parser.

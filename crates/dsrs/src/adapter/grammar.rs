@@ -42,7 +42,7 @@ fn room(schema: &SignatureSchema, max_tokens: Option<u32>) -> usize {
 }
 
 fn write(schema: &SignatureSchema, room: usize, depth: usize) -> Option<String> {
-    let mut values = Values::new(&schema.defs, depth);
+    let mut values = Values::new(&schema.defs, depth, room);
     let mut root = String::from("root ::= ");
     for field in &schema.outputs {
         root.push_str(&quoted(&format!("[[ ## {} ## ]]\n", field.lm_name())));

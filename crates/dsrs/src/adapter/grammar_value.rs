@@ -12,13 +12,15 @@ use crate::types::{Class, Literal, TypeDef, TypeDefs, TypeIR};
 use crate::value::Payload;
 
 /// The most elements of a list or dict.
-const MOST_ELEMENTS: usize = 40;
-
-/// What an element takes at least, in characters.
-const ELEMENT: usize = 16;
+const MOST_ELEMENTS: usize = 200;
 
 /// The shortest limit of a text in JSON.
 const SHORTEST: usize = 8;
+
+/// From this room on, texts in JSON may be as long as `LONG`: whoever gives so much room does not
+/// need every answer to fit, but every sensible one to be possible.
+const AMPLE: usize = 4_000;
+const LONG: usize = 1_000;
 
 /// Repetitions longer than this are written as pages: engines write out each single one.
 const PAGE: usize = 250;
@@ -33,14 +35,17 @@ const ANY_DEPTH: usize = 2;
 pub(super) struct Values<'t> {
     defs: &'t TypeDefs,
     depth: usize,
+    shortest: usize,
     rules: IndexMap<String, String>,
     /// The rules of definitions by name, depth that is left, and room.
     named: HashMap<(Arc<str>, usize, usize), Option<String>>,
 }
 
 impl<'t> Values<'t> {
-    pub(super) fn new(defs: &'t TypeDefs, depth: usize) -> Self {
-        Self { defs, depth, rules: IndexMap::new(), named: HashMap::new() }
+    /// For outputs of a room in characters, definitions written out to a depth.
+    pub(super) fn new(defs: &'t TypeDefs, depth: usize, room: usize) -> Self {
+        let shortest = if room >= AMPLE { LONG } else { SHORTEST };
+        Self { defs, depth, shortest, rules: IndexMap::new(), named: HashMap::new() }
     }
 
     pub(super) const fn depth(&self) -> usize {
@@ -85,10 +90,19 @@ impl<'t> Values<'t> {
     }
 
     fn string(&mut self, room: usize) -> String {
-        self.rule("char", |_| r#"[^"\\\x00-\x1F\x7F] | "\\" ["\\/bfnrt]"#.to_owned());
-        let most = room.max(SHORTEST);
+        self.char();
+        let most = room.max(self.shortest);
         let chars = self.repeated("char", most);
         self.rule(&format!("string-{most}"), |_| format!("\"\\\"\" {chars} \"\\\"\""))
+    }
+
+    fn char(&mut self) {
+        self.rule("char", |_| r#"[^"\\\x00-\x1F\x7F] | "\\" ["\\/bfnrt]"#.to_owned());
+    }
+
+    fn key(&mut self) -> String {
+        self.char();
+        self.rule("key", |_| format!("\"\\\"\" char{{1,{KEY}}} \"\\\"\""))
     }
 
     /// JSON of a type. `None` where no value ends within the depth.
@@ -139,7 +153,7 @@ impl<'t> Values<'t> {
         let most = elements(room);
         match self.json(value, depth, room / most) {
             Some(value) => {
-                let key = self.string(KEY);
+                let key = self.key();
                 let member = format!("{key} \": \" {value}");
                 format!("\"{{\" ({member} (\", \" {member}){{0,{}}})? \"}}\"", most - 1)
             }
@@ -201,7 +215,7 @@ impl<'t> Values<'t> {
             scalars.iter().filter_map(|ty| self.json(ty, depth, SHORTEST.max(room / 4))).collect();
         if depth > 0 {
             let inner = self.any(depth - 1, room / 4);
-            let key = self.string(KEY);
+            let key = self.key();
             members.push(format!("\"[\" ({inner} (\", \" {inner}){{0,3}})? \"]\""));
             let member = format!("{key} \": \" {inner}");
             members.push(format!("\"{{\" ({member} (\", \" {member}){{0,3}})? \"}}\""));
@@ -210,8 +224,9 @@ impl<'t> Values<'t> {
     }
 }
 
+/// As many elements as leave each some room.
 fn elements(room: usize) -> usize {
-    (room / ELEMENT).clamp(1, MOST_ELEMENTS)
+    (room.isqrt() / 2).clamp(1, MOST_ELEMENTS)
 }
 
 fn literal_json(literal: &Literal) -> String {

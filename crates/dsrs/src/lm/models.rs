@@ -58,7 +58,14 @@ impl Models {
     pub fn only(lm: Arc<dyn Lm>) -> Self {
         let alias: Arc<str> = Self::DEFAULT.into();
         let params = LmParams::default();
-        let model = Model { model: alias.clone(), alias: alias.clone(), lm, params, prices: None };
+        let model = Model {
+            model: alias.clone(),
+            alias: alias.clone(),
+            lm,
+            params,
+            prices: None,
+            constrain: Arc::default(),
+        };
         Self::new([model], Some(alias))
     }
 

@@ -8,6 +8,7 @@
 mod story;
 
 mod gbnf;
+mod refusal;
 
 use std::sync::Arc;
 

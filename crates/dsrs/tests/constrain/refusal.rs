@@ -1,0 +1,96 @@
+//! Models that are to be constrained: what is sent, what is told, and what happens when the server
+//! refuses it.
+
+use std::sync::Arc;
+
+use dsrs::lm::{
+    Answer, Constrain, Constraint, ConstraintForm, LmErrorKind, LmParams, LmRequest, Model, Models,
+    Scripted,
+};
+use dsrs::predict::{Ctx, DynPredictor, SpanKind};
+
+use crate::story::{fields, over, predictor, signature};
+
+const ANSWER: &str = "[[ ## score ## ]]\n7\n\n[[ ## completed ## ]]";
+
+fn ctx(lm: &Arc<Scripted>, constrain: &Arc<Constrain>) -> Ctx {
+    let model = Model {
+        alias: "held".into(),
+        model: "held-1".into(),
+        lm: lm.clone(),
+        params: LmParams { max_tokens: Some(80), ..LmParams::default() },
+        prices: None,
+        constrain: constrain.clone(),
+    };
+    over(Models::new([model], Some("held".into())))
+}
+
+async fn ask(ctx: &Ctx) -> bool {
+    let schema = signature("{}", r#""question -> score: int""#);
+    let predictor = predictor(&schema, "{}");
+    predictor.forward(ctx, fields(r#"{"question": "how many?"}"#)).await.is_ok()
+}
+
+/// What the spans of requests say of constraints.
+fn told(ctx: &Ctx) -> Vec<Option<&'static str>> {
+    let spans = ctx.trace().take();
+    let requests = spans.iter().filter(|span| span.kind == SpanKind::Lm);
+    requests.map(|span| span.constraint.map(|constraint| constraint.as_str())).collect()
+}
+
+fn sent(request: &LmRequest) -> &'static str {
+    match &request.constraint {
+        Some(Constraint::Gbnf(_)) => "gbnf",
+        Some(Constraint::JsonSchema { .. }) => "json_schema",
+        None => "none",
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_told_what_to_hold_the_answer_to_and_the_trace_says_so() {
+    for (form, word, answer) in [
+        (ConstraintForm::Gbnf, "gbnf", ANSWER),
+        (ConstraintForm::JsonSchema, "json_schema", r#"{"score": 7}"#),
+    ] {
+        let lm = Arc::new(Scripted::always(answer));
+        let ctx = ctx(&lm, &Arc::new(Constrain::to(Some(form))));
+        assert!(ask(&ctx).await);
+        assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), [word]);
+        assert_eq!(told(&ctx), [Some(word)]);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_not_to_be_constrained_is_not_and_nothing_is_told() {
+    let lm = Arc::new(Scripted::always(ANSWER));
+    let ctx = ctx(&lm, &Arc::default());
+    assert!(ask(&ctx).await);
+    assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), ["none"]);
+    assert_eq!(told(&ctx), [None]);
+}
+
+#[tokio::test]
+async fn what_the_server_refuses_is_left_out_then_and_in_every_later_call() {
+    let lm = Arc::new(Scripted::by(|request: &LmRequest| match &request.constraint {
+        Some(_) => {
+            Answer::fail(LmErrorKind::ConstraintRefused, "unknown field `grammar`").status(400)
+        }
+        None => ANSWER.into(),
+    }));
+    let constrain = Arc::new(Constrain::to(Some(ConstraintForm::Gbnf)));
+    let first = ctx(&lm, &constrain);
+    assert!(ask(&first).await);
+    assert_eq!(told(&first), [Some("gbnf"), Some("refused")]);
+    let second = ctx(&lm, &constrain);
+    assert!(ask(&second).await);
+    assert_eq!(told(&second), [Some("refused")]);
+    assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), ["gbnf", "none", "none"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_asked_for_again_under_the_same_constraint() {
+    let lm = Arc::new(Scripted::answering(["nothing of the kind", ANSWER]));
+    let ctx = ctx(&lm, &Arc::new(Constrain::to(Some(ConstraintForm::Gbnf))));
+    assert!(ask(&ctx).await);
+    assert_eq!(told(&ctx), [Some("gbnf"), Some("gbnf")]);
+}
