@@ -13,8 +13,10 @@ const OUTPUT_ROOM: usize = 16_000;
 /// What a header takes, in tokens.
 const HEADER_TOKENS: usize = 14;
 
-/// What a token gives at least, in characters.
-const TOKEN_LENGTH: usize = 2;
+/// From this limit on, in tokens, texts are given the room that usual text takes; below it, the
+/// room of the worst: digits and signs are tokens of one character, and small models love them.
+const AMPLE_TOKENS: usize = 512;
+const USUAL_TOKEN: usize = 3;
 
 /// The least room of an output, in characters.
 const LEAST_ROOM: usize = 24;
@@ -38,7 +40,9 @@ fn room(schema: &SignatureSchema, max_tokens: Option<u32>) -> usize {
     let Some(tokens) = max_tokens else { return OUTPUT_ROOM };
     let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
     let free = tokens.saturating_sub(HEADER_TOKENS * (schema.outputs.len() + 1));
-    (free.saturating_mul(TOKEN_LENGTH) / schema.outputs.len().max(1)).clamp(LEAST_ROOM, OUTPUT_ROOM)
+    let length = if tokens < AMPLE_TOKENS { 1 } else { USUAL_TOKEN };
+    let share = free.saturating_mul(length) / schema.outputs.len().max(1);
+    share.clamp(LEAST_ROOM, OUTPUT_ROOM)
 }
 
 fn write(schema: &SignatureSchema, room: usize, depth: usize) -> Option<String> {

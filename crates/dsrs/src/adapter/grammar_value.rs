@@ -100,9 +100,10 @@ impl<'t> Values<'t> {
         self.rule("char", |_| r#"[^"\\\x00-\x1F\x7F] | "\\" ["\\/bfnrt]"#.to_owned());
     }
 
-    fn key(&mut self) -> String {
+    fn key(&mut self, room: usize) -> String {
         self.char();
-        self.rule("key", |_| format!("\"\\\"\" char{{1,{KEY}}} \"\\\"\""))
+        let most = room.clamp(SHORTEST, KEY);
+        self.rule(&format!("key-{most}"), |_| format!("\"\\\"\" char{{1,{most}}} \"\\\"\""))
     }
 
     /// JSON of a type. `None` where no value ends within the depth.
@@ -150,10 +151,12 @@ impl<'t> Values<'t> {
     }
 
     fn dict(&mut self, value: &TypeIR, depth: usize, room: usize) -> String {
-        let most = elements(room);
-        match self.json(value, depth, room / most) {
+        // A member is two values: its key takes half of the room.
+        let most = elements(room / 2);
+        let half = room / most / 2;
+        match self.json(value, depth, half) {
             Some(value) => {
-                let key = self.key();
+                let key = self.key(half);
                 let member = format!("{key} \": \" {value}");
                 format!("\"{{\" ({member} (\", \" {member}){{0,{}}})? \"}}\"", most - 1)
             }
@@ -215,7 +218,7 @@ impl<'t> Values<'t> {
             scalars.iter().filter_map(|ty| self.json(ty, depth, SHORTEST.max(room / 4))).collect();
         if depth > 0 {
             let inner = self.any(depth - 1, room / 4);
-            let key = self.key();
+            let key = self.key(room / 4);
             members.push(format!("\"[\" ({inner} (\", \" {inner}){{0,3}})? \"]\""));
             let member = format!("{key} \": \" {inner}");
             members.push(format!("\"{{\" ({member} (\", \" {member}){{0,3}})? \"}}\""));

@@ -36,6 +36,26 @@ impl Grammar {
         text
     }
 
+    /// How many characters the longest text has.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest_of(&self.0["root"])
+    }
+
+    fn longest_of(&self, alternatives: &[Vec<Part>]) -> usize {
+        let length = |parts: &Vec<Part>| parts.iter().map(|part| self.length(part)).sum();
+        alternatives.iter().map(length).max().unwrap_or(0)
+    }
+
+    fn length(&self, part: &Part) -> usize {
+        match part {
+            Part::Text(fixed) => fixed.chars().count(),
+            Part::Signs(..) => 1,
+            Part::Rule(name) => self.longest_of(&self.0[name]),
+            Part::OneOf(alternatives) => self.longest_of(alternatives),
+            Part::Repeat(part, _, most) => most * self.length(part),
+        }
+    }
+
     fn write_rule(&self, name: &str, bytes: &mut dyn Iterator<Item = u8>, text: &mut String) {
         let alternatives = self.0.get(name).unwrap_or_else(|| panic!("no rule {name}"));
         self.write_one(alternatives, bytes, text);
