@@ -98,10 +98,9 @@ fn plain_texts(
             Some(TypeDef::Alias(ir)) if steps > 0 => plain_texts(ir, schema, steps - 1, found),
             _ => false,
         },
-        // A text may be any, the spelling of every other member included.
-        TypeIR::Union(members) if members.contains(&TypeIR::Str) => {
-            found.clear();
-            true
+        // Any text, `null` included. Texts beside other types are told from them by their quotes.
+        TypeIR::Union(members) if matches!(members.as_ref(), [TypeIR::Str, TypeIR::Null]) => {
+            found.is_empty()
         }
         TypeIR::Union(members) => members.iter().all(|member| match member {
             TypeIR::Null => {
