@@ -2,7 +2,7 @@
 //! from one that belongs to a text.
 
 use super::cursor::{past_blanks, past_comment};
-use super::{Parser, Place, quote};
+use super::{LeniencyKind, Parser, Place, quote};
 
 /// How far a key may reach to be seen from before it.
 const KEY_LIMIT: usize = 80;
@@ -13,6 +13,9 @@ impl Parser<'_> {
     /// Whether a quote that ends here closes its text: what follows can follow a text. `inner`:
     /// whether a quotation inside the text is open.
     pub(super) fn may_end_at(&self, end: usize, place: Place, inner: bool) -> bool {
+        if !self.allowed.has(LeniencyKind::Escape) {
+            return true;
+        }
         let next = self.past_space(end);
         let Some(byte) = self.bytes.get(next) else { return true };
         match (place, byte) {

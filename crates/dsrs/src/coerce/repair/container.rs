@@ -40,7 +40,7 @@ impl<'t> Parser<'t> {
     }
 
     fn object(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
-        if self.is_set_at(self.at) {
+        if self.allowed.has(LeniencyKind::Python) && self.is_set_at(self.at) {
             return self.set(closer, slips);
         }
         self.members(closer, slips)

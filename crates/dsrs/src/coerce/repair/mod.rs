@@ -39,7 +39,8 @@ pub(super) fn parse(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let text = text.trim_matches(is_blank);
     let mut parser = Parser::new(text, allowed);
     match text.as_bytes().first()? {
-        b'{' | b'[' => parser.whole(),
+        // Valid JSON may hold texts that look like damage.
+        b'{' | b'[' => Parser::new(text, Leniencies::NONE).whole().or_else(|| parser.whole()),
         b'(' | b'/' | b'#' => parser.whole_container().or(Some(bare::plain(text))),
         _ => Some(parser.lone().unwrap_or_else(|| bare::plain(text))),
     }

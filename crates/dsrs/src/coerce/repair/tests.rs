@@ -20,6 +20,13 @@ fn valid_json_has_no_slips() {
 }
 
 #[test]
+fn valid_json_is_never_mended_however_its_texts_look() {
+    assert_read(r#"{"a\"}": 0}"#, "{a\"}: 0}");
+    assert_read(r#"{"a": " ", "]\b\"]_-": false}"#, "{a: \" \", ]\u{8}\"]_-: false}");
+    assert_read(r#"["x\", ", "y"]"#, r#"["x\", ", "y"]"#);
+}
+
+#[test]
 fn a_text_that_is_no_container_is_bare_as_it_stands() {
     assert_read("He said \"hi\"", "He said \"hi\"");
     assert_read(r#""a" and "b""#, r#""a" and "b""#);
