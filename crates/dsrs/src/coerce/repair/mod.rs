@@ -170,11 +170,26 @@ impl<'t> Parser<'t> {
             Some(b'{') => self.container(b'}'),
             Some(b'[') => self.container(b']'),
             Some(b'(') => self.container(b')'),
-            _ => match quote::at(self.text, self.at) {
-                Some(quote) => self.quoted(quote, place),
-                None => self.bare(place),
-            },
+            Some(b'r' | b'b' | b'f' | b'u') if self.is_prefix() => {
+                self.at += 1;
+                let mut found = self.unprefixed(place)?;
+                self.slip(&mut found.slips, LeniencyKind::Python)?;
+                Some(found)
+            }
+            _ => self.unprefixed(place),
         }
+    }
+
+    fn unprefixed(&mut self, place: Place) -> Option<Loose<'t>> {
+        match quote::at(self.text, self.at) {
+            Some(quote) => self.quoted(quote, place),
+            None => self.bare(place),
+        }
+    }
+
+    /// Whether the letter here is that of one of Python's texts: `r"…"`.
+    fn is_prefix(&self) -> bool {
+        matches!(self.bytes.get(self.at + 1), Some(b'"' | b'\''))
     }
 
     /// Notes a slip; `None` if it is not allowed.

@@ -1,0 +1,90 @@
+//! Any text gives a value or an error: no panic, no overflow of the stack, no search without end.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bodies;
+mod texts;
+
+use fastrand::Rng;
+
+/// Large enough that work which grows with its square does not end.
+const LARGE: usize = 1 << 16;
+const STACK: usize = 2 << 20;
+
+#[test]
+fn twenty_thousand_random_and_changed_texts_are_read() {
+    let known = texts::of_the_corpus();
+    let mut rng = Rng::with_seed(20_000);
+    for _ in 0..20_000 {
+        let text = texts::any(&mut rng, &known);
+        bodies::sections(&text);
+        bodies::lenient(&text);
+        bodies::coerced(&text);
+    }
+}
+
+#[test]
+fn deep_texts_are_read_on_a_small_stack() {
+    let deep = ["[", "{\"a\":", "{", "(", "<a>", "a:\n ", "- ", "\"", "[\"", "{{", "((", "\\\""];
+    for piece in deep {
+        tried(piece.repeat(20_000));
+    }
+}
+
+#[test]
+fn large_texts_of_one_piece_are_read() {
+    let pieces = [
+        "\"\\",
+        "\"",
+        "\\",
+        "```",
+        "```\n",
+        "- ",
+        "- a\n",
+        "|",
+        "|-|\n",
+        "<a>",
+        "</a>",
+        "<",
+        "{\"",
+        "a: ",
+        "a: b\n",
+        "a, ",
+        "1 ",
+        "#",
+        "# ",
+        "//",
+        "/*",
+        "{}",
+        "[]",
+        "{\"a\": 1}\n",
+        "[[ ## a ## ]]\n",
+        "'",
+        "\"a\" ",
+        "\"a\", ",
+        "a(",
+        "\"#",
+        "{a",
+        "\n",
+        "and ",
+        "<?x?>",
+        "&",
+        "<!--",
+        "(1, ",
+    ];
+    for piece in pieces {
+        tried(piece.repeat(LARGE / piece.len()));
+        tried(format!("[{}", piece.repeat(LARGE / piece.len())));
+    }
+}
+
+fn tried(text: String) {
+    let tried = std::thread::Builder::new().stack_size(STACK).spawn(move || {
+        bodies::sections(&text);
+        bodies::lenient(&text);
+        // The type depends on the length.
+        for end in text.len().saturating_sub(3)..=text.len() {
+            bodies::coerced(&text[..end]);
+        }
+    });
+    tried.unwrap().join().unwrap();
+}

@@ -1,0 +1,8 @@
+//! A whole answer, read as the outputs of several signatures.
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../../crates/dsrs/tests/parsing_never_panics/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|text: &str| bodies::sections(text));
