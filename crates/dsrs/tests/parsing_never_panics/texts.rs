@@ -107,7 +107,10 @@ fn change(rng: &mut Rng, text: &mut String, known: &[String]) {
         0 => text.truncate(from),
         1 => text.replace_range(from..to, ""),
         2 => text.insert_str(from, piece(rng)),
-        3 => text.insert_str(to, &text[from..to].to_owned()),
+        3 => {
+            let again = text[from..to].to_owned();
+            text.insert_str(to, &again);
+        }
         _ => {
             let other = &known[rng.usize(0..known.len())];
             text.replace_range(from..to, &other[place(rng, other)..]);

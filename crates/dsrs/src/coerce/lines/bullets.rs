@@ -25,7 +25,8 @@ const DIGITS: usize = 4;
 
 /// Splits a text at the bullets of its outermost list. `None` if no line starts with one.
 pub(in super::super) fn bulleted(text: &str) -> Option<Bulleted<'_>> {
-    let mut split = Split { text, outer: None, open: None, items: Vec::new(), prose: false };
+    let outer = indented_outer(text);
+    let mut split = Split { text, outer, open: None, items: Vec::new(), prose: false };
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         split.line(start, line);
@@ -33,6 +34,16 @@ pub(in super::super) fn bulleted(text: &str) -> Option<Bulleted<'_>> {
     }
     split.end_item(text.len());
     (!split.items.is_empty()).then_some(Bulleted { items: split.items, prose: split.prose })
+}
+
+/// The second bullet of a list whose first one lost its indentation when the text was cut out of
+/// another: all lines behind the first are indented, none less than that bullet.
+fn indented_outer(text: &str) -> Option<Marker> {
+    let first = marker(text.lines().next()?).filter(|first| first.indent == 0)?;
+    let rest = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let least = rest().map(indent_of).min().filter(|least| *least > 0)?;
+    let mut markers = rest().filter_map(marker);
+    markers.find(|found| found.indent == least && found.ordered == first.ordered)
 }
 
 struct Split<'t> {

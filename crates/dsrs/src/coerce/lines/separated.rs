@@ -8,6 +8,9 @@ const SEPARATORS: &[&[char]] = &[&[';'], &['|'], &['•', '·'], &[',']];
 
 /// The items of a text and how they were parted. `None` for a text that is a single item.
 pub(super) fn split(text: &str, numbers: bool) -> Option<(Vec<&str>, Leniencies)> {
+    if is_in_brackets(text) {
+        return None;
+    }
     let mut slips = Leniencies::NONE.with(LeniencyKind::Separated);
     let listed = without_introduction(text);
     if listed.len() < text.len() {
@@ -23,6 +26,13 @@ pub(super) fn split(text: &str, numbers: bool) -> Option<(Vec<&str>, Leniencies)
     }
     without_full_stop(&mut parts);
     (!parts.is_empty()).then_some((parts, slips))
+}
+
+/// Whether a text is rather data of its own, in brackets.
+fn is_in_brackets(text: &str) -> bool {
+    [('[', ']'), ('{', '}'), ('(', ')')]
+        .iter()
+        .any(|(opener, closer)| text.starts_with(*opener) && text.ends_with(*closer))
 }
 
 fn parts_of(text: &str, numbers: bool) -> Option<Vec<&str>> {

@@ -17,6 +17,10 @@ pub(super) fn of(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
         start += line.len();
     }
     reader.end_value(text.len());
+    let introduces_data = |value: &Loose<'_>| matches!(value.shape, Shape::Bare(text) if text.starts_with(['{', '[']));
+    if matches!(reader.members.as_slice(), [(_, value)] if introduces_data(value)) {
+        return None;
+    }
     let shape = Shape::Map(reader.members);
     Some(Loose { source: text, shape, slips: reader.slips })
 }
@@ -39,17 +43,20 @@ impl<'t> Reader<'t> {
     fn new(text: &'t str, allowed: Leniencies) -> Option<Self> {
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
         let (first, found) = lines.find_map(|line| Some((line, entry_in(line)?)))?;
+        let value = first.get(found.entry.value..).unwrap_or_default().trim();
+        let second = lines.clone().next();
         let mut indent = indent_of(first);
         let mut bulleted = found.bullet > 0;
-        let has_value =
-            first.get(found.entry.value..).is_some_and(|value| !value.trim().is_empty());
-        if let Some(second) = lines.next()
-            && has_value
-            && indent_of(second) > indent
-            && entry_in(second).is_some_and(|second| second.bullet == 0)
-        {
-            // The first line lost its indentation or gave it to a bullet.
-            indent = indent_of(second);
+        // The first line lost its indentation where the text was cut out of another, or gave it to
+        // a bullet. Else what is indented below a key without a value belongs to that key.
+        let least = lines.map(indent_of).min();
+        let aligned = second.and_then(|second| {
+            let sibling = entry_in(second).is_some_and(|second| second.bullet == 0);
+            let deeper = least.filter(|least| value.is_empty() && indent_of(second) > *least);
+            if sibling && !value.is_empty() { Some(indent_of(second)) } else { deeper }
+        });
+        if let Some(aligned) = aligned.filter(|aligned| *aligned > indent) {
+            indent = aligned;
             bulleted = false;
         }
         let slips = Leniencies::NONE.with(LeniencyKind::Lines);

@@ -63,8 +63,21 @@ impl Parser<'_> {
         let next = self.past_space(at);
         match self.bytes.get(next) {
             None | Some(b'}' | b']' | b',' | b';') => true,
-            Some(_) => self.is_key_at(next) || self.is_cut_key_at(next),
+            Some(_) => {
+                self.is_key_at(next)
+                    || self.is_key_without_colon_at(next)
+                    || self.is_cut_key_at(next)
+            }
         }
+    }
+
+    /// Whether a quoted key and its value stand here with nothing but blanks between them.
+    fn is_key_without_colon_at(&self, at: usize) -> bool {
+        let Some(quote) = quote::at(self.text, at) else { return false };
+        let Some(end) = self.quoted_key_end(at + quote.opener_len(), quote) else { return false };
+        let next = past_blanks(self.text, end);
+        let starts = |byte: &u8| matches!(byte, b'"' | b'{' | b'[' | b'-' | b'0'..=b'9');
+        next > end && self.bytes.get(next).is_some_and(starts)
     }
 
     /// Whether the end of the text cuts off a quoted key that starts here.

@@ -53,7 +53,7 @@ impl<'t> Parser<'t> {
         while let Some(byte) = self.bytes.get(at) {
             let ends = match byte {
                 b',' => place == Place::Element || self.ends_at_comma(at),
-                b';' => self.is_member_end(at + 1),
+                b';' => place == Place::Element || self.is_member_end(at + 1),
                 b'}' | b']' => true,
                 b')' => self.open.closed_by(b')') > 0,
                 b'\n' => place == Place::Element || self.ends_with_line(at),
