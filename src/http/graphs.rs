@@ -11,7 +11,7 @@ use super::body::{Document, Posted};
 use super::caller::Caller;
 use super::etag::{ETag, IfMatch, IfNoneMatch};
 use super::idempotency::{IdempotencyKey, once};
-use super::page::{PageRequest, cursor_of, key_of, page_json};
+use super::page::{PageRequest, cursor_of, key_of};
 use super::path;
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
@@ -95,9 +95,8 @@ pub(super) async fn graph_list(
     query.close()?;
     let after = page.after.as_deref().and_then(cursor_of);
     let found = app.graph_list(&caller.scope(), after, page.limit).await?;
-    let next = found.next.map(key_of);
     let items = found.items.into_iter().map(|item| item_json(&item));
-    Ok(answer::ok(page_json("graphs", items, next.as_deref())))
+    Ok(page.answer(items, found.next.map(key_of)))
 }
 
 /// Read a graph
@@ -200,14 +199,11 @@ pub(super) async fn version_list(
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    let list = format!("graph_versions/{graph}");
-    let page = PageRequest::read(&mut query, &list);
+    let page = PageRequest::read(&mut query, format!("graph_versions/{graph}"));
     query.close()?;
-    let before = page.after.as_deref().and_then(|key| key.parse().ok());
-    let found = app.graph_versions(&caller.scope(), graph, before, page.limit).await?;
-    let next = found.next.map(|version| version.to_string());
+    let found = app.graph_versions(&caller.scope(), graph, page.before(), page.limit).await?;
     let items = found.items.into_iter().map(|item| version_json(&item));
-    Ok(answer::ok(page_json(&list, items, next.as_deref())))
+    Ok(page.answer(items, found.next))
 }
 
 /// Read one version of a graph

@@ -1,11 +1,13 @@
 //! Pages of lists: `limit`, opaque cursors, and the answer's frame. Knows nothing of what is listed.
 
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::answer;
 use super::query::{Query, plain_number};
 use crate::app::json::JsonObject;
 use crate::store::Cursor;
@@ -22,6 +24,7 @@ const SEAL_BYTES: usize = 6;
 /// Which page of a list is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PageRequest {
+    list: String,
     /// Most items to answer.
     pub(crate) limit: u32,
     /// The key of the last item of the page before.
@@ -30,27 +33,33 @@ pub(crate) struct PageRequest {
 
 impl PageRequest {
     /// Reads `limit` and `cursor`; `list` names the list, so that a cursor of another is refused.
-    pub(crate) fn read(query: &mut Query, list: &str) -> Self {
+    pub(crate) fn read(query: &mut Query, list: impl Into<String>) -> Self {
+        let list = list.into();
         let in_range =
             |text: &str| plain_number(text).filter(|limit| (1..=MAX_LIMIT).contains(limit));
         let limit = query.read("limit", "a whole number from 1 to 200", in_range);
         let wanted = "the `next_cursor` of a page of this list";
-        let after = query.read("cursor", wanted, |cursor| open(list, cursor));
-        Self { limit: limit.unwrap_or(DEFAULT_LIMIT), after }
+        let after = query.read("cursor", wanted, |cursor| open(&list, cursor));
+        Self { list, limit: limit.unwrap_or(DEFAULT_LIMIT), after }
     }
-}
 
-/// Writes a page: `items` are JSON texts, `last` the key of the last one when more follow.
-#[must_use]
-pub(crate) fn page_json(
-    list: &str,
-    items: impl IntoIterator<Item = String>,
-    last: Option<&str>,
-) -> String {
-    let mut object = JsonObject::new();
-    object.list("items", items);
-    object.text_or_null("next_cursor", last.map(|key| seal(list, key)).as_deref());
-    object.finish()
+    /// The version before which the page begins, in lists of versions.
+    pub(crate) fn before(&self) -> Option<i32> {
+        self.after.as_deref()?.parse().ok()
+    }
+
+    /// The page: `items` are JSON texts, `last` the key of the last one when more follow.
+    pub(crate) fn answer(
+        &self,
+        items: impl IntoIterator<Item = String>,
+        last: Option<impl ToString>,
+    ) -> Response {
+        let mut object = JsonObject::new();
+        object.list("items", items);
+        let next = last.map(|key| seal(&self.list, &key.to_string()));
+        object.text_or_null("next_cursor", next.as_deref());
+        answer::ok(object.finish())
+    }
 }
 
 /// Cuts a page out of a list that is at hand as a whole, and gives the key of its last item when
@@ -116,12 +125,5 @@ mod tests {
         for wrong in [tampered.as_str(), "", "x", "====", &cursor[1..]] {
             assert_eq!(open("runs", wrong), None, "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_page_has_items_and_a_cursor_when_more_follow() {
-        let page = page_json("runs", ["1".to_owned(), "2".to_owned()], None);
-        assert_eq!(page, r#"{"items":[1,2],"next_cursor":null}"#);
-        assert!(page_json("runs", [], Some("k")).starts_with(r#"{"items":[],"next_cursor":""#));
     }
 }

@@ -13,7 +13,7 @@ use super::answer;
 use super::body::Document;
 use super::caller::Caller;
 use super::etag::IfNoneMatch;
-use super::page::{PageRequest, page_json, slice};
+use super::page::{PageRequest, slice};
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
 use super::runs::read_pick;
@@ -42,13 +42,12 @@ pub(super) async fn predictor_list(
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
     let view = app.predictor_view(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    let list = format!("predictors/{}", view.graph);
-    let page = PageRequest::read(&mut query, &list);
+    let page = PageRequest::read(&mut query, format!("predictors/{}", view.graph));
     query.close()?;
     let all = view.program.predictors();
     let (items, next) = slice(&all, &page, |(path, _)| path.as_str());
     let items = items.iter().map(|(path, found)| predictor_json(path, *found));
-    Ok(answer::ok(page_json(&list, items, next)))
+    Ok(page.answer(items, next))
 }
 
 /// Read one predictor

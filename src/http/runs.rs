@@ -14,7 +14,7 @@ use super::answer;
 use super::body::{Document, Posted};
 use super::caller::Caller;
 use super::idempotency::{IdempotencyKey, once};
-use super::page::{PageRequest, cursor_of, key_of, page_json};
+use super::page::{PageRequest, cursor_of, key_of};
 use super::path;
 use super::problem::{ApiProblem, write_head};
 use super::query::{NoQuery, Query};
@@ -144,9 +144,8 @@ pub(super) async fn run_list(
     query.close()?;
     let after = page.after.as_deref().and_then(cursor_of);
     let found = app.run_list(&caller.scope(), &filter, after, page.limit).await?;
-    let next = found.next.map(key_of);
     let items = found.items.into_iter().map(|item| item_json(&item));
-    Ok(answer::ok(page_json("runs", items, next.as_deref())))
+    Ok(page.answer(items, found.next.map(key_of)))
 }
 
 fn time(text: &str) -> Option<DateTime<Utc>> {

@@ -12,7 +12,7 @@ use super::answer;
 use super::body::Document;
 use super::caller::Caller;
 use super::etag::{ETag, IfMatch, IfNoneMatch};
-use super::page::{PageRequest, page_json};
+use super::page::PageRequest;
 use super::path;
 use super::predictors::state_member_json;
 use super::problem::ApiProblem;
@@ -107,14 +107,11 @@ pub(super) async fn state_version_list(
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    let list = format!("state_versions/{graph}");
-    let page = PageRequest::read(&mut query, &list);
+    let page = PageRequest::read(&mut query, format!("state_versions/{graph}"));
     query.close()?;
-    let before = page.after.as_deref().and_then(|key| key.parse().ok());
-    let found = app.state_list(&caller.scope(), graph, before, page.limit).await?;
-    let next = found.next.map(|version| version.to_string());
+    let found = app.state_list(&caller.scope(), graph, page.before(), page.limit).await?;
     let items = found.items.into_iter().map(|item| item_json(&item));
-    Ok(answer::ok(page_json(&list, items, next.as_deref())))
+    Ok(page.answer(items, found.next))
 }
 
 /// Read one state version

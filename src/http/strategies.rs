@@ -11,7 +11,7 @@ use dsrs::value::Payload;
 
 use super::answer;
 use super::body::Document;
-use super::page::{PageRequest, page_json, slice};
+use super::page::{PageRequest, slice};
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
 use super::schema::{
@@ -38,7 +38,7 @@ pub(super) async fn strategy_list(mut query: Query) -> Result<Response, ApiProbl
     let all: Vec<&dyn StrategyFactory> = registry::list().collect();
     let (items, next) = slice(&all, &page, |strategy| strategy.name());
     let items = items.iter().map(|strategy| strategy_json(*strategy));
-    Ok(answer::ok(page_json("strategies", items, next)))
+    Ok(page.answer(items, next))
 }
 
 /// Read a strategy
@@ -105,7 +105,7 @@ pub(super) async fn model_list(
     let (items, next) = slice(&all, &page, |(alias, _)| *alias);
     let default = settings.default_alias();
     let items = items.iter().map(|(alias, model)| model_json(alias, model, default == Some(alias)));
-    Ok(answer::ok(page_json("models", items, next)))
+    Ok(page.answer(items, next))
 }
 
 /// Compare two types
