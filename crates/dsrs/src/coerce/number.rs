@@ -95,7 +95,7 @@ pub(super) fn float(text: &str) -> Result<(f64, Leniencies), NumberError> {
         -numeral.decimals
     );
     let whole: f64 = spelled.parse().map_err(|_| NumberError::None)?;
-    if numeral.decimals == 0 && !keeps_digits(&numeral.digits, whole) {
+    if numeral.decimals == 0 && whole.is_finite() && !keeps_digits(&numeral.digits, whole) {
         return Err(NumberError::LosesDigits);
     }
     let number = match numeral.fraction {

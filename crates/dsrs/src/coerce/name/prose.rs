@@ -1,6 +1,11 @@
 //! Where names stand in a sentence as whole words, and whether the sentence denies them. Knows
 //! nothing of what the names are of.
 
+use std::cmp::Reverse;
+
+/// How many characters before a name may deny it.
+const REACH: usize = 60;
+
 /// Verbs that deny, without their apostrophe.
 const DENIALS: [&str; 12] = [
     "isnt", "arent", "wasnt", "werent", "dont", "doesnt", "didnt", "wont", "cant", "shouldnt",
@@ -34,16 +39,22 @@ pub(in crate::coerce) fn mentions<N: AsRef<str>>(text: &str, names: &[N]) -> Vec
             }
         }
     }
-    let within = |one: &Mention, other: &Mention| {
-        other.start <= one.start
-            && one.end <= other.end
-            && other.end - other.start > one.end - one.start
-    };
-    let hidden: Vec<bool> =
-        found.iter().map(|one| found.iter().any(|other| within(one, other))).collect();
-    let mut hidden = hidden.into_iter();
-    found.retain(|_| !hidden.next().unwrap_or(false));
+    found.sort_by_key(|mention| (mention.start, Reverse(mention.end)));
+    let mut widest: Option<Mention> = None;
+    found.retain(|mention| {
+        let hidden = widest.is_some_and(|wide| mention.is_within(wide));
+        if widest.is_none_or(|wide| mention.end > wide.end) {
+            widest = Some(*mention);
+        }
+        !hidden
+    });
     found
+}
+
+impl Mention {
+    const fn is_within(self, wide: Self) -> bool {
+        self.end <= wide.end && self.end - self.start < wide.end - wide.start
+    }
 }
 
 /// Whether no letter or digit joins what stands here.
@@ -54,8 +65,8 @@ fn is_whole(text: &str, start: usize, end: usize) -> bool {
 
 /// Whether the clause before a name denies it: `not`, `isn't`, `never`, three words off at most.
 fn is_denied(before: &str) -> bool {
-    let clause =
-        before.rsplit(['.', ',', ';', ':', '!', '?', '\n', '—']).next().unwrap_or_default();
+    let near = before.char_indices().rev().nth(REACH).map_or(before, |(at, _)| &before[at..]);
+    let clause = near.rsplit(['.', ',', ';', ':', '!', '?', '\n', '—']).next().unwrap_or_default();
     for (distance, word) in clause.split_whitespace().rev().take(3).enumerate() {
         match word {
             "but" | "rather" | "instead" => return false,
