@@ -70,6 +70,7 @@ fn wrapper(
     let idents = fields.iter().filter_map(|field| field.ident.as_ref());
     quote! {
         #[doc = #docs]
+        #[allow(missing_docs)]
         #[derive(Clone, Debug, ::dsrs::facet::Facet)]
         #[facet(crate = ::dsrs::facet)]
         #vis struct #with<O> { #body }

@@ -30,6 +30,7 @@ impl Emitted<'_> {
         let names = self.names(generics);
         Ok(quote! {
             #[doc = #docs]
+            #[allow(missing_docs)]
             #[derive(Clone, Debug, ::dsrs::facet::Facet)]
             #[facet(crate = ::dsrs::facet)]
             #vis struct #ident <#(#parameters),*> { #body }

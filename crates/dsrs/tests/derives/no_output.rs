@@ -1,0 +1,9 @@
+use dsrs::Signature;
+
+#[derive(Signature)]
+struct NoOutput {
+    #[input]
+    question: String,
+}
+
+fn main() {}

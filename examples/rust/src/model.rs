@@ -1,0 +1,54 @@
+//! The LM of the examples: the endpoint that the environment names, else a script that answers the
+//! one question of the examples.
+
+use std::env;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::Ctx;
+use dsrs::lm::{Lm, Models, OpenAi, OpenAiConfig, Scripted};
+
+/// A context for one run, on the LM of the environment.
+///
+/// # Errors
+/// When the environment names an endpoint that cannot be one.
+pub fn context() -> Result<Ctx, Box<dyn Error>> {
+    let lm: Arc<dyn Lm> = match (env::var("OPENAI_BASE_URL"), env::var("OPENAI_API_KEY")) {
+        (Err(_), Err(_)) => {
+            eprintln!(
+                "no OPENAI_BASE_URL and no OPENAI_API_KEY: a script answers instead of an LM"
+            );
+            Arc::new(script())
+        }
+        (base_url, api_key) => {
+            let base_url = base_url.unwrap_or_else(|_| "https://api.openai.com/v1".to_owned());
+            let model = env::var("DSRS_MODEL").unwrap_or_else(|_| "gpt-4o-mini".to_owned());
+            let config = OpenAiConfig::new(base_url, model);
+            Arc::new(OpenAi::new(OpenAiConfig { api_key: api_key.ok(), ..config })?)
+        }
+    };
+    Ok(on(lm))
+}
+
+/// A context for one run of at most two minutes.
+#[must_use]
+pub fn on(lm: Arc<dyn Lm>) -> Ctx {
+    Ctx::within(Models::only(lm).into(), Duration::from_secs(120))
+}
+
+/// Answers as an LM would that needs to be told to be brief.
+#[must_use]
+pub fn script() -> Scripted {
+    Scripted::by(|request| {
+        let said: String = request.chat.messages().map(|message| &*message.content).collect();
+        if said.contains("`words`") {
+            return "[[ ## words ## ]]\n[\"refunds\"]\n\n[[ ## completed ## ]]".to_owned();
+        }
+        let answer = if said.contains("as few words") { "five" } else { "It takes some days." };
+        format!(
+            "[[ ## reasoning ## ]]\nThe passage says it.\n\n[[ ## answer ## ]]\n{answer}\n\n\
+             [[ ## completed ## ]]"
+        )
+    })
+}
