@@ -148,7 +148,8 @@ impl App {
         }
         let old = self.plain_program(&head.definition, &head.content_hash)?;
         let invalid = |problems| AppError::invalid(Invalid::Graph, problems);
-        let edited = old.graph().edited(&edits, self).map_err(invalid)?;
+        let edited = old.graph().edited(&edits, self).map_err(invalid);
+        let edited = besides(body.duplicates.clone(), edited)?;
         let program = edited.graph.compile().map_err(invalid)?;
         self.graph_next(locked, &program, &edited.renamed).await
     }
@@ -209,13 +210,14 @@ impl App {
     }
 }
 
-/// The edits of a request, with all that is wrong with their shape.
+/// The edits of a request. One that cannot be read stands for a change that nobody knows, so that
+/// the others are not tried without it.
 fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
-    let mut problems = body.duplicates.clone();
+    let mut problems = Problems::new();
     let edits = Edits::read(&body.payload, &At::Root, &mut problems).unwrap_or_default();
-    let outcome: Result<(), Problems> = problems.or(());
-    outcome.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
-    Ok(edits)
+    let read = problems.or(edits);
+    let read = read.map_err(|problems| AppError::invalid(Invalid::Request, problems));
+    if read.is_err() { besides(body.duplicates.clone(), read) } else { read }
 }
 
 fn new_version(program: &Program) -> NewVersion<'_> {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dsrs::facet::Facet;
 use dsrs::module::{named_predictors, named_predictors_mut};
-use dsrs::predict::{DynPredictor, PredictState};
+use dsrs::predict::{DynPredictor, PredictAccessorFns, PredictCell, PredictError, PredictState};
 use dsrs::problem::At;
-use dsrs::{Predict, Signature};
+use dsrs::strategy::{DynModule, HostedModule};
+use dsrs::{Ctx, Module, Predict, Predicted, Signature};
 
 /// Answer.
 #[derive(Signature)]
@@ -219,4 +220,74 @@ fn what_is_marked_to_be_skipped_is_skipped() {
 fn empty_containers_of_shared_predictors_are_refused_where_they_hold_something() {
     let empty = Shared { ok: Predict::new(), many: Vec::new() };
     assert_eq!(paths(&empty), ["ok"]);
+}
+
+#[test]
+fn the_shape_of_a_predictor_carries_its_mark_and_accessor() {
+    fn is_plain<T: Copy + 'static>() {}
+    fn is_predictor<T: DynPredictor>() {}
+    is_plain::<PredictAccessorFns>();
+    is_predictor::<PredictCell<Qa>>();
+    let shape = <Predict<Qa> as Facet<'static>>::SHAPE;
+    let own = |key: &str| shape.attributes.iter().find(|a| a.ns == Some("dsrs") && a.key == key);
+    assert!(own("parameter").is_some());
+    assert!(own("accessor").unwrap().get_as::<PredictAccessorFns>().is_some());
+}
+
+#[derive(Facet, Default)]
+struct Wrapped {
+    predictor: Predict<Qa>,
+}
+
+#[derive(Facet, Default)]
+struct Two {
+    a: Predict<Qa>,
+    b: Wrapped,
+}
+
+#[derive(Facet, Default)]
+struct Three {
+    p: Two,
+}
+
+#[test]
+fn structs_in_structs_have_dotted_paths() {
+    assert_eq!(paths(&Two::default()), ["a", "b.predictor"]);
+    assert_eq!(paths(&Three::default()), ["p.a", "p.b.predictor"]);
+}
+
+/// A `Box<dyn …>` of somebody else's trait has no shape at all; one of ours has one that is refused.
+#[test]
+fn a_module_that_only_exists_at_run_time_is_refused() {
+    #[derive(Facet)]
+    struct Dynamic {
+        ok: Predict<Qa>,
+        inside: Option<Box<dyn DynModule>>,
+    }
+    let module = HostedModule::new(Alone::default(), "").unwrap();
+    let mut dynamic = Dynamic { ok: Predict::new(), inside: Some(Box::new(module)) };
+    assert_eq!(
+        refusal(&mut dynamic),
+        "`inside`: `Box<dyn DynModule>` is a module that only exists at run time; put it into a \
+         graph as a node instead"
+    );
+    assert_eq!(paths(&Dynamic { inside: None, ..dynamic }), ["ok"]);
+}
+
+#[derive(Facet, Default)]
+struct Alone {
+    predict: Predict<Qa>,
+}
+
+impl Module for Alone {
+    type Input = QaInput;
+    type Output = QaOutput;
+
+    async fn forward(
+        &self,
+        ctx: &Ctx,
+        input: QaInput,
+    ) -> Result<Predicted<QaOutput>, PredictError> {
+        self.predict.call(ctx, input).await
+    }
 }

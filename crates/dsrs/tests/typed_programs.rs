@@ -274,15 +274,20 @@ async fn a_call_gives_the_output_with_what_all_calls_on_the_way_used() {
 }
 
 #[tokio::test]
-async fn an_answer_that_rust_cannot_hold_is_an_error_that_names_it() {
+async fn an_answer_that_rust_cannot_hold_is_told_to_the_lm_which_is_asked_again() {
     #[derive(Signature)]
     struct Age {
         #[output]
         age: u8,
     }
+    let lm = Arc::new(Scripted::answering(["[[ ## age ## ]]\n300", "[[ ## age ## ]]\n30"]));
+    let result = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap();
+    assert_eq!(result.age, 30);
+    let told = lm.requests().remove(1).chat.turns.remove(2).content;
+    assert!(told.contains("`age`: 300 is no value of `u8`"), "{told}");
     let lm = Arc::new(Scripted::always("[[ ## age ## ]]\n300"));
     let error = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap_err();
-    assert!(error.message.contains("300 is no value of `u8`"), "{}", error.message);
+    assert_eq!(error.message, "the LM's answer does not fit: `age`: 300 is no value of `u8`");
 }
 
 #[tokio::test]

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::answer::{self, ParseError, ParsedOutput};
+use super::answer::{self, Misfit, MisfitKind, ParseError, ParsedOutput};
 use super::checks::Checks;
 use super::constraints::Constraints;
 use super::outputs::Outputs;
 use super::{partial_value, system, turn};
 use crate::coerce::Leniencies;
 use crate::lm::{Constraint, ConstraintForm, Message, Prefix};
+use crate::reflect::ReflectError;
 use crate::signature::SignatureSchema;
 use crate::types::Type;
 use crate::value::Fields;
@@ -75,6 +76,22 @@ impl ChatPlan {
     #[must_use]
     pub fn constraint(&self, form: ConstraintForm, max_tokens: Option<u32>) -> Option<Constraint> {
         self.constraints.get(&self.schema, form, max_tokens)
+    }
+
+    /// Outputs that fit the schema and not their caller, as an answer that does not fit.
+    #[must_use]
+    pub fn refused(&self, parsed: ParsedOutput, error: &ReflectError) -> ParseError {
+        let name = error.path.split(['.', '[']).next().unwrap_or_default();
+        let field = self.schema.output(name);
+        let path = error.path.strip_prefix(name).unwrap_or_default();
+        let misfit = Misfit {
+            field: field.map(|field| field.name.clone()),
+            lm_name: field.map(|field| field.lm_name().clone()),
+            path: path.strip_prefix('.').unwrap_or(path).to_owned(),
+            kind: MisfitKind::Type,
+            reason: error.reason.clone(),
+        };
+        ParseError { misfits: vec![misfit], report: parsed.report }
     }
 
     /// The outputs of an answer.

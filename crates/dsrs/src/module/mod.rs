@@ -7,12 +7,11 @@ mod walk;
 
 use std::future::Future;
 
-use crate::predict::DynPredictor;
 use crate::predict::typed::fields;
 use crate::predict::{Ctx, Predict, PredictError, PredictErrorKind};
 use crate::reflect::from_payload;
 use crate::signature::{Data, Signature};
-use crate::value::Payload;
+use crate::value::{Fields, Payload};
 
 pub use predicted::Predicted;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
@@ -97,12 +96,8 @@ impl<S: Signature> Module for Predict<S> {
     ) -> Result<Predicted<S::Output>, PredictError> {
         let input =
             fields(&input).map_err(|error| invalid_input(&error.path, &error.to_string()))?;
-        let output = DynPredictor::forward(&**self, ctx, input).await?;
-        let output = from_payload(&Payload::map(output));
-        output.map(Predicted::of).map_err(|error| {
-            let kind = PredictErrorKind::Parse { field: None, raw: "".into() };
-            PredictError::new(kind, format!("the answer does not fit the Rust type: {error}"))
-        })
+        let typed = |fields: &Fields| from_payload(&Payload::map(fields.clone()));
+        self.predictor.forward_as(ctx, input, typed).await.map(Predicted::of)
     }
 }
 

@@ -14,14 +14,20 @@ use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
     Chat, Constraint, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models, Usage,
 };
+use crate::reflect::ReflectError;
 use crate::value::Fields;
 
+/// Makes of the outputs what the caller wants, or says which of them does not fit; the LM is asked
+/// again then.
+pub(super) type Accept<'a, T> = &'a (dyn Fn(&Fields) -> Result<T, ReflectError> + Sync);
+
 /// Predicts once, under a span of its own.
-pub(super) async fn predict(
+pub(super) async fn predict<T>(
     predictor: &SchemaPredictor,
     ctx: &Ctx,
     input: Fields,
-) -> Result<Fields, PredictError> {
+    accept: Accept<'_, T>,
+) -> Result<(Fields, T), PredictError> {
     let question = predictor.plan.ask(&input);
     let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
         span.predictor = Some(predictor.path.clone());
@@ -29,7 +35,8 @@ pub(super) async fn predict(
     });
     let outcome = match model(predictor, ctx) {
         Ok(model) => {
-            Call { predictor, ctx, model, span, attempts: 0, last: None }.converse(question).await
+            let mut call = Call { predictor, ctx, model, span, attempts: 0, last: None };
+            call.converse(question, accept).await
         }
         Err(error) => Err(error),
     };
@@ -67,7 +74,11 @@ struct Call<'c> {
 
 impl Call<'_> {
     /// Asks until the answer fits or the tries are used up.
-    async fn converse(&mut self, question: Message) -> Result<ParsedOutput, PredictError> {
+    async fn converse<T>(
+        &mut self,
+        question: Message,
+        accept: Accept<'_, T>,
+    ) -> Result<(ParsedOutput, T), PredictError> {
         let node = &self.ctx.node;
         let params = self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
         let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
@@ -76,7 +87,10 @@ impl Call<'_> {
         for remaining in (0..=node.parse_retries).rev() {
             let reply = self.send(&mut request).await?;
             let error = match self.predictor.plan.parse(&reply.text) {
-                Ok(parsed) => return Ok(parsed),
+                Ok(parsed) => match accept(&parsed.fields) {
+                    Ok(accepted) => return Ok((parsed, accepted)),
+                    Err(error) => self.predictor.plan.refused(parsed, &error),
+                },
                 Err(error) => error,
             };
             self.note(&error);
@@ -194,20 +208,20 @@ impl Call<'_> {
 }
 
 /// Closes the predictor's span and gives the outcome to the caller.
-fn close(
+fn close<T>(
     predictor: &SchemaPredictor,
     ctx: &Ctx,
     span: SpanId,
-    outcome: Result<ParsedOutput, PredictError>,
-) -> Result<Fields, PredictError> {
+    outcome: Result<(ParsedOutput, T), PredictError>,
+) -> Result<(Fields, T), PredictError> {
     match outcome {
-        Ok(ParsedOutput { fields, report, checks }) => {
+        Ok((ParsedOutput { fields, report, checks }, accepted)) => {
             ctx.trace().close(span, SpanStatus::Succeeded, |span| {
                 span.outputs = Some(fields.clone());
                 span.parse_report = (!report.is_empty()).then(|| report.to_payload());
                 span.checks = checks;
             });
-            Ok(fields)
+            Ok((fields, accepted))
         }
         Err(error) => {
             let error = error.at(&predictor.path);

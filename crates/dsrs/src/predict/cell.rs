@@ -47,7 +47,7 @@ pub struct Predict<S: Signature>(UnsafeCell<PredictCell<S>>);
 
 /// What a predictor holds, without its types at the rim.
 pub struct PredictCell<S: Signature> {
-    pub(super) predictor: SchemaPredictor,
+    pub(crate) predictor: SchemaPredictor,
     signature: PhantomData<fn() -> S>,
 }
 

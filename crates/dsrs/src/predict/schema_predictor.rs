@@ -10,6 +10,7 @@ use super::{Ctx, DynPredictor, PredictError, PredictState, call};
 use crate::adapter::ChatPlan;
 use crate::lm::{Message, Prefix};
 use crate::problem::{At, Problems};
+use crate::reflect::ReflectError;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -36,6 +37,20 @@ impl SchemaPredictor {
     #[must_use]
     pub const fn path(&self) -> &Arc<str> {
         &self.path
+    }
+
+    /// Predicts, and makes of the outputs what `accept` makes of them. Where it refuses them, the LM
+    /// is told why and asked again, as for an answer that does not fit the schema.
+    ///
+    /// # Errors
+    /// As [`DynPredictor::forward`].
+    pub(crate) async fn forward_as<T>(
+        &self,
+        ctx: &Ctx,
+        input: Fields,
+        accept: impl Fn(&Fields) -> Result<T, ReflectError> + Sync,
+    ) -> Result<T, PredictError> {
+        Ok(call::predict(self, ctx, input, &accept).await?.1)
     }
 
     /// What every call starts with: system message and demos.
@@ -76,6 +91,6 @@ impl DynPredictor for SchemaPredictor {
         ctx: &'a Ctx,
         input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(call::predict(self, ctx, input))
+        Box::pin(async move { Ok(call::predict(self, ctx, input, &|_| Ok(())).await?.0) })
     }
 }

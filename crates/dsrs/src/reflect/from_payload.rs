@@ -144,7 +144,10 @@ fn members(
         (StructKind::Struct, Payload::Map(found)) => {
             for (index, field) in fields.iter().enumerate() {
                 let filled = member(building, index, field, data, found);
-                building = filled.map_err(|error| error.below(field.name))?;
+                building = filled.map_err(|error| match field.is_flattened() {
+                    true => error,
+                    false => error.below(field.effective_name()),
+                })?;
             }
             Ok(building)
         }

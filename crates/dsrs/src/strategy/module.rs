@@ -1,8 +1,12 @@
-//! `DynModule`: a strategy at work on one signature, untyped.
+//! `DynModule`: a strategy at work on one signature, untyped. In a typed module one may stand in a
+//! `Box`, which the walker knows and refuses.
 
 use std::sync::Arc;
 
+use facet::{Attr as ShapeAttr, Def, Facet, Shape, ShapeBuilder, Type, UserType};
 use futures_util::future::BoxFuture;
+
+use crate::attrs::Attr;
 
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::signature::SignatureSchema;
@@ -26,4 +30,19 @@ pub trait DynModule: Send + Sync {
         ctx: &'a Ctx,
         input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>>;
+}
+
+// SAFETY: an opaque shape promises nothing but the size and alignment of the type, which
+// `for_sized` takes from the type itself.
+#[allow(unsafe_code)]
+unsafe impl Facet<'_> for Box<dyn DynModule> {
+    const SHAPE: &'static Shape = &const {
+        ShapeBuilder::for_sized::<Self>("Box<dyn DynModule>")
+            .ty(Type::User(UserType::Opaque))
+            .def(Def::Undefined)
+            .attributes(
+                &const { [ShapeAttr::new(Some("dsrs"), "dyn_module", &const { Attr::DynModule })] },
+            )
+            .build()
+    };
 }
