@@ -3,6 +3,7 @@
 
 use dsrs::problem::{Code, Problem, Problems};
 
+use super::parse::MisreadText;
 use crate::store::StoreError;
 
 /// What kind of document does not fit.
@@ -40,6 +41,9 @@ pub enum AppError {
         /// Where and why.
         problems: Problems,
     },
+    /// A text does not fit what it is to be read as.
+    #[error("{}", .0.detail)]
+    Misread(Box<MisreadText>),
     /// Graph version and state version do not belong together.
     #[error("{0}")]
     StateMismatch(String),

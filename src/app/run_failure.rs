@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::RunError;
-use dsrs::predict::{PredictError, PredictErrorKind};
+use dsrs::predict::{Misread, PredictError, PredictErrorKind};
+use dsrs::value::Payload;
 use uuid::Uuid;
 
 use super::json::JsonObject;
@@ -27,8 +28,12 @@ pub struct RunFailure {
     pub predictor: Option<String>,
     /// The field that does not fit.
     pub field: Option<Arc<str>>,
+    /// What is wrong with it.
+    pub reason: Option<Arc<str>>,
     /// What the LM answered, to the letter.
     pub raw: Option<Arc<str>>,
+    /// The leniencies of the parser, when the answer does not fit.
+    pub report: Option<Payload>,
     /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
 }
@@ -37,7 +42,7 @@ impl RunFailure {
     /// The failure of a run, as the engine tells it.
     pub(super) fn of(run_id: Uuid, request_id: &Arc<str>, error: &RunError) -> Self {
         let RunError { node, error } = error;
-        let (field, raw) = misfit(&error.kind);
+        let (field, misread) = misfit(&error.kind);
         let retry_after = match &error.kind {
             PredictErrorKind::RateLimited { retry_after } => Some(retry_after.unwrap_or(SOON)),
             _ => None,
@@ -50,7 +55,9 @@ impl RunFailure {
             node: node.clone(),
             predictor: full_path(node.as_deref(), error),
             field,
-            raw,
+            reason: misread.map(|misread| misread.reason.clone()),
+            raw: misread.map(|misread| misread.raw.clone()),
+            report: misread.map(|misread| misread.report.to_payload()),
             retry_after,
         }
     }
@@ -62,6 +69,9 @@ impl RunFailure {
         object.text("request_id", &self.request_id).shown_text("run_id", self.run_id);
         for (name, member) in self.members() {
             object.text(name, member);
+        }
+        if let Some(report) = &self.report {
+            object.raw("report", &report.to_json());
         }
         if let Some(wait) = self.retry_after {
             object.shown("retry_after", whole_seconds(wait));
@@ -75,6 +85,7 @@ impl RunFailure {
             ("node", self.node.as_deref()),
             ("predictor", self.predictor.as_deref()),
             ("field", self.field.as_deref()),
+            ("reason", self.reason.as_deref()),
             ("raw", self.raw.as_deref()),
         ];
         members.into_iter().filter_map(|(name, member)| Some((name, member?)))
@@ -103,10 +114,11 @@ pub(super) fn code(kind: &PredictErrorKind) -> &'static str {
     }
 }
 
-fn misfit(kind: &PredictErrorKind) -> (Option<Arc<str>>, Option<Arc<str>>) {
+/// The field that does not fit, and how the answer was read.
+fn misfit(kind: &PredictErrorKind) -> (Option<Arc<str>>, Option<&Misread>) {
     match kind {
-        PredictErrorKind::Parse { field, raw } => (field.clone(), Some(raw.clone())),
-        PredictErrorKind::Constraint { field, raw, .. } => (Some(field.clone()), Some(raw.clone())),
+        PredictErrorKind::Parse { field, misread } => (field.clone(), Some(misread)),
+        PredictErrorKind::Constraint { field, misread, .. } => (Some(field.clone()), Some(misread)),
         PredictErrorKind::InvalidValue { field } => (Some(field.clone()), None),
         _ => (None, None),
     }

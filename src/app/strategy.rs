@@ -114,7 +114,7 @@ fn assignable(request: &Payload, problems: &mut Problems) -> Option<Assignable> 
     Some(Assignable { from: from.ir.to_string(), to: to.ir.to_string(), mismatch })
 }
 
-fn read_types(object: &mut Object<'_, '_, '_>) -> TypeScope {
+pub(super) fn read_types(object: &mut Object<'_, '_, '_>) -> TypeScope {
     let scope = object.optional("types", |p, at, problems| Some(TypeScope::read(p, at, problems)));
     scope.unwrap_or_default()
 }

@@ -86,3 +86,12 @@ pub(super) fn preview() -> Value {
 pub(super) fn assignable() -> Value {
     json!({"from": "list[int]", "to": "list[float]"})
 }
+
+/// A text to read.
+pub(super) fn parse() -> Value {
+    json!({
+        "signature": "ticket -> mood: Mood, topics: list[str]",
+        "types": {"Mood": {"enum": {"calm": null, "angry": null}}},
+        "text": "**[[ ## mood ## ]]**\nAngry.\n\n[[ ## topics ## ]]\n- refund\n- delivery"
+    })
+}

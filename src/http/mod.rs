@@ -16,6 +16,7 @@ mod idempotency;
 mod malformed;
 mod openapi;
 mod page;
+mod parse;
 mod path;
 mod place;
 mod predictors;
@@ -73,6 +74,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(strategies::strategy_preview))
         .routes(routes!(strategies::model_list))
         .routes(routes!(strategies::type_assignable))
+        .routes(routes!(parse::parse))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))

@@ -4,7 +4,7 @@ use dsrs::problem::Problems;
 
 use super::problem::ApiProblem;
 use super::status::ProblemCode;
-use crate::app::{AppError, Invalid, RunFailure, whole_seconds};
+use crate::app::{AppError, Invalid, MisreadText, RunFailure, whole_seconds};
 
 impl From<AppError> for ApiProblem {
     fn from(error: AppError) -> Self {
@@ -14,6 +14,7 @@ impl From<AppError> for ApiProblem {
             AppError::AlreadyExists(_) => Self::new(ProblemCode::AlreadyExists, detail),
             AppError::Stale => Self::new(ProblemCode::PreconditionFailed, detail),
             AppError::Invalid { what, problems } => invalid(what, problems),
+            AppError::Misread(misread) => misread_problem(*misread),
             AppError::StateMismatch(_) => Self::new(ProblemCode::StateMismatch, detail),
             AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
             AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
@@ -37,6 +38,21 @@ fn invalid(what: Invalid, problems: Problems) -> ApiProblem {
     ApiProblem::of(code, problems)
 }
 
+/// The problem of a text that does not fit.
+fn misread_problem(misread: MisreadText) -> ApiProblem {
+    let code = match misread.constraint {
+        Some(_) => ProblemCode::ConstraintFailed,
+        None => ProblemCode::ParseError,
+    };
+    let members = [("field", misread.field), ("path", misread.path), ("reason", misread.reason)];
+    let members = members.into_iter().chain([("constraint", misread.constraint)]);
+    let mut problem = ApiProblem::new(code, misread.detail);
+    for (name, member) in members.filter_map(|(name, member)| Some((name, member?))) {
+        problem = problem.with(name, member);
+    }
+    problem.with("report", misread.report)
+}
+
 /// The problem that a failed run is answered with.
 pub(super) fn run_problem(failure: &RunFailure) -> ApiProblem {
     let code = ProblemCode::named(failure.code).unwrap_or(ProblemCode::Internal);
@@ -44,6 +60,9 @@ pub(super) fn run_problem(failure: &RunFailure) -> ApiProblem {
         ApiProblem::new(code, failure.detail.as_str()).with("run_id", failure.run_id.to_string());
     for (name, member) in failure.members() {
         problem = problem.with(name, member);
+    }
+    if let Some(report) = &failure.report {
+        problem = problem.with("report", report.clone());
     }
     match failure.retry_after {
         Some(wait) => {

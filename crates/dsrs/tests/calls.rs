@@ -78,8 +78,10 @@ async fn an_answer_that_never_fits_is_a_parse_error_with_the_raw_text() {
     let lm = script([GOOD.replace('7', "x"), BAD.into()]);
     let ctx = ctx(&lm);
     let error = ask(&ctx, "{}").await.unwrap_err();
-    let kind = PredictErrorKind::Parse { field: Some("score".into()), raw: BAD.into() };
-    assert_eq!((error.kind, error.predictor.as_deref()), (kind, Some("predictor")));
+    let PredictErrorKind::Parse { field, misread } = &error.kind else { panic!("{error:?}") };
+    assert_eq!((field.as_deref(), &*misread.raw), (Some("score"), BAD));
+    assert_eq!(&*misread.reason, "expected a whole number, found `many`");
+    assert_eq!(error.predictor.as_deref(), Some("predictor"));
     assert_eq!(ctx.trace().take()[0].status, SpanStatus::Failed);
 }
 
@@ -88,8 +90,10 @@ async fn a_failed_assert_is_a_constraint_error() {
     let big = GOOD.replace('7', "700");
     let lm = script([big.clone(), big.clone()]);
     let error = ask(&ctx(&lm), "{}").await.unwrap_err();
-    let (field, constraint) = ("score".into(), "small".into());
-    assert_eq!(error.kind, PredictErrorKind::Constraint { field, constraint, raw: big.into() });
+    let PredictErrorKind::Constraint { field, constraint, misread } = error.kind else {
+        panic!("{error:?}")
+    };
+    assert_eq!((&*field, &*constraint, &*misread.raw), ("score", "small", &*big));
 }
 
 #[tokio::test(start_paused = true)]

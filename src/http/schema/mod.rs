@@ -6,6 +6,7 @@ mod assignable;
 mod graph;
 mod health;
 mod model;
+mod parse;
 mod predictor;
 mod problem;
 mod run;
@@ -23,6 +24,7 @@ pub use graph::{
 };
 pub use health::{Health, Ready};
 pub use model::{Model, ModelPage};
+pub use parse::{Leniency, ParseAnswer, ParseRequest};
 pub use predictor::{Predictor, PredictorPage, RenderRequest, Rendered, RenderedMessages};
 pub use problem::{Problem, ProblemItem};
 pub use run::{ExecuteBody, Executed, NodeError, Run, RunItem, RunNode, RunPage, Usage};

@@ -3,6 +3,8 @@
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::parse::Leniency;
+
 /// What went wrong (RFC 9457).
 #[derive(ToSchema)]
 pub struct Problem {
@@ -30,6 +32,14 @@ pub struct Problem {
     pub raw: Option<String>,
     /// The field that does not fit.
     pub field: Option<String>,
+    /// Where in the field's value.
+    pub path: Option<String>,
+    /// What is wrong with it.
+    pub reason: Option<String>,
+    /// The label, or the expression, of the constraint that does not hold.
+    pub constraint: Option<String>,
+    /// The leniencies of the parser so far.
+    pub report: Option<Vec<Leniency>>,
     /// Seconds to wait, as in `Retry-After`.
     pub retry_after: Option<u64>,
 }

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use utoipa::ToSchema;
 
 use super::Json;
+use super::parse::Leniency;
 use super::run::Usage;
 
 /// What happened in a run.
@@ -54,8 +55,7 @@ pub struct Span {
     /// What it used.
     pub usage: Option<Usage>,
     /// The leniencies of the parser.
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub parse_report: Option<Json>,
+    pub parse_report: Option<Vec<Leniency>>,
     /// The outcomes of checks.
     pub checks: Option<Vec<Check>>,
     /// Why it failed.

@@ -6,6 +6,7 @@ mod execute;
 mod graphs;
 mod idempotency;
 mod pages;
+mod parse;
 mod predictors;
 mod problems;
 mod render;

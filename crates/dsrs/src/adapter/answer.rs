@@ -10,8 +10,8 @@ use super::outputs::{Output, Outputs};
 use super::reading::Reading;
 use super::sections::{Scanner, Source};
 use super::settle::Settled;
-use crate::coerce::{Leniencies, Report};
-use crate::types::ConstraintKind;
+use crate::coerce::{self, Leniencies, Report, TEXT_LIMIT};
+use crate::types::{ConstraintKind, Type};
 use crate::value::{Fields, Payload};
 
 /// What an answer said.
@@ -23,6 +23,15 @@ pub struct ParsedOutput {
     pub report: Report,
     /// The outcomes of the checks.
     pub checks: Vec<CheckOutcome>,
+}
+
+/// What a text says as one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParsedValue {
+    /// The value, of its type.
+    pub value: Payload,
+    /// The slips that were mended.
+    pub report: Report,
 }
 
 /// An answer that does not fit: every output that is missing, of another type or, when all were
@@ -66,7 +75,11 @@ pub enum MisfitKind {
 impl Misfit {
     /// Something that is wrong with the answer as a whole.
     pub(super) fn of_answer(reason: String) -> Self {
-        let (path, kind) = (String::new(), MisfitKind::Layout);
+        Self::of_text(MisfitKind::Layout, String::new(), format!("the answer {reason}"))
+    }
+
+    /// Something that is wrong with a text of which no output is known.
+    fn of_text(kind: MisfitKind, path: String, reason: String) -> Self {
         Self { field: None, lm_name: None, path, kind, reason }
     }
 
@@ -96,6 +109,13 @@ impl ParseError {
         })
     }
 
+    /// What is wrong with the first field that does not fit, or with the answer as a whole.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let of_field = self.misfits.iter().find(|misfit| misfit.field.is_some());
+        of_field.or(self.misfits.first()).map(Misfit::told).unwrap_or_default()
+    }
+
     /// The first field that does not fit.
     #[must_use]
     pub fn field(&self) -> Option<&Arc<str>> {
@@ -107,8 +127,10 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, misfit) in self.misfits.iter().enumerate() {
             let separator = if position > 0 { "; " } else { "" };
-            let field = misfit.field.as_deref().unwrap_or("the answer");
-            write!(f, "{separator}`{field}`: {}", misfit.told())?;
+            match &misfit.field {
+                Some(field) => write!(f, "{separator}`{field}`: {}", misfit.told())?,
+                None => write!(f, "{separator}{}", misfit.told())?,
+            }
         }
         Ok(())
     }
@@ -123,10 +145,42 @@ pub(super) fn parse(
     text: &str,
     allowed: Leniencies,
 ) -> Result<ParsedOutput, ParseError> {
+    if text.len() > TEXT_LIMIT {
+        return Err(too_long());
+    }
     let source = Source { text, outputs, allowed, ended: true };
     let mut scanner = Scanner::new(outputs, allowed);
     scanner.advance(&source);
     conclude(&scanner, &source, checks, Reading::of(&scanner, &source), Vec::new())
+}
+
+/// The refusal of an answer that is not read at all.
+pub(super) fn too_long() -> ParseError {
+    let reason = format!("is longer than {} MiB", TEXT_LIMIT >> 20);
+    ParseError { misfits: vec![Misfit::of_answer(reason)], report: Report::default() }
+}
+
+/// Reads a text as one value.
+pub(super) fn parse_value(
+    ty: &Type,
+    text: &str,
+    allowed: Leniencies,
+) -> Result<ParsedValue, ParseError> {
+    let mut report = Report::default();
+    let value = match coerce::coerce(text, ty, allowed, &mut report) {
+        Ok(value) => value,
+        Err(error) => {
+            let misfit = Misfit::of_text(MisfitKind::Type, error.path, error.reason);
+            return Err(ParseError { misfits: vec![misfit], report });
+        }
+    };
+    let verdicts = Checks::inside(ty).judge(0, &ty.ir, &ty.defs, &value);
+    let asserts = verdicts.into_iter().filter(|verdict| verdict.kind == ConstraintKind::Assert);
+    let misfits: Vec<Misfit> = asserts.filter_map(|verdict| broken(None, verdict)).collect();
+    if misfits.is_empty() {
+        return Ok(ParsedValue { value, report });
+    }
+    Err(ParseError { misfits, report })
 }
 
 /// What an answer said, once a pass has come to its end; `known` are the outputs that were settled
@@ -166,7 +220,12 @@ fn judge(
     for (index, output) in outputs.iter().enumerate() {
         let value = fields.get(&output.name).unwrap_or(&Payload::Null);
         for verdict in checks.judge(index, &output.ty.ir, &output.ty.defs, value) {
-            sort(output, verdict, &mut outcomes, &mut misfits);
+            let (field, label, passed) =
+                (output.name.clone(), verdict.label.clone(), verdict.passed);
+            match verdict.kind {
+                ConstraintKind::Check => outcomes.push(CheckOutcome { field, label, passed }),
+                ConstraintKind::Assert => misfits.extend(broken(Some(output), verdict)),
+            }
         }
     }
     if misfits.is_empty() {
@@ -175,24 +234,16 @@ fn judge(
     Err(ParseError { misfits, report })
 }
 
-fn sort(
-    output: &Output,
-    verdict: Verdict,
-    outcomes: &mut Vec<CheckOutcome>,
-    misfits: &mut Vec<Misfit>,
-) {
-    match verdict.kind {
-        ConstraintKind::Check => outcomes.push(CheckOutcome {
-            field: output.name.clone(),
-            label: verdict.label,
-            passed: verdict.passed,
-        }),
-        ConstraintKind::Assert if verdict.passed => {}
-        ConstraintKind::Assert => {
-            let why = verdict.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-            let reason = format!("must hold, but does not: `{}`{why}", verdict.label);
-            let kind = MisfitKind::Assert(verdict.label);
-            misfits.push(Misfit::of(output, kind, verdict.path, reason));
-        }
+/// What is wrong when an assert does not hold.
+fn broken(output: Option<&Output>, verdict: Verdict) -> Option<Misfit> {
+    if verdict.passed {
+        return None;
     }
+    let why = verdict.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let reason = format!("must hold, but does not: `{}`{why}", verdict.label);
+    let kind = MisfitKind::Assert(verdict.label);
+    Some(match output {
+        Some(output) => Misfit::of(output, kind, verdict.path, reason),
+        None => Misfit::of_text(kind, verdict.path, reason),
+    })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::expr::Condition;
 use crate::signature::SignatureSchema;
-use crate::types::{Class, Constraint, ConstraintKind, TypeDef, TypeDefs, TypeIR};
+use crate::types::{Class, Constraint, ConstraintKind, Type, TypeDef, TypeDefs, TypeIR};
 use crate::value::Payload;
 
 /// The outcome of a constraint of kind check.
@@ -49,15 +49,17 @@ impl Checks {
         let rules = |constraints: &[Constraint]| constraints.iter().map(Rule::compile).collect();
         let fields = schema.outputs.iter().map(|field| rules(&field.constraints)).collect();
         let mut found: Vec<&Constraint> = Vec::new();
-        for definition in schema.defs.0.values() {
-            match definition {
-                TypeDef::Class(class) => in_class(class, &mut found),
-                TypeDef::Alias(ty) => in_type(ty, &mut found),
-                TypeDef::Enum(_) => {}
-            }
-        }
+        in_defs(&schema.defs, &mut found);
         schema.outputs.iter().for_each(|field| in_type(&field.ty, &mut found));
         Self { fields, members: found.into_iter().map(Rule::compile).collect() }
+    }
+
+    /// The constraints inside of a type that stands on its own.
+    pub(super) fn inside(ty: &Type) -> Self {
+        let mut found: Vec<&Constraint> = Vec::new();
+        in_defs(&ty.defs, &mut found);
+        in_type(&ty.ir, &mut found);
+        Self { fields: Vec::new(), members: found.into_iter().map(Rule::compile).collect() }
     }
 
     /// The verdicts on one output field's value.
@@ -179,6 +181,16 @@ fn followed<'t>(mut ty: &'t TypeIR, defs: &'t TypeDefs) -> Option<&'t TypeIR> {
 
 fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn in_defs<'t>(defs: &'t TypeDefs, found: &mut Vec<&'t Constraint>) {
+    for definition in defs.0.values() {
+        match definition {
+            TypeDef::Class(class) => in_class(class, found),
+            TypeDef::Alias(ty) => in_type(ty, found),
+            TypeDef::Enum(_) => {}
+        }
+    }
 }
 
 fn in_class<'t>(class: &'t Class, found: &mut Vec<&'t Constraint>) {

@@ -34,10 +34,11 @@ use indexmap::IndexMap;
 
 use crate::coerce::Leniencies;
 use crate::signature::SignatureSchema;
+use crate::types::Type;
 use crate::value::Fields;
 use outputs::Outputs;
 
-pub use answer::{Misfit, MisfitKind, ParseError, ParsedOutput};
+pub use answer::{Misfit, MisfitKind, ParseError, ParsedOutput, ParsedValue};
 pub use checks::CheckOutcome;
 pub use partial::{AnswerEvent, PartialAnswer};
 pub use plan::ChatPlan;
@@ -79,6 +80,18 @@ impl ChatAdapter {
     /// Every output that does not fit or breaks an assert.
     pub fn parse_output(schema: &SignatureSchema, text: &str) -> Result<ParsedOutput, ParseError> {
         Self::parse_output_allowing(schema, text, Leniencies::ALL)
+    }
+
+    /// A text as one value, with no layout around it.
+    ///
+    /// # Errors
+    /// Where it does not fit the type, or every assert inside of the type that does not hold.
+    pub fn parse_value(
+        ty: &Type,
+        text: &str,
+        allowed: Leniencies,
+    ) -> Result<ParsedValue, ParseError> {
+        answer::parse_value(ty, text, allowed)
     }
 
     /// The outputs of an answer, read by no other leniency than those allowed.

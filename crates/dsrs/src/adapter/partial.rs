@@ -13,7 +13,7 @@ use super::plan::ChatPlan;
 use super::reading::{self, Reading};
 use super::sections::{Scanner, Source};
 use super::settle::{self, Settled};
-use crate::coerce::Leniencies;
+use crate::coerce::{Leniencies, TEXT_LIMIT};
 use crate::types::{Type, TypeIR};
 use crate::value::Payload;
 
@@ -76,6 +76,8 @@ pub struct PartialAnswer {
     progress: Vec<Progress>,
     /// How many of the complete outputs were told.
     told: usize,
+    /// More came than is read.
+    too_long: bool,
 }
 
 /// How far one output was told.
@@ -102,6 +104,7 @@ impl ChatPlan {
             allowed,
             text: String::new(),
             told: 0,
+            too_long: false,
         }
     }
 }
@@ -109,6 +112,10 @@ impl ChatPlan {
 impl PartialAnswer {
     /// Takes in the next chunk, and answers what is new.
     pub fn push(&mut self, chunk: &str) -> Vec<AnswerEvent> {
+        self.too_long |= self.text.len() + chunk.len() > TEXT_LIMIT;
+        if self.too_long {
+            return Vec::new();
+        }
         self.text.push_str(chunk);
         self.read(false);
         let mut events = Vec::new();
@@ -148,6 +155,9 @@ impl PartialAnswer {
     /// What is new now that the answer has ended, texts that were held back, and what the whole of
     /// it says, as [`ChatPlan::parse`] reads it.
     pub fn end(mut self) -> (Vec<AnswerEvent>, Result<ParsedOutput, ParseError>) {
+        if self.too_long {
+            return (Vec::new(), Err(answer::too_long()));
+        }
         self.read(true);
         let mut events = Vec::new();
         self.tell_complete(&mut events);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::schema_predictor::SchemaPredictor;
 use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
-use super::{Ctx, PredictError, PredictErrorKind};
+use super::{Ctx, Misread, PredictError, PredictErrorKind};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
@@ -252,23 +252,24 @@ fn failed(ctx: &Ctx, error: LmError) -> PredictError {
 
 /// An answer that did not fit to the last.
 fn misfit(error: &ParseError, reply: &LmReply) -> PredictError {
-    let raw = reply.text.clone();
     let cut = if reply.finish_reason.as_deref() == Some("length") {
         "; the answer was cut off at max_tokens"
     } else {
         ""
     };
+    let misread = Box::new(Misread {
+        raw: reply.text.clone(),
+        reason: error.reason().into(),
+        report: error.report.clone(),
+    });
     match error.failed_assert() {
-        Some((field, label)) => {
-            let kind = PredictErrorKind::Constraint {
-                field: field.clone(),
-                constraint: label.clone(),
-                raw,
-            };
+        Some((field, constraint)) => {
+            let (field, constraint) = (field.clone(), constraint.clone());
+            let kind = PredictErrorKind::Constraint { field, constraint, misread };
             PredictError::new(kind, format!("the LM's answer breaks a constraint: {error}"))
         }
         None => {
-            let kind = PredictErrorKind::Parse { field: error.field().cloned(), raw };
+            let kind = PredictErrorKind::Parse { field: error.field().cloned(), misread };
             PredictError::new(kind, format!("the LM's answer does not fit: {error}{cut}"))
         }
     }

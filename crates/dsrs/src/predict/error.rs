@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::coerce::Report;
 use crate::lm::LmError;
 
 /// A prediction that failed.
@@ -21,7 +22,7 @@ pub struct PredictError {
 }
 
 /// Kinds of failure of a prediction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PredictErrorKind {
     /// The provider failed, after retries.
     Lm,
@@ -38,8 +39,8 @@ pub enum PredictErrorKind {
     Parse {
         /// The output field that does not fit, if it is one.
         field: Option<Arc<str>>,
-        /// The answer as it came.
-        raw: Arc<str>,
+        /// How the answer was read.
+        misread: Box<Misread>,
     },
     /// An `assert` failed, after retries.
     Constraint {
@@ -47,8 +48,8 @@ pub enum PredictErrorKind {
         field: Arc<str>,
         /// The label or the expression of the constraint.
         constraint: Arc<str>,
-        /// The answer as it came.
-        raw: Arc<str>,
+        /// How the answer was read.
+        misread: Box<Misread>,
     },
     /// An input does not fit its type (a whole number beyond ±2^53 where a float is wanted).
     InvalidValue {
@@ -77,6 +78,17 @@ impl PredictErrorKind {
                 | Self::InvalidValue { .. }
         )
     }
+}
+
+/// How an answer was read that does not fit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Misread {
+    /// The answer as it came.
+    pub raw: Arc<str>,
+    /// What was expected and what was found, of the field that the error names.
+    pub reason: Arc<str>,
+    /// The leniencies of the parser so far.
+    pub report: Report,
 }
 
 impl PredictError {

@@ -17,7 +17,7 @@ pub mod typed;
 pub use cell::{Predict, PredictAccessorFns, PredictCell};
 pub use ctx::{Ctx, NodeScope, RunScope};
 pub use document::{lm_to_payload, read_lm, read_state, state_to_payload};
-pub use error::{PredictError, PredictErrorKind};
+pub use error::{Misread, PredictError, PredictErrorKind};
 pub use predictor::DynPredictor;
 pub use schema_predictor::SchemaPredictor;
 pub use state::{Demo, LmOverrides, PredictState};

@@ -1,0 +1,122 @@
+//! Texts read as a type or as the outputs of a signature: the parser of the LM's answers as a tool.
+
+use dsrs::adapter::{ChatAdapter, MisfitKind, ParseError, ParsedOutput, ParsedValue};
+use dsrs::coerce::{Leniencies, TEXT_LIMIT};
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{Object, boolean, text};
+use dsrs::signature::{SignatureSchema, read_signature};
+use dsrs::types::Type;
+use dsrs::value::{ParsedJson, Payload};
+
+use super::strategy::read_types;
+use super::{App, AppError, Invalid};
+
+/// A text that does not fit.
+#[derive(Debug)]
+pub struct MisreadText {
+    /// What happened, for a person.
+    pub(crate) detail: String,
+    /// The output that does not fit first.
+    pub(crate) field: Option<String>,
+    /// Where in its value.
+    pub(crate) path: Option<String>,
+    /// What was expected there and what was found.
+    pub(crate) reason: Option<String>,
+    /// The assert that does not hold, when everything was read.
+    pub(crate) constraint: Option<String>,
+    /// Every leniency that was used so far, as data.
+    pub(crate) report: Payload,
+}
+
+/// What a text is to be read as.
+enum Target {
+    Type(Type),
+    Signature(SignatureSchema),
+}
+
+/// What is asked for.
+struct Request {
+    target: Target,
+    text: String,
+    allowed: Leniencies,
+}
+
+impl App {
+    /// Reads a text, in `{type | signature, types?, text, strict?}`.
+    pub(crate) fn parse(&self, request: &ParsedJson) -> Result<ParsedValue, AppError> {
+        let mut problems = request.duplicates.clone();
+        let request = read(&request.payload, &mut problems).filter(|_| problems.is_empty());
+        let Some(Request { target, text, allowed }) = request else {
+            return Err(AppError::invalid(Invalid::Request, problems));
+        };
+        let outcome = match &target {
+            Target::Type(ty) => ChatAdapter::parse_value(ty, &text, allowed),
+            Target::Signature(schema) => {
+                ChatAdapter::parse_output_allowing(schema, &text, allowed).map(as_value)
+            }
+        };
+        outcome.map_err(|error| AppError::Misread(Box::new(misread(&error))))
+    }
+}
+
+/// The outputs as one object.
+fn as_value(parsed: ParsedOutput) -> ParsedValue {
+    ParsedValue { value: Payload::map(parsed.fields), report: parsed.report }
+}
+
+fn read(request: &Payload, problems: &mut Problems) -> Option<Request> {
+    let mut object = Object::open(request, &At::Root, problems)?;
+    let mut scope = read_types(&mut object);
+    let both = object.has("type") && object.has("signature");
+    let ty = object.optional("type", |p, at, problems| scope.read_type(p, at, problems));
+    let draft =
+        object.optional("signature", |p, at, problems| read_signature(p, &mut scope, at, problems));
+    let neither = !object.has("type") && !object.has("signature");
+    let text = object.required("text", read_text);
+    let strict = object.optional("strict", boolean).unwrap_or(false);
+    object.close();
+    if both || neither {
+        let found = if both { "found both" } else { "found neither" };
+        let detail = format!("either `type` or `signature` says what the text is, {found}");
+        let (at, code) = match both {
+            true => (At::Root.key("signature"), Code::InvalidValue),
+            false => (At::Root.key("type"), Code::MissingField),
+        };
+        problems.add(&at, code, detail);
+        return None;
+    }
+    let defs = scope.finish();
+    let target = match (ty, draft) {
+        (Some(ty), _) => Target::Type(Type::new(ty, defs)),
+        (None, draft) => Target::Signature(draft?.finish(defs)),
+    };
+    let allowed = if strict { Leniencies::STRICT } else { Leniencies::ALL };
+    Some(Request { target, text: text?, allowed })
+}
+
+fn read_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<String> {
+    let found = text(payload, at, problems)?;
+    if found.len() > TEXT_LIMIT {
+        let detail = format!("a text of up to {TEXT_LIMIT} bytes is read, found {}", found.len());
+        problems.add(at, Code::TooLarge, detail);
+        return None;
+    }
+    Some(found.to_owned())
+}
+
+fn misread(error: &ParseError) -> MisreadText {
+    let first = error.misfits.iter().find(|misfit| misfit.field.is_some());
+    let first = first.or(error.misfits.first());
+    let path = first.map(|misfit| misfit.path.clone()).filter(|path| !path.is_empty());
+    MisreadText {
+        detail: format!("the text does not fit: {error}"),
+        field: error.field().map(ToString::to_string),
+        path,
+        reason: first.map(|misfit| misfit.reason.clone()),
+        constraint: first.and_then(|misfit| match &misfit.kind {
+            MisfitKind::Assert(label) => Some(label.to_string()),
+            _ => None,
+        }),
+        report: error.report.to_payload(),
+    }
+}

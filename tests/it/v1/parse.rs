@@ -1,0 +1,116 @@
+//! `/v1/parse`: texts read as types and as answers, and what is told when they do not fit.
+
+use serde_json::{Value, json};
+
+use crate::support::Api;
+
+const PATH: &str = "/v1/parse";
+
+async fn read(api: &Api, body: Value) -> Value {
+    api.post(PATH, body).await.expect(200).json()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_is_read_as_a_type_in_either_spelling() {
+    let api = Api::new().await;
+    let found = read(&api, json!({"type": "list[int]", "text": "[1, 2]"})).await;
+    assert_eq!(found, json!({"value": [1, 2], "report": []}));
+    let schema =
+        json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+    let found = read(&api, json!({"type": schema, "text": "```json\n{\"age\": 3}\n```"})).await;
+    let entry = json!({
+        "field": null, "path": "", "kind": "fenced", "read": "```json\n{\"age\": 3}\n```",
+        "became": {"age": 3}, "penalty": 1
+    });
+    assert_eq!(found, json!({"value": {"age": 3}, "report": [entry]}));
+    let types = json!({"Mood": {"enum": {"calm": null, "angry": null}}});
+    let found = read(&api, json!({"type": "Mood", "types": types, "text": "Angry"})).await;
+    assert_eq!(found["value"], "angry");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_read_as_a_signature_in_all_three_spellings() {
+    let api = Api::new().await;
+    let text = "<think>hm</think>\n[[ ## answer ## ]]\nParis\n[[ ## score ## ]]\n9";
+    let fields = json!([{"name": "answer"}, {"name": "score", "type": "int"}]);
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    let output = object(json!({"answer": {"type": "string"}, "score": {"type": "integer"}}));
+    let spellings = [
+        json!("question -> answer, score: int"),
+        json!({"instructions": "x", "inputs": [{"name": "question"}], "outputs": fields}),
+        json!({"instructions": "x", "input_schema": object(json!({"question": {"type": "string"}})), "output_schema": output}),
+    ];
+    for signature in spellings {
+        let found = read(&api, json!({"signature": signature, "text": text})).await;
+        assert_eq!(found["value"], json!({"answer": "Paris", "score": 9}));
+        assert_eq!(found["report"][0]["kind"], "reasoning");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_does_not_fit_is_told_with_field_path_reason_and_report() {
+    let api = Api::new().await;
+    let text = "**[[ ## mood ## ]]**\ngood\n[[ ## people ## ]]\n[{\"age\": 3}, {\"age\": \"old\"}]";
+    let body = json!({"signature": "text -> mood, people: list[{age: int}]", "text": text});
+    let refused = api.post(PATH, body.clone()).await.expect(422);
+    let problem = refused.json();
+    assert_eq!((refused.code().as_str(), &problem["field"]), ("parse_error", &json!("people")));
+    assert_eq!(problem["path"], "[1].age");
+    assert_eq!(problem["reason"], "expected a whole number, found `old`");
+    assert_eq!(problem["report"][0]["field"], "mood");
+    assert_eq!(problem["report"][0]["kind"], "layout");
+    let refused = api.post(PATH, json!({"type": "int", "text": "3.7"})).await.expect(422).json();
+    assert_eq!((&refused["code"], refused.get("field")), (&json!("parse_error"), None));
+    assert_eq!(refused["report"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strict_takes_only_what_is_exact() {
+    let api = Api::new().await;
+    let lenient = json!({"type": "int", "text": "1,200"});
+    assert_eq!(read(&api, lenient.clone()).await["value"], 1200);
+    let mut strict = lenient;
+    strict["strict"] = json!(true);
+    assert_eq!(api.post(PATH, strict).await.expect(422).code(), "parse_error");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_assert_that_does_not_hold_is_told_by_its_label() {
+    let api = Api::new().await;
+    let age = json!({"type": "int", "constraints": [{"assert": "this >= 0", "label": "age"}]});
+    let types = json!({"Person": {"class": {"age": age}}});
+    let bodies = [
+        json!({"type": "Person", "types": types, "text": "{\"age\": -1}"}),
+        json!({"signature": "text -> p: Person", "types": types, "text": "[[ ## p ## ]]\n{\"age\": -1}"}),
+    ];
+    for body in bodies {
+        let refused = api.post(PATH, body).await.expect(422).json();
+        assert_eq!(refused["code"], "constraint_failed");
+        assert_eq!((&refused["constraint"], &refused["path"]), (&json!("age"), &json!("age")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_does_not_fit_is_told_by_pointer() {
+    let api = Api::new().await;
+    let cases = [
+        (json!({"text": "1"}), vec!["/type missing_field"]),
+        (
+            json!({"type": "int", "signature": "a -> b", "text": "1"}),
+            vec!["/signature invalid_value"],
+        ),
+        (json!({"type": "list[", "text": 1}), vec!["/type invalid_type", "/text wrong_type"]),
+        (json!({"signature": "a ->", "text": ""}), vec!["/signature invalid_signature"]),
+        (
+            json!({"type": "int", "strict": 1, "tpye": 2}),
+            vec!["/text missing_field", "/strict wrong_type", "/tpye unknown_field"],
+        ),
+    ];
+    for (body, errors) in cases {
+        let refused = api.post(PATH, body).await.expect(422);
+        assert_eq!(
+            (refused.code().as_str(), refused.errors()),
+            ("invalid_request", errors.iter().map(ToString::to_string).collect())
+        );
+    }
+}
