@@ -8,13 +8,13 @@ use super::Json;
 #[derive(ToSchema)]
 pub struct ParseRequest {
     /// A type expression or a JSON Schema object; or `signature`.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     pub r#type: Option<Json>,
     /// A signature in any of its spellings, for a whole answer of an LM; or `type`.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     pub signature: Option<Json>,
     /// What they may name.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     pub types: Option<Json>,
     /// The text, at most 4 MiB.
     pub text: String,

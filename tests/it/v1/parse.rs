@@ -19,7 +19,7 @@ async fn a_text_is_read_as_a_type_in_either_spelling() {
         json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
     let found = read(&api, json!({"type": schema, "text": "```json\n{\"age\": 3}\n```"})).await;
     let entry = json!({
-        "field": null, "path": "", "kind": "fenced", "read": "```json\n{\"age\": 3}\n```",
+        "field": null, "path": "", "kind": "fenced", "read": "{\"age\": 3}",
         "became": {"age": 3}, "penalty": 1
     });
     assert_eq!(found, json!({"value": {"age": 3}, "report": [entry]}));
