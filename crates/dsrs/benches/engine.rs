@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divan::Bencher;
-use dsrs::adapter::ChatAdapter;
+use dsrs::adapter::{ChatAdapter, ChatPlan};
 use dsrs::graph::Program;
 use dsrs::lm::{Answer, Lm, LmParams, Model, Models, Scripted};
 use dsrs::predict::RunScope;
@@ -102,6 +102,21 @@ fn say_the_question(bencher: Bencher<'_, '_>) {
 fn read_the_answer(bencher: Bencher<'_, '_>) {
     let schema = schema();
     bencher.bench(|| ChatAdapter::parse_output(&schema, divan::black_box(ANSWER)).is_ok());
+}
+
+/// A text of so many bytes, in chunks of one: the time grows as the text does.
+#[divan::bench(args = [64 << 10, 1 << 20])]
+fn listen_byte_by_byte(bencher: Bencher<'_, '_>, bytes: usize) {
+    let plan = ChatPlan::new(schema());
+    let field = plan.schema().outputs[0].lm_name().clone();
+    let text = format!("[[ ## {field} ## ]]\n{}", "It adds [1, 2], \n".repeat(bytes / 17));
+    bencher.counter(divan::counter::BytesCount::of_str(&*text)).bench(|| {
+        let mut answer = plan.listen();
+        for at in 0..text.len() {
+            divan::black_box(answer.push(&text[at..=at]));
+        }
+        answer.finish().is_ok()
+    });
 }
 
 #[divan::bench(args = ["one predict", "chain of three"])]

@@ -224,3 +224,46 @@ fn a_value_that_is_complete_is_the_one_at_the_end() {
     assert_eq!(Payload::list(complete), json(r#"["x", 7, [1]]"#));
     assert!(finished.is_ok());
 }
+
+/// Texts that are much of one thing: marks of the layout and what looks like them.
+fn hostile(length: usize) -> Vec<String> {
+    let marks = [
+        "[[ ##",
+        "[[ ## a ## ]]\n",
+        "[[ ## x ## ]]\n",
+        "[[ ## b ## ]] ",
+        "<think>",
+        "</think>",
+        "<think></think>",
+        "a\n[[ ## a ## ]]\nb\n</think>\n",
+        "```\n",
+        "*",
+        " ",
+        "<",
+    ];
+    let under_a_header = ["b: ", "b: x\n", "# b\n", "[", "{a", "\n"];
+    let much = |piece: &str| piece.repeat(length / piece.len());
+    let headed = |piece: &&str| format!("[[ ## a ## ]]\n{}", much(piece));
+    let plain = marks.iter().map(|piece| much(piece));
+    plain.chain(marks.iter().chain(&under_a_header).map(headed)).collect()
+}
+
+#[test]
+fn much_of_one_thing_is_read_to_its_end() {
+    let plan = plan("a, b, c");
+    for text in hostile(1 << 20) {
+        assert!(plan.parse(&text).is_err(), "{}", &text[..40]);
+    }
+}
+
+#[test]
+fn much_of_one_thing_is_the_same_byte_by_byte() {
+    let plan = plan("a, b, c");
+    for text in hostile(1 << 13) {
+        let mut answer = plan.listen();
+        for at in 0..text.len() {
+            answer.push(&text[at..=at]);
+        }
+        assert_eq!(answer.finish(), plan.parse(&text), "{}", &text[..40]);
+    }
+}

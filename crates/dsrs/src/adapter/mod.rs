@@ -71,7 +71,7 @@ impl ChatAdapter {
     /// a name counts; what stands before the first header or after the end mark is left out.
     #[must_use]
     pub fn parse_sections(text: &str) -> IndexMap<String, String> {
-        sections::by_header(text).into_iter().collect()
+        sections::by_header(text)
     }
 
     /// The outputs of an answer, of their types and in the schema's order.

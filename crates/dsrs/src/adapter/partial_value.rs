@@ -198,3 +198,49 @@ fn leave_out(value: &mut Payload, path: &str) {
         (false, None) => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many bytes are looked at in all while a text of `length` arrives in chunks of `chunk`.
+    fn looked_at(length: usize, chunk: usize) -> usize {
+        let mut pace = Pace::default();
+        let arrivals = (1..=length).filter(|at| at % chunk == 0 || *at == length);
+        arrivals.filter_map(|at| pace.due(at)).sum()
+    }
+
+    #[test]
+    fn all_looks_together_cost_at_most_five_times_the_length() {
+        for length in [100, 10_000, 1 << 20] {
+            for chunk in [1, 7, 4096] {
+                assert!(looked_at(length, chunk) <= 5 * length, "{length} in chunks of {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_look_is_the_same_however_the_text_is_cut() {
+        let last = |chunk: usize| {
+            let mut pace = Pace::default();
+            (1..=1000).filter(|at| at % chunk == 0).filter_map(|at| pace.due(at)).last()
+        };
+        assert_eq!(last(1), last(1000));
+    }
+
+    #[test]
+    fn what_is_finished_ends_at_a_comma_or_a_closing_bracket() {
+        let cases = [
+            (r#"[1, 2, 3"#, Some("[1, 2]")),
+            (r#"so: {"a": "x, ]", "b": [1, {"c": 2"#, Some(r#"{"a": "x, ]", "b": [1]}"#)),
+            (r#"{"a": [1], "b"#, Some(r#"{"a": [1]}"#)),
+            (r#"[1, 2] and [3"#, Some("[1, 2]")),
+            ("- one\n- two\n- thr", Some("- one\n- two")),
+            ("[", None),
+            ("one", None),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(finished(text).as_deref(), wanted, "{text}");
+        }
+    }
+}
