@@ -92,6 +92,6 @@ pub(super) fn parse() -> Value {
     json!({
         "signature": "ticket -> mood: Mood, topics: list[str]",
         "types": {"Mood": {"enum": {"calm": null, "angry": null}}},
-        "text": "**[[ ## mood ## ]]**\nAngry.\n\n[[ ## topics ## ]]\n- refund\n- delivery"
+        "text": "**Mood:** Angry.\n\n**Topics:**\n- refund\n- delivery"
     })
 }
