@@ -12,10 +12,11 @@ pub(super) struct Fence {
     pub(super) closed: bool,
 }
 
-impl Fence {
-    pub(super) fn holds(&self, region: &Range<usize>) -> bool {
-        self.inside.start <= region.start && region.end <= self.inside.end
-    }
+/// Whether a region stands inside one of the blocks, which are in order.
+pub(super) fn hold(fences: &[Fence], region: &Range<usize>) -> bool {
+    let behind = fences.partition_point(|fence| fence.inside.start <= region.start);
+    let nearest = behind.checked_sub(1).and_then(|index| fences.get(index));
+    nearest.is_some_and(|fence| region.end <= fence.inside.end)
 }
 
 /// Three or more backquotes or tildes in a row.
@@ -54,34 +55,24 @@ pub(super) fn of(text: &str) -> Vec<Fence> {
 fn marks(text: &str) -> Vec<Mark> {
     let bytes = text.as_bytes();
     let mut marks = Vec::new();
+    let mut leads = true;
     let mut at = 0;
-    let mut line = 0;
     while let Some(byte) = bytes.get(at) {
         let run = match byte {
             b'`' | b'~' => bytes.iter().skip(at).take_while(|next| *next == byte).count(),
-            b'\n' => {
-                line = at + 1;
-                1
-            }
             _ => 1,
         };
-        if run >= 3 {
+        // Tildes are prose unless they start a line.
+        if run >= 3 && (*byte == b'`' || leads) {
             let span = at..at + run;
-            let leads = blank(text.get(line..at));
             let rest = text.get(span.end..).unwrap_or_default();
-            let ends = blank(rest.lines().next());
-            // Tildes are prose unless they start a line.
-            if *byte == b'`' || leads {
-                marks.push(Mark { span, byte: *byte, leads, ends });
-            }
+            let ends = rest.chars().take_while(|c| *c != '\n').all(is_blank);
+            marks.push(Mark { span, byte: *byte, leads, ends });
         }
+        leads = *byte == b'\n' || (leads && byte.is_ascii_whitespace());
         at += run;
     }
     marks
-}
-
-fn blank(text: Option<&str>) -> bool {
-    text.unwrap_or_default().chars().all(is_blank)
 }
 
 /// For each mark the first one at it or behind it that can close a block: one that stands alone in

@@ -89,13 +89,12 @@ impl<'t> Finder<'t> {
         }
         let regions = regions::of(inside);
         let mut balanced = regions.balanced;
-        balanced.retain(|region| !fences.iter().any(|fence| fence.holds(region)));
+        balanced.retain(|region| !fences::hold(fences, region));
         for region in ends(&balanced) {
             self.piece(inside.get(region.clone()).unwrap_or_default(), how);
         }
         let remainder = regions.unclosed.map(|start| start..inside.len());
-        let fresh =
-            |rest: &Range<usize>| rest.start > 0 && !fences.iter().any(|fence| fence.holds(rest));
+        let fresh = |rest: &Range<usize>| rest.start > 0 && !fences::hold(fences, rest);
         if let Some(remainder) = remainder.filter(fresh) {
             self.piece(inside.get(remainder).unwrap_or_default(), how);
         }

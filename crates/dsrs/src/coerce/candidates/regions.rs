@@ -14,13 +14,18 @@ pub(super) struct Regions {
 pub(super) fn of(text: &str) -> Regions {
     let bytes = text.as_bytes();
     let mut stack = Stack::default();
+    // Up to where no quote has a partner.
+    let mut barren = 0;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'{' => stack.open(at, b'}'),
             b'[' => stack.open(at, b']'),
             b'}' | b']' => stack.close(at, *byte),
-            b'"' if !stack.open.is_empty() => at = quoted_end(bytes, at),
+            b'"' if at >= barren && !stack.open.is_empty() => match quoted_end(bytes, at) {
+                Ok(end) => at = end,
+                Err(end) => barren = end,
+            },
             _ => {}
         }
         at += 1;
@@ -28,18 +33,19 @@ pub(super) fn of(text: &str) -> Regions {
     stack.finish(text)
 }
 
-/// The closing quote of the text that opens here, if it stands in the same line; else this place.
-fn quoted_end(bytes: &[u8], start: usize) -> usize {
+/// The closing quote of the text that opens here, if it stands in the same line; else the end of
+/// the line.
+fn quoted_end(bytes: &[u8], start: usize) -> Result<usize, usize> {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' => return at,
-            b'\n' => return start,
+            b'"' => return Ok(at),
+            b'\n' => return Err(at),
             b'\\' => at += 2,
             _ => at += 1,
         }
     }
-    start
+    Err(at)
 }
 
 #[derive(Default)]

@@ -1,13 +1,15 @@
 //! Looking ahead, a bounded number of bytes, for what tells a closing quote or a separating comma
 //! from one that belongs to a text.
 
-use super::cursor::{past_blanks, past_comment};
+use super::cursor::past_blanks;
 use super::{LeniencyKind, Parser, Place, quote};
 
 /// How far a key may reach to be seen from before it.
 const KEY_LIMIT: usize = 80;
 /// How many comments are looked over.
 const COMMENTS: usize = 2;
+/// How long these are.
+const COMMENT_LIMIT: usize = 240;
 
 impl Parser<'_> {
     /// Whether a quote that ends here closes its text: what follows can follow a text. `inner`:
@@ -50,7 +52,7 @@ impl Parser<'_> {
         }
         match self.bytes.get(at) {
             None | Some(b',' | b';' | b'}' | b']' | b')') => true,
-            Some(b'/' | b'#') => past_comment(self.text, at, true).is_some(),
+            Some(b'/' | b'#') => self.past_near_comment(at).is_some(),
             Some(byte) if open.depth() == 0 => {
                 *byte != b'"' || self.bytes.get(at - 1) == Some(&b' ')
             }
@@ -165,11 +167,24 @@ impl Parser<'_> {
         }
     }
 
+    /// The place behind the comment here. One that is long is taken to end the text.
+    fn past_near_comment(&self, at: usize) -> Option<usize> {
+        let near = self.bytes.get(at..(at + COMMENT_LIMIT).min(self.bytes.len()))?;
+        let len = match near {
+            [b'/', b'*', inside @ ..] => {
+                inside.windows(2).position(|pair| pair == b"*/").map(|len| len + 4)
+            }
+            [b'/', b'/', ..] | [b'#', ..] => near.iter().position(|byte| *byte == b'\n'),
+            _ => return None,
+        };
+        Some(len.map_or(self.bytes.len(), |len| at + len))
+    }
+
     /// The place behind blanks and a few comments.
     fn past_space(&self, at: usize) -> usize {
         let mut at = past_blanks(self.text, at);
         for _ in 0..COMMENTS {
-            let Some(end) = past_comment(self.text, at, true) else { return at };
+            let Some(end) = self.past_near_comment(at) else { return at };
             at = past_blanks(self.text, end);
         }
         at

@@ -7,6 +7,8 @@ use super::{Parser, Place};
 
 /// How far the other one of a pair of brackets inside a phrase may be.
 const PAIR_LIMIT: usize = 120;
+/// How long a number or a word of JSON's may be to be told from a phrase.
+const SCALAR_LIMIT: usize = 40;
 
 /// A text as it stands.
 pub(super) fn plain(text: &str) -> Loose<'_> {
@@ -66,6 +68,7 @@ impl<'t> Parser<'t> {
             }
             at = match byte {
                 b'(' | b'[' | b'{' => self.pair_end(at).unwrap_or(at + 1),
+                b'\n' => past_blanks(self.text, at),
                 _ => at + 1,
             };
         }
@@ -107,7 +110,8 @@ impl<'t> Parser<'t> {
                 is_json(self.cut(self.at, at)) && !self.is_group_at(next)
             }
             Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'_' => {
-                let complete = || !matches!(kind_of(self.cut(self.at, at)), Kind::Other);
+                let short = at - self.at <= SCALAR_LIMIT;
+                let complete = || short && !matches!(kind_of(self.cut(self.at, at)), Kind::Other);
                 place == Place::Member && self.is_key_at(next) && complete()
             }
             _ => false,

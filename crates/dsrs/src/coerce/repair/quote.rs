@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::loose::{Loose, Shape};
 use super::super::{Leniencies, LeniencyKind};
+use super::cursor::past_blanks;
 use super::{Parser, Place, escape};
 
 /// A pair of quotes.
@@ -120,6 +121,7 @@ impl<'t> Parser<'t> {
         let mut end = End { content: from, whole: from, slips: Leniencies::NONE, escapes: false };
         let mut at = from;
         let mut inner = false;
+        let mut looked = 0;
         while let Some(byte) = self.bytes.get(at) {
             match byte {
                 b'\\' if !quote.is_escaped() => {
@@ -133,8 +135,11 @@ impl<'t> Parser<'t> {
                     continue;
                 }
                 0..0x20 if !quote.block => {
-                    if *byte == b'\n' && place == Place::Member && self.starts_member(at + 1) {
-                        return self.unclosed(end, at);
+                    if *byte == b'\n' && place == Place::Member && at >= looked {
+                        looked = past_blanks(self.text, at);
+                        if self.starts_member(looked) {
+                            return self.unclosed(end, at);
+                        }
                     }
                     end.slips = end.slips.with(LeniencyKind::Escape);
                 }
@@ -159,10 +164,9 @@ impl<'t> Parser<'t> {
         self.unclosed_at_end(end, from)
     }
 
-    /// Whether the next line starts with a quoted key, so that the text before it was never closed.
+    /// Whether a line starts with a quoted key here, so that the text before it was never closed.
     fn starts_member(&self, at: usize) -> bool {
-        let next = super::cursor::past_blanks(self.text, at);
-        at_quote(self.text, next) && self.is_key_at(next)
+        self::at(self.text, at).is_some() && self.is_key_at(at)
     }
 
     /// Whether the quote here opens the next key behind a comma, so that this text was never
@@ -194,8 +198,4 @@ impl<'t> Parser<'t> {
         let content = from + if closes_all { content.len() } else { text.len() };
         End { content, whole: content, slips, ..end }
     }
-}
-
-fn at_quote(text: &str, place: usize) -> bool {
-    at(text, place).is_some()
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::entity;
 
 /// How long a tag may be.
-const LIMIT: usize = 400;
+const LIMIT: usize = 200;
 
 /// A tag that stands at a place in a text.
 pub(super) struct Tag<'t> {
