@@ -29,7 +29,7 @@ fn node_json(name: &str, node: &NodeOutcome, start: DateTime<Utc>) -> String {
     object.text("status", node.status.as_str());
     let started = node.started.map(|started| timestamp(at(start, started)));
     object.text_or_null("started_at", started.as_deref());
-    object.raw_or_null("duration_ms", node.duration.map(millis).as_deref());
+    object.shown_or_null("duration_ms", node.duration.map(|took| took.as_millis()));
     object.raw_or_null("outputs", node.outputs.as_ref().map(Payload::to_json).as_deref());
     let error = node.error.as_ref().map(|error| error_json(name, error));
     object.raw_or_null("error", error.as_deref());
@@ -47,7 +47,11 @@ fn error_json(node: &str, error: &PredictError) -> String {
 
 /// `{lm_calls, input_tokens, output_tokens, cached_tokens, cost}`.
 pub(super) fn usage_json(usage: &Usage) -> String {
-    json(usage)
+    let mut object = JsonObject::with_capacity(128);
+    object.shown("lm_calls", usage.lm_calls).shown("input_tokens", usage.input_tokens);
+    object.shown("output_tokens", usage.output_tokens).shown("cached_tokens", usage.cached_tokens);
+    object.raw_or_null("cost", usage.cost.map(|cost| json(&cost)).as_deref());
+    object.finish()
 }
 
 /// Named values as an object.
@@ -81,7 +85,7 @@ fn span_json(id: usize, span: &Span, start: DateTime<Utc>) -> String {
     object.text("status", status(span.status));
     object.text("started_at", &timestamp(at(start, span.started)));
     if let Some(duration) = span.duration {
-        object.raw("duration_ms", &millis(duration));
+        object.shown("duration_ms", duration.as_millis());
     }
     span_data(&mut object, span);
     object.finish()
@@ -156,10 +160,6 @@ fn name<'s>(span: &'s Span, predictor: Option<&'s str>) -> &'s str {
 
 fn at(start: DateTime<Utc>, after: std::time::Duration) -> DateTime<Utc> {
     start + TimeDelta::microseconds(i64::try_from(after.as_micros()).unwrap_or(0))
-}
-
-fn millis(duration: std::time::Duration) -> String {
-    duration.as_millis().to_string()
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -57,7 +57,8 @@ pub(super) fn request_id(headers: &HeaderMap) -> (Arc<str>, HeaderValue) {
 
 /// An id for a request that brought none.
 pub(super) fn new_request_id() -> String {
-    Uuid::now_v7().hyphenated().to_string()
+    let mut room = Uuid::encode_buffer();
+    Uuid::now_v7().hyphenated().encode_lower(&mut room).to_owned()
 }
 
 fn is_plain(id: &[u8]) -> bool {

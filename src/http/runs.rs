@@ -213,7 +213,7 @@ fn times(
     object.text("created_at", &timestamp(created));
     object.text_or_null("started_at", started.map(timestamp).as_deref());
     object.text_or_null("finished_at", finished.map(timestamp).as_deref());
-    object.raw_or_null("duration_ms", duration.map(|millis| millis.to_string()).as_deref());
+    object.shown_or_null("duration_ms", duration);
 }
 
 /// A recorded failure as the problem that was answered: what this transport adds comes first.

@@ -210,8 +210,10 @@ pub(super) enum NoReply {
 /// Reads an answer. An answer without text is a reply with an empty text: its reader has more to
 /// say about it than we have. A refusal is a reply too, in the model's words.
 pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
-    let completion: Completion =
-        serde_json::from_slice(body).map_err(|error| NoReply::Malformed(error.to_string()))?;
+    let malformed = |error: &dyn fmt::Display| NoReply::Malformed(error.to_string());
+    // Checked once for all, not for each text in it.
+    let body = str::from_utf8(body).map_err(|error| malformed(&error))?;
+    let completion: Completion = serde_json::from_str(body).map_err(|error| malformed(&error))?;
     let Some(choice) = completion.choices.into_iter().flatten().next() else {
         return Err(match completion.error {
             Some(_) => NoReply::Error,
