@@ -2,6 +2,7 @@
 //! its sides, a real Postgres.
 
 mod concurrency;
+mod constrained;
 mod lm_faults;
 mod real_lm;
 mod recording;
