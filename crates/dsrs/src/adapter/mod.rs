@@ -7,11 +7,8 @@
 //! copies would come back changed.
 
 mod answer;
-mod answer_schema;
 mod checks;
-mod constraints;
-mod grammar;
-mod grammar_value;
+mod constrain;
 mod header;
 mod headless;
 mod notation;

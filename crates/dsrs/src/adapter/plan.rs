@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::{self, Misfit, MisfitKind, ParseError, ParsedOutput};
 use super::checks::Checks;
-use super::constraints::Constraints;
+use super::constrain::Constraints;
 use super::outputs::Outputs;
 use super::{partial_value, system, turn};
 use crate::coerce::Leniencies;

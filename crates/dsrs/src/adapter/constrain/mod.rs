@@ -1,11 +1,14 @@
 //! The constraints on the answers of one schema, made when a model first wants them and kept. Knows
 //! nothing of models.
 
+mod grammar;
+mod schema;
+mod values;
+
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::value::RawValue;
 
-use super::{answer_schema, grammar};
 use crate::lm::{Constraint, ConstraintForm};
 use crate::signature::SignatureSchema;
 
@@ -50,7 +53,7 @@ impl Constraints {
 }
 
 fn json_schema(schema: &SignatureSchema) -> Option<Constraint> {
-    let (payload, strict) = answer_schema::of_answers(schema);
+    let (payload, strict) = schema::of_answers(schema);
     let raw = RawValue::from_string(payload.to_json()).ok()?;
     Some(Constraint::JsonSchema { schema: Arc::from(raw), strict })
 }

@@ -2,8 +2,8 @@
 //! header, then the end mark. Everything in it is bounded, so that writing by it ends. Knows nothing
 //! of who is asked.
 
-use super::grammar_value::Values;
-use super::header::COMPLETED;
+use super::super::header::COMPLETED;
+use super::values::Values;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Literal, TypeDef, TypeIR};
 
