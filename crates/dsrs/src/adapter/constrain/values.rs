@@ -71,7 +71,11 @@ impl<'t> Values<'t> {
         self.rule("plain", |_| r"[^\x00-\x08\x0A-\x1F#\x5B\x7F]".to_owned());
         self.rule("open", |_| r"[^\x00-\x20#\x5B\x7F]".to_owned());
         self.rule("hash", |_| r##""#"{1,6} " "? [^\x00-\x20#\x5B\x5D\x7F]"##.to_owned());
-        self.rule("first", |_| r#"open | "[" plain | hash"#.to_owned());
+        // `{name}` is the layout's own placeholder, which small models copy.
+        self.rule("first", |_| {
+            r#"[^\x00-\x20#\x5B\x7B\x7F] | "{" [^A-Za-z_#\x00-\x1F\x5B\x7F] | "[" plain | hash"#
+                .to_owned()
+        });
         self.rule("unit", |_| {
             r##""\n"{0,2} ("["? plain | "[[" " "? open | hash) | "[\n" plain | "#\n" plain"##
                 .to_owned()
