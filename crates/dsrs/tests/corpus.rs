@@ -2,54 +2,17 @@
 //! are data, in `corpus/*.toml`; docs/parsing.md is made from them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod corpus_docs;
 mod story;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
+use corpus_docs::chapter::{Case, Chapter, chapters};
 use dsrs::adapter::ChatAdapter;
 use dsrs::coerce::{self, Leniencies, LeniencyKind, Report};
 use dsrs::types::Type;
 use dsrs::value::Payload;
-use serde::Deserialize;
 use story::{json, signature, type_of};
-
-/// One file: a kind of text and what is made of it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Chapter {
-    #[serde(rename = "title")]
-    _title: String,
-    #[serde(rename = "about")]
-    _about: String,
-    /// Definitions for all cases, as in the API.
-    types: Option<String>,
-    case: Vec<Case>,
-}
-
-/// One text and what is made of it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    name: String,
-    /// The type of a lone value; or `signature`, and `text` is a whole answer.
-    #[serde(rename = "type")]
-    ty: Option<String>,
-    signature: Option<String>,
-    text: String,
-    #[serde(default)]
-    strict: bool,
-    /// The value as JSON; or `error`.
-    value: Option<String>,
-    error: Option<String>,
-    /// `kind`, or `place: kind`, in the order of the report.
-    #[serde(default)]
-    leniencies: Vec<String>,
-    /// Kinds without which another reading gives the same value.
-    #[serde(default)]
-    also_without: Vec<String>,
-}
 
 /// What was made of a text.
 #[derive(Debug, PartialEq)]
@@ -109,16 +72,9 @@ fn the_corpus_is_large_and_names_every_kind() {
 }
 
 fn each_case(mut tell: impl FnMut(&str, &Chapter, &Case)) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let mut files: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-    files.sort();
-    for file in files {
-        let name = file.file_stem().unwrap().to_str().unwrap();
-        let chapter: Chapter = toml::from_str(&fs::read_to_string(&file).unwrap())
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    for chapter in &chapters() {
         for case in &chapter.case {
-            tell(&format!("{name}: {}", case.name), &chapter, case);
+            tell(&format!("{}: {}", chapter.name, case.name), chapter, case);
         }
     }
 }

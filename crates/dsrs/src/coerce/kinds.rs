@@ -20,6 +20,12 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $name,)+ }
             }
 
+            /// What it is, in a sentence.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$kind => concat!($($doc),+).trim_ascii(),)+ }
+            }
+
             /// How doubtful it makes a reading; of several readings the least doubtful is taken.
             #[must_use]
             pub const fn penalty(self) -> u32 {
