@@ -14,6 +14,7 @@ mod execute;
 mod fit;
 mod node;
 mod order;
+mod own_signature;
 mod plan;
 mod program;
 mod program_graph;

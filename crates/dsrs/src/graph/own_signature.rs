@@ -1,0 +1,62 @@
+//! Nodes whose strategy brings its own signature, as typed modules do: they take it from there, and
+//! one that is posted beside it must say the same.
+
+use super::document::NodeDraft;
+use super::resolve::same;
+use crate::problem::{At, Code, Problems};
+use crate::signature::{FieldSchema, read_signature};
+use crate::strategy::{StrategyFactory, registry};
+use crate::types::{CompareBudget, TypeScope};
+use crate::value::Payload;
+
+/// Gives a node the signature that its strategy brings. A node of any other strategy must have one;
+/// one that stands beside the strategy's own must say the same, as it does in a document that was
+/// resolved before.
+pub(super) fn own_signature(
+    node: &mut NodeDraft,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) {
+    let factory = node.strategy.as_deref().and_then(registry::get);
+    let at = at.key("signature");
+    match factory.and_then(StrategyFactory::own_signature) {
+        None if node.signed => {}
+        None => problems.add(&at, Code::MissingField, "`signature` is missing"),
+        Some(Err(reason)) => {
+            let detail = format!("this strategy's own signature cannot be told: {reason}");
+            problems.add(&at, Code::InvalidSignature, detail);
+        }
+        Some(Ok(own)) if !node.signed => {
+            node.signature = read_signature(&own, scope, &at, problems);
+        }
+        Some(Ok(own)) => check_own(node, &own, scope, &at, problems),
+    }
+}
+
+/// Compares a signature that was posted with the strategy's own.
+fn check_own(
+    node: &NodeDraft,
+    own: &Payload,
+    scope: &TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) {
+    let mut own_scope = TypeScope::new();
+    let own = read_signature(own, &mut own_scope, at, problems);
+    let (Some(own), Some(posted)) = (own, &node.signature) else { return };
+    let own = own.finish(own_scope.finish());
+    let posted = posted.clone().finish(scope.defs().clone());
+    let mut budget = CompareBudget::of_a_document();
+    let mut alike = |one: &[FieldSchema], two: &[FieldSchema]| {
+        let pairs = one.iter().zip(two);
+        let mut each = pairs.map(|(one, two)| {
+            one.name == two.name && same(&own.type_of(one), &posted.type_of(two), &mut budget)
+        });
+        one.len() == two.len() && each.all(|alike| alike)
+    };
+    if !(alike(&own.inputs, &posted.inputs) && alike(&own.outputs, &posted.outputs)) {
+        let detail = "this strategy brings its own signature, and this is another; leave it out";
+        problems.add(at, Code::InvalidSignature, detail);
+    }
+}
