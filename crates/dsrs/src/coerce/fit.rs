@@ -7,6 +7,7 @@ mod class;
 mod container;
 mod leaf;
 mod names;
+mod pieces;
 mod section;
 mod told;
 mod trail;

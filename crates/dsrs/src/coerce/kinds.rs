@@ -47,6 +47,8 @@ kinds! {
     Fenced = "fenced", 1;
     /// The value stood amid prose.
     Prose = "prose", 4;
+    /// Another piece of the text would do as well; the first of the best was taken.
+    Choice = "choice", 4;
 
     // slips in JSON
     /// A bracket, string or fence was never closed.

@@ -99,21 +99,26 @@ fn at_the_opening<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
 }
 
 fn as_they_are_in_prose<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
-    mentioned(&folded(text), names, folded)
+    let apart = |name: &str| spelling::apart(&spelling::camel_apart(name));
+    let spelled = names.iter().map(|name| spelling::apart(name.spelling));
+    let camels = names.iter().map(|name| apart(name.spelling));
+    mentioned(&spelling::apart(text), names, &spelled.chain(camels).collect::<Vec<_>>())
 }
 
 fn as_words_in_prose<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
-    mentioned(&spelling::words(text), names, spelling::words)
+    let spelled: Vec<_> = names.iter().map(|name| spelling::words(name.spelling)).collect();
+    mentioned(&spelling::words(text), names, &spelled)
 }
 
-fn mentioned<'n>(text: &str, names: &[Name<'n>], spell: fn(&str) -> String) -> Vec<Name<'n>> {
-    if text.len().saturating_mul(names.len()) > NAME_LIMIT * NAME_LIMIT {
+/// The names that a text mentions, given one or more spellings of all of them, one after the other.
+fn mentioned<'n>(text: &str, names: &[Name<'n>], spelled: &[String]) -> Vec<Name<'n>> {
+    if names.is_empty() || text.len().saturating_mul(names.len()) > NAME_LIMIT * NAME_LIMIT {
         return Vec::new();
     }
-    let spelled: Vec<String> = names.iter().map(|name| spell(name.spelling)).collect();
-    let mentions = mentions(text, &spelled);
+    let mentions = mentions(text, spelled);
     let meant = mentions.iter().filter(|mention| !mention.denied);
-    let mut found: Vec<Name<'n>> = meant.filter_map(|m| names.get(m.name)).copied().collect();
+    let mut found: Vec<Name<'n>> =
+        meant.filter_map(|mention| names.get(mention.name % names.len())).copied().collect();
     found.sort_by_key(|found| names.iter().position(|name| name.name == found.name));
     found
 }

@@ -6,6 +6,7 @@ mod regions;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::loose::{Loose, Shape};
@@ -13,7 +14,7 @@ use super::{Leniencies, LeniencyKind, repair};
 use fences::Fence;
 
 /// How many blocks, and how many pieces amid prose, are tried from each end of a text.
-const FROM_EACH_END: usize = 16;
+const FROM_EACH_END: usize = 256;
 
 /// A piece of a text that may be the data.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub(super) struct Candidate<'t> {
     pub(super) data: Loose<'t>,
     /// By which leniencies it was found in the text.
     pub(super) how: Leniencies,
+    /// It is several pieces of the text, as one list.
+    pub(super) several: bool,
 }
 
 /// The candidates, the likeliest first. A text that is an object, a list or a quoted text as a
@@ -46,7 +49,7 @@ impl<'t> Finder<'t> {
             .or_else(|| repair::parse_sequence(text, self.allowed))
             .unwrap_or_else(|| repair::as_it_stands(text));
         let is_data = !matches!(data.shape, Shape::Bare(_));
-        self.found.push(Candidate { data, how });
+        self.found.push(Candidate { data, how, several: false });
         is_data
     }
 
@@ -102,27 +105,40 @@ impl<'t> Finder<'t> {
 
     fn piece(&mut self, text: &'t str, how: Leniencies) {
         if let Some(data) = repair::parse(text, self.allowed) {
-            self.found.push(Candidate { data, how });
+            self.found.push(Candidate { data, how, several: false });
         }
     }
 
-    /// All objects that were found one by one, as a list.
+    /// All objects that were found one by one, as a list; likewise all lists.
     fn together(&mut self, text: &'t str, first: usize) {
-        let mut objects: Vec<&Candidate<'t>> = Vec::new();
-        for one in self.found.iter().skip(first) {
-            let apart = objects.last().is_none_or(|last| end_of(last) <= start_of(one));
-            if apart && matches!(one.data.shape, Shape::Map(_)) {
-                objects.push(one);
-            }
-        }
-        if objects.len() < 2 || objects.len() >= FROM_EACH_END {
-            return;
-        }
-        let how = objects.iter().fold(Leniencies::NONE, |how, one| how.and(one.how));
-        let elements = objects.into_iter().map(|one| one.data.clone()).collect();
-        let data = Loose { source: text, shape: Shape::List(elements), slips: Leniencies::NONE };
-        self.found.push(Candidate { data, how });
+        let found = self.found.get(first..).unwrap_or_default();
+        let objects = list_of(text, found, |one| matches!(one.shape, Shape::Map(_)));
+        let lists = list_of(text, found, |one| matches!(one.shape, Shape::List(_)));
+        self.found.extend(objects.into_iter().chain(lists));
     }
+}
+
+/// Several candidates as one list, unless some may be missing.
+fn list_of<'t>(
+    text: &'t str,
+    found: &[Candidate<'t>],
+    is_one: impl Fn(&Loose<'t>) -> bool,
+) -> Option<Candidate<'t>> {
+    let mut pieces: Vec<&Candidate<'t>> = found.iter().filter(|one| is_one(&one.data)).collect();
+    pieces.sort_by_key(|one| (start_of(one), Reverse(end_of(one))));
+    let mut end = 0;
+    pieces.retain(|one| {
+        let apart = end <= start_of(one);
+        end = end.max(end_of(one));
+        apart
+    });
+    if pieces.len() < 2 || pieces.len() >= FROM_EACH_END {
+        return None;
+    }
+    let how = pieces.iter().fold(Leniencies::NONE, |how, one| how.and(one.how));
+    let elements = pieces.into_iter().map(|one| one.data.clone()).collect();
+    let data = Loose { source: text, shape: Shape::List(elements), slips: Leniencies::NONE };
+    Some(Candidate { data, how, several: true })
 }
 
 /// Where a candidate starts, as an address: candidates are parts of one text.

@@ -20,27 +20,38 @@ pub(super) struct Reading {
 }
 
 impl Best {
-    /// Tries a reading. Among equals the first one stays.
+    /// Tries a reading; says whether it is the best so far. Among equals the first one stays.
     pub(super) fn offer<'t>(
         &mut self,
         fitter: &mut Fitter<'t>,
         attempt: impl FnOnce(&mut Fitter<'t>) -> Fit,
-    ) {
+    ) -> bool {
         if self.found.as_ref().is_some_and(|found| found.stretch.is_exact()) {
-            return;
+            return false;
         }
+        self.attempt(fitter, attempt).is_some_and(|reading| self.consider(reading))
+    }
+
+    /// Tries a reading without taking it; a failure is kept.
+    pub(super) fn attempt<'t>(
+        &mut self,
+        fitter: &mut Fitter<'t>,
+        attempt: impl FnOnce(&mut Fitter<'t>) -> Fit,
+    ) -> Option<Reading> {
         let mark = fitter.trail.mark();
         let outcome = attempt(fitter);
         let stretch = fitter.trail.take(mark);
-        match outcome {
-            Ok(value) => {
-                let known = self.found.as_ref().map(|known| known.stretch.doubt());
-                if known.is_none_or(|known| stretch.doubt() < known) {
-                    self.found = Some(Reading { value, stretch });
-                }
-            }
-            Err(misfit) => self.fail(misfit),
+        outcome.map(|value| Reading { value, stretch }).map_err(|misfit| self.fail(misfit)).ok()
+    }
+
+    /// Takes a reading if it is the best so far.
+    pub(super) fn consider(&mut self, reading: Reading) -> bool {
+        let known = self.found.as_ref().map(|known| known.stretch.doubt());
+        let better = known.is_none_or(|known| reading.stretch.doubt() < known);
+        if better {
+            self.found = Some(reading);
         }
+        better
     }
 
     pub(super) fn fail(&mut self, misfit: Misfit) {
@@ -66,6 +77,17 @@ impl Best {
     /// The best reading, or what says most of why there is none.
     pub(super) fn decide(self) -> Result<Reading, Option<Misfit>> {
         self.found.ok_or(self.misfit)
+    }
+}
+
+impl Reading {
+    pub(super) const fn value(&self) -> &Payload {
+        &self.value
+    }
+
+    /// How doubtful it is, by its leniencies alone.
+    pub(super) fn penalty(&self) -> u32 {
+        self.stretch.doubt().0
     }
 }
 

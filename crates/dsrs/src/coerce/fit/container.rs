@@ -1,6 +1,7 @@
 //! Fitting to lists, tuples and maps: every part has its place in errors and notes.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::trail::{Misfit, Step};
@@ -116,28 +117,42 @@ impl<'t> Fitter<'t> {
     /// The members of an object, each of one type; the last of a repeated key counts.
     pub(super) fn entries(&mut self, members: Members<'_, '_>, node: &Node<'t>, ctx: Ctx) -> Fit {
         let mut found = Map::with_capacity(members.len());
-        let mut repeated: Vec<(Arc<str>, &str)> = Vec::new();
+        let mut last = None;
         for (index, (key, member)) in members.iter().enumerate() {
             let mark = self.trail.mark();
             let name: Arc<str> = key.as_ref().into();
             match self.part(member, node, ctx.inside(), || Step::Member(name.clone())) {
-                Ok(fitted) => {
-                    if found.insert(name.clone(), fitted).is_some() {
-                        repeated.push((name, member.source));
+                Ok(fitted) => drop(found.insert(name, fitted)),
+                Err(misfit) => {
+                    let last = last.get_or_insert_with(|| last_of_each(members));
+                    if last.get(&**key) == Some(&index) {
+                        return Err(misfit);
                     }
-                }
-                Err(_) if members[index + 1..].iter().any(|(later, _)| later == key) => {
                     self.trail.take(mark);
-                    found.insert(name.clone(), Payload::Null);
+                    found.insert(name, Payload::Null);
                 }
-                Err(misfit) => return Err(misfit),
             }
         }
-        for (name, read) in repeated {
-            let kept = found.get(&name).cloned().unwrap_or_default();
-            self.repeated(&kept, read, ctx, || Step::Member(name.clone()))?;
+        if found.len() < members.len() {
+            self.overridden(members, &found, ctx)?;
         }
         Ok(Payload::map(found))
+    }
+
+    /// Notes what stood under keys that came again.
+    fn overridden(
+        &mut self,
+        members: Members<'_, '_>,
+        found: &Map,
+        ctx: Ctx,
+    ) -> Result<(), Misfit> {
+        let mut earlier: HashMap<&str, &str> = HashMap::with_capacity(found.len());
+        for (key, member) in members {
+            let Some(read) = earlier.insert(key, member.source) else { continue };
+            let kept = found.get(&**key).cloned().unwrap_or_default();
+            self.repeated(&kept, read, ctx, || Step::Member(key.as_ref().into()))?;
+        }
+        Ok(())
     }
 
     /// Notes that a key stood more than once.
@@ -156,4 +171,9 @@ impl<'t> Fitter<'t> {
         self.trail.place(mark, step);
         Ok(())
     }
+}
+
+/// Where each key stands for the last time.
+fn last_of_each<'d>(members: Members<'d, '_>) -> HashMap<&'d str, usize> {
+    members.iter().enumerate().map(|(index, (key, _))| (key.as_ref(), index)).collect()
 }

@@ -3,6 +3,7 @@
 
 use super::best::Best;
 use super::leaf::INEXACT;
+use super::pieces::{is_container, is_phrases};
 use super::{Ctx, Fit, Fitter, told};
 use crate::coerce::candidates::{self, Candidate};
 use crate::coerce::loose::{Loose, Shape as Data};
@@ -61,38 +62,32 @@ impl<'t> Fitter<'t> {
         if leaf_first {
             best.offer(self, |fitter| fitter.fit(whole, node, ctx));
         }
-        if !best.is_clean() {
-            let candidates = candidates::of(text, ctx.allowed);
-            let others = candidates.iter().filter(|candidate| !is_same(candidate, text));
-            let (asides, data): (Vec<_>, Vec<_>) = others.partition(|other| is_aside(other));
-            self.offer(&mut best, &data, node, ctx);
-            let is_data = candidates.first().is_some_and(is_all_data);
-            if !leaf_first && !is_data {
-                // Where there is data, or nearly, the text around it is no single value.
-                let ctx = if best.is_found() || best.fails_deep() { ctx.wrapped() } else { ctx };
-                best.offer(self, |fitter| fitter.isolated(|own| own.fit(whole, node, ctx)));
+        let candidates =
+            if best.is_clean() { Vec::new() } else { candidates::of(text, ctx.allowed) };
+        let others = candidates.iter().filter(|candidate| !is_same(candidate, text));
+        let (asides, data): (Vec<_>, Vec<_>) = others.partition(|other| is_aside(other));
+        let mut rivals = self.offer_pieces(&mut best, &data, node, ctx);
+        let is_data = candidates.first().is_none_or(is_all_data);
+        let in_fence = best.is_found() && text.starts_with(['`', '~']);
+        if !leaf_first && !is_data && !in_fence {
+            // Where there is data, or nearly, the text around it is no single value.
+            let ctx = if best.is_found() || best.fails_deep() { ctx.wrapped() } else { ctx };
+            if best.offer(self, |fitter| fitter.isolated(|own| own.fit(whole, node, ctx))) {
+                rivals.clear();
             }
-            if !best.is_found() {
-                self.offer(&mut best, &asides, node, ctx);
-            }
         }
-        match best.decide() {
-            Ok(reading) => Ok(self.settle(reading)),
-            Err(misfit) => Err(misfit.unwrap_or_else(|| told::mismatch(node, whole))),
+        if !best.is_found() {
+            rivals = self.offer_pieces(&mut best, &asides, node, ctx);
         }
-    }
-
-    fn offer(&mut self, best: &mut Best, candidates: &[&Candidate<'_>], node: &Node<'t>, ctx: Ctx) {
-        for candidate in candidates {
-            best.offer(self, |fitter| fitter.candidate(candidate, node, ctx));
+        let reading = best
+            .decide()
+            .map_err(|misfit| misfit.unwrap_or_else(|| told::mismatch(node, whole)))?;
+        let penalty = reading.penalty();
+        let found = self.settle(reading);
+        match self.tell_rivals(&rivals, (&found, penalty), node, ctx) {
+            Ok(()) => Ok(found),
+            Err(remark) => Err(told::mismatch(node, whole).remark(remark)),
         }
-    }
-
-    fn candidate(&mut self, candidate: &Candidate<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
-        let data = &candidate.data;
-        let found = self.isolated(|own| own.fit(data, node, ctx.inside()))?;
-        self.trail.note_all(candidate.how, data.source, &found);
-        Ok(found)
     }
 
     /// The data that a text is, where a text would be as good: only if all of it is data, and of
@@ -103,7 +98,11 @@ impl<'t> Fitter<'t> {
         }
         let mut best = Best::default();
         let candidates = candidates::of(text, allowed);
-        for candidate in candidates.iter().filter(|candidate| is_all_data(candidate)) {
+        let all_data = || candidates.iter().filter(|candidate| is_all_data(candidate));
+        // Of several blocks none is all of the text.
+        let blocks = all_data().filter(|one| one.how.has(LeniencyKind::Fenced) && !one.several);
+        let single = blocks.count() < 2;
+        for candidate in all_data().filter(|one| single || one.several) {
             let ctx = Ctx::of(allowed, false);
             best.offer(self, |fitter| {
                 let found = fitter.candidate(candidate, node, ctx)?;
@@ -119,7 +118,7 @@ impl<'t> Fitter<'t> {
 }
 
 /// Whether a type has no parts.
-fn is_scalar(node: &Node<'_>) -> bool {
+pub(super) fn is_scalar(node: &Node<'_>) -> bool {
     match &node.shape {
         Shape::Union(members) => members.iter().all(is_scalar),
         Shape::List(_) | Shape::Tuple(_) | Shape::Dict(_) | Shape::Class(_) => false,
@@ -127,20 +126,14 @@ fn is_scalar(node: &Node<'_>) -> bool {
     }
 }
 
-fn is_container(data: &Loose<'_>) -> bool {
-    matches!(data.shape, Data::List(_) | Data::Map(_))
-}
-
 /// Whether a candidate is nothing but the text again.
 fn is_same(candidate: &Candidate<'_>, text: &str) -> bool {
     matches!(candidate.data.shape, Data::Bare(same) if same == text) && candidate.how.is_empty()
 }
 
-/// Whether a candidate may as well be a remark in prose: `[as I said]`.
+/// Whether a candidate may as well be a remark in prose.
 fn is_aside(candidate: &Candidate<'_>) -> bool {
-    let Data::List(items) = &candidate.data.shape else { return false };
-    let is_phrase = |item: &Loose<'_>| item.slips.has(LeniencyKind::Unquoted);
-    candidate.how.has(LeniencyKind::Prose) && items.iter().all(is_phrase)
+    candidate.how.has(LeniencyKind::Prose) && is_phrases(&candidate.data)
 }
 
 fn is_all_data(candidate: &Candidate<'_>) -> bool {

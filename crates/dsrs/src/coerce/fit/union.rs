@@ -54,12 +54,12 @@ impl<'t> Fitter<'t> {
                 _ => {}
             }
         }
-        let (_, found) = closest?;
+        let (distance, found) = closest?;
         if matches!(found, Payload::Float(_)) {
             self.trail.widen();
         }
         let is_null = |member: &Node<'_>| matches!(member.shape, Shape::Null);
-        if leaf.quoted || !word::is_null(leaf.text) || !members.iter().any(is_null) {
+        if distance < AS_TEXT || !word::is_null(leaf.text) || !members.iter().any(is_null) {
             return Some(Ok(found));
         }
         // Null may be meant: where that may not be read, neither is the text.
@@ -123,14 +123,18 @@ impl<'t> Fitter<'t> {
     }
 }
 
+/// How far a leaf without quotes is from a text.
+const AS_TEXT: u8 = 2;
+
 /// How far a leaf is from the type that it is exactly of: digits without a point are an integer
 /// before they are a number, quotes make a text before they make bytes, and what has no quotes is
-/// a text only if it is nothing else.
+/// a name only if it is no number, and a text only if it is nothing else.
 fn distance(leaf: Leaf<'_>, shape: &Shape<'_>) -> u8 {
     match shape {
         Shape::Float if widens(leaf, shape) => 1,
         Shape::Bytes => 1,
-        Shape::Str if !leaf.quoted => 2,
+        known if !leaf.quoted && names::has_names(known) => 1,
+        Shape::Str if !leaf.quoted => AS_TEXT,
         _ => 0,
     }
 }

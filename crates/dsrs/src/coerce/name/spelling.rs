@@ -20,6 +20,34 @@ pub(in crate::coerce) fn letters(text: &str) -> String {
     folded
 }
 
+/// A text without case and accents, in which joined words stand apart: `very_low` is `very low`.
+pub(super) fn apart(text: &str) -> String {
+    let folded = folded(text);
+    let mut apart = String::with_capacity(folded.len());
+    let mut rest = folded.chars().peekable();
+    let mut joined = false;
+    while let Some(c) = rest.next() {
+        let joins = joined && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        apart.push(if matches!(c, '_' | '-') && joins { ' ' } else { c });
+        joined = c.is_alphanumeric();
+    }
+    apart
+}
+
+/// A name whose words begin with capitals, with a space before each: `VeryLow` is `Very Low`.
+pub(super) fn camel_apart(name: &str) -> String {
+    let mut apart = String::with_capacity(name.len() + 4);
+    let mut before = ' ';
+    for c in name.chars() {
+        if before.is_lowercase() && c.is_uppercase() {
+            apart.push(' ');
+        }
+        apart.push(c);
+        before = c;
+    }
+    apart
+}
+
 /// The words of a text without case and accents, a space between them.
 pub(super) fn words(text: &str) -> String {
     let folded = folded(text).replace(['\'', '’'], "");
