@@ -155,6 +155,50 @@ async fn nonsense_is_a_parse_error_with_the_raw_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_leniency_is_in_the_trace_of_a_run_that_succeeded() {
+    let worn = "<think>hm</think>\n**[[ ## score ## ]]**\nabout 1.200,50 €";
+    let api = Api::with_lm(Scripted::always(worn)).await;
+    api.post("/v1/graphs", one_node("q", "question -> score: float")).await.expect(201);
+    let run = api.post("/v1/graphs/q/execute", traced()).await.expect(200).json();
+    assert_eq!(run["outputs"], json!({"score": 1200.5}));
+    let recorded = api.get(&format!("/v1/runs/{}", run["id"].as_str().unwrap())).await.json();
+    for trace in [&run["trace"], &recorded["trace"]] {
+        let spans = trace["spans"].as_array().unwrap();
+        let predictor = spans.iter().find(|span| span["kind"] == "predictor").unwrap();
+        let report = predictor["parse_report"].as_array().unwrap();
+        let kinds: Vec<_> = report.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["reasoning", "prose", "number", "unit", "layout"]);
+        let unit = json!({"field": "score", "path": "", "kind": "unit",
+            "read": "about 1.200,50 €", "became": 1200.5, "penalty": 1});
+        assert_eq!(report[3], unit);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parse_error_tells_field_reason_and_what_was_mended_so_far() {
+    let worn = "**[[ ## answer ## ]]**\nyes\n[[ ## score ## ]]\n3 out of 10";
+    let api = Api::with_lm(Scripted::always(worn)).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer, score: int")).await.expect(201);
+    let problem = api.post("/v1/graphs/q/execute", traced()).await.expect(422).json();
+    assert_eq!((&problem["code"], &problem["field"]), (&json!("parse_error"), &json!("score")));
+    assert_eq!(problem["reason"], "expected a whole number, found `3 out of 10` (several numbers)");
+    assert_eq!((&problem["raw"], &problem["node"]), (&json!(worn), &json!("ask")));
+    let mended = (&problem["report"][0]["field"], &problem["report"][0]["kind"]);
+    assert_eq!(mended, (&json!("answer"), &json!("layout")));
+    let run = problem["run_id"].as_str().unwrap();
+    let recorded = api.get(&format!("/v1/runs/{run}")).await.json();
+    let lm = &recorded["trace"]["spans"][2];
+    assert_eq!((&lm["kind"], &lm["parse_report"]), (&json!("lm"), &problem["report"]));
+}
+
+/// A question whose answer comes with its trace.
+fn traced() -> Value {
+    let mut body = question();
+    body["trace"] = json!(true);
+    body
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_model_a_stored_graph_fails_in_execution_only() {
     let database = test_database().await;
     let api = Api::start(&database, None, &[]).await;

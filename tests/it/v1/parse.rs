@@ -72,6 +72,33 @@ async fn strict_takes_only_what_is_exact() {
     let mut strict = lenient;
     strict["strict"] = json!(true);
     assert_eq!(api.post(PATH, strict).await.expect(422).code(), "parse_error");
+    let answer = |text: &str| json!({"signature": "q -> n: int", "text": text, "strict": true});
+    let exact = "<think>one more</think>\n[[ ## n ## ]]\n7\n\n[[ ## completed ## ]]";
+    assert_eq!(read(&api, answer(exact)).await["value"], json!({"n": 7}));
+    for worn in ["7", "**[[ ## n ## ]]**\n7", "[[ ## n ## ]]\n`7`", "[[ ## n ## ]]\n{\"n\": 7}"] {
+        assert_eq!(api.post(PATH, answer(worn)).await.expect(422).code(), "parse_error", "{worn}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_objects_that_fit_the_one_not_taken_is_told() {
+    let api = Api::new().await;
+    let text = "Is it {\"a\": 1}? No: {\"a\": 2}";
+    let found = read(&api, json!({"type": "{a: int}", "text": text})).await;
+    assert_eq!(found["value"], json!({"a": 1}));
+    let choice = json!({"field": null, "path": "", "kind": "choice", "read": "{\"a\": 2}",
+        "became": {"a": 1}, "penalty": 4});
+    assert_eq!(found["report"][1], choice);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_beyond_the_limit_is_refused_by_its_pointer() {
+    let api = Api::with_settings(&[("DSRS_LIMITS__BODY_BYTES", "8000000")]).await;
+    let text = "x".repeat((4 << 20) + 1);
+    let refused = api.post(PATH, json!({"type": "str", "text": text})).await.expect(422);
+    assert_eq!(refused.errors(), ["/text too_large"]);
+    let read = api.post(PATH, json!({"type": "str", "text": &text[1..]})).await.expect(200);
+    assert_eq!(read.json()["report"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -141,7 +141,7 @@ fn refuse(reading: &mut Reading, outputs: &Outputs, error: CoerceError) {
 }
 
 /// The first step of a path, and the rest.
-fn first_step(path: &str) -> (&str, &str) {
+pub(super) fn first_step(path: &str) -> (&str, &str) {
     let end = path.find(['.', '[']).unwrap_or(path.len());
     let (first, rest) = path.split_at(end);
     (first, rest.strip_prefix('.').unwrap_or(rest))

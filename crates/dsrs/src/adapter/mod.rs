@@ -24,6 +24,7 @@ mod settle;
 mod stretch;
 mod system;
 mod turn;
+mod unwrapped;
 mod worn;
 mod write;
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::answer::{Misfit, MisfitKind};
 use super::outputs::Output;
 use super::sections::Source;
+use super::unwrapped;
 use crate::coerce::{self, Leniencies, LeniencyKind, Path, Report};
 use crate::types::TypeIR;
 use crate::value::Payload;
@@ -71,6 +72,7 @@ fn read(
         absent(output, report)?
     } else {
         coerce::coerce(text, &output.ty, allowed, report)
+            .or_else(|error| unwrapped::read(output, text, allowed, report).ok_or(error))
             .map_err(|error| Misfit::of(output, MisfitKind::Type, error.path, error.reason))?
     };
     if let Some(start) = broken {
