@@ -93,7 +93,7 @@ async fn of_two_objects_that_fit_the_one_not_taken_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_beyond_the_limit_is_refused_by_its_pointer() {
-    let api = Api::with_settings(&[("DSRS_LIMITS__BODY_BYTES", "8000000")]).await;
+    let api = Api::with_settings(&[("DSRS_LIMITS_BODY_BYTES", "8000000")]).await;
     let text = "x".repeat((4 << 20) + 1);
     let refused = api.post(PATH, json!({"type": "str", "text": text})).await.expect(422);
     assert_eq!(refused.errors(), ["/text too_large"]);
