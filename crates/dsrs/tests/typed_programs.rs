@@ -1,5 +1,4 @@
-//! Typed programs: what a call sends, gives back and costs, and that a typed predictor and the same
-//! signature posted as data say the same to the byte.
+//! Typed programs: what a call gives back and costs, and how state goes in and out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod story;
@@ -8,48 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::facet::Facet;
-use dsrs::lm::{Lm, Message, Models, Scripted};
-use dsrs::predict::{Demo as RawDemo, DynPredictor, PredictState, read_state, state_to_payload};
+use dsrs::lm::{Lm, Models, Scripted};
+use dsrs::predict::{Demo as RawDemo, PredictState, read_state, state_to_payload};
 use dsrs::problem::{At, Problems};
-use dsrs::signature::Augmented;
-use dsrs::strategy::{BuildEnv, DynModule, HostedModule, registry};
+use dsrs::strategy::{DynModule, HostedModule};
 use dsrs::value::Payload;
 use dsrs::{
-    Augmentation, BestOfN, ChainOfThought, Ctx, Demo, Module, Predict, Predicted, Reasoning,
-    Signature, WithReasoning,
+    BestOfN, ChainOfThought, Ctx, Demo, Module, Predict, Predicted, Signature, WithReasoning,
 };
-use story::{fields, signature};
+use story::fields;
 
 fn ctx(lm: &Arc<Scripted>) -> Ctx {
     let lm: Arc<dyn Lm> = lm.clone();
     Ctx::within(Models::only(lm).into(), Duration::from_secs(60))
-}
-
-struct NoModels;
-
-impl BuildEnv for NoModels {
-    fn knows_model(&self, _: &str) -> bool {
-        false
-    }
-}
-
-/// The messages that a typed predictor and a posted node send for the same inputs and state.
-fn both(
-    typed: &mut dyn DynPredictor,
-    posted: (&str, &str, &str),
-    state: &str,
-    input: &str,
-) -> [Vec<Message>; 2] {
-    let (strategy, types, spelled) = posted;
-    let mut module =
-        registry::create(&NoModels, strategy, &signature(types, spelled), None, &At::Root).unwrap();
-    let untyped = module.predictors_mut().remove(0).1;
-    [render(typed, state, input), render(untyped, state, input)]
-}
-
-fn render(predictor: &mut dyn DynPredictor, state: &str, input: &str) -> Vec<Message> {
-    predictor.load_state(story::state(state), &At::Root).unwrap();
-    predictor.render(&fields(input))
 }
 
 /// Answer the question.
@@ -60,153 +30,6 @@ struct Qa {
     question: String,
     #[output]
     answer: String,
-}
-
-const QA: &str = r#"{"instructions": "Answer the question.",
-    "inputs": [{"name": "question", "description": "what is asked"}], "outputs": [{"name": "answer"}]}"#;
-
-#[derive(Clone, Debug, Facet)]
-struct Person {
-    /// in full
-    name: String,
-    #[facet(dsrs::alias = "years")]
-    age: Option<u8>,
-}
-
-#[derive(Clone, Debug, Facet)]
-#[repr(u8)]
-#[allow(dead_code)]
-enum Mood {
-    Calm,
-    /// shouting
-    Angry,
-}
-
-/// Read the letter.
-#[derive(Signature)]
-struct Letter<I: Clone + std::fmt::Debug> {
-    #[input(flatten)]
-    base: I,
-    #[input]
-    #[format("yaml")]
-    known: Vec<Person>,
-    #[output]
-    sender: Person,
-    #[output]
-    mood: Mood,
-    #[output]
-    #[assert("this|length < 4")]
-    topics: Vec<String>,
-    #[output]
-    #[alias = "reply_by"]
-    deadline: Option<String>,
-}
-
-const LETTER_TYPES: &str = r#"{"Person": {"class": {"name": {"type": "str", "description": "in full"},
-                                         "age": {"type": "int?", "alias": "years"}}},
-                               "Mood": {"enum": {"Calm": null, "Angry": "shouting"}}}"#;
-const LETTER: &str = r#"{"instructions": "Read the letter.",
-    "inputs": [{"name": "question", "description": "what is asked"},
-               {"name": "known", "type": "list[Person]", "format": "yaml"}],
-    "outputs": [{"name": "sender", "type": "Person"}, {"name": "mood", "type": "Mood"},
-                {"name": "topics", "type": "list[str]", "constraints": [{"assert": "this|length < 4"}]},
-                {"name": "deadline", "type": "str?", "alias": "reply_by"}]}"#;
-
-#[derive(Augmentation)]
-#[augment(output, append)]
-struct Confidence {
-    /// from 0 to 1
-    confidence: f64,
-}
-
-#[test]
-fn typed_and_posted_signatures_send_the_same_bytes() {
-    let question = r#"{"question": "2 + 2?"}"#;
-    let letter = r#"{"question": "Who?", "known": [{"name": "Ann", "age": 3}]}"#;
-    let instructed = r#"{"instruction": "Be brief."}"#;
-    let qa_demo = r#"{"demos": [{"input": {"question": "1 + 1?"}, "output": {"answer": "2"}}]}"#;
-    let cot_demo = r#"{"demos": [{"input": {"question": "1 + 1?"},
-                                  "output": {"reasoning": "one and one", "answer": "2"}}]}"#;
-    let confident = QA.replace(r#"{"name": "answer"}"#, r#"{"name": "answer"}, {"name": "confidence", "type": "float", "description": "from 0 to 1"}"#);
-    let mut qa = Predict::<Qa>::new();
-    let mut cot = ChainOfThought::<Qa>::new();
-    let mut two = Predict::<Augmented<Qa, (Reasoning, Confidence)>>::new();
-    let mut flat = Predict::<Letter<QaInput>>::new();
-    let mut deep = ChainOfThought::<Letter<QaInput>>::new();
-    type Render<'r> = &'r mut dyn FnMut() -> [Vec<Message>; 2];
-    let cases: [(Render<'_>, &str); 9] = [
-        (&mut || both(cell(&mut qa), ("predict", "{}", QA), "{}", question), "predict"),
-        (
-            &mut || {
-                both(cell(&mut Predict::<Qa>::new()), ("predict", "{}", QA), instructed, question)
-            },
-            "an instruction",
-        ),
-        (
-            &mut || both(cell(&mut Predict::<Qa>::new()), ("predict", "{}", QA), qa_demo, question),
-            "a demo",
-        ),
-        (
-            &mut || both(cell(&mut cot.predict), ("chain_of_thought", "{}", QA), "{}", question),
-            "reasoning",
-        ),
-        (
-            &mut || {
-                both(
-                    cell(&mut ChainOfThought::<Qa>::new().predict),
-                    ("chain_of_thought", "{}", QA),
-                    cot_demo,
-                    question,
-                )
-            },
-            "reasoning and a demo",
-        ),
-        (
-            &mut || both(cell(&mut two), ("chain_of_thought", "{}", &confident), "{}", question),
-            "two augmentations",
-        ),
-        (
-            &mut || both(cell(&mut flat), ("predict", LETTER_TYPES, LETTER), "{}", letter),
-            "nested, flat, constrained",
-        ),
-        (
-            &mut || {
-                both(
-                    cell(&mut deep.predict),
-                    ("chain_of_thought", LETTER_TYPES, LETTER),
-                    "{}",
-                    letter,
-                )
-            },
-            "nested with reasoning",
-        ),
-        (
-            &mut || {
-                both(
-                    cell(&mut Predict::<Letter<QaInput>>::new()),
-                    ("predict", LETTER_TYPES, LETTER),
-                    instructed,
-                    letter,
-                )
-            },
-            "nested with an instruction",
-        ),
-    ];
-    let mut told = String::new();
-    for (render, name) in cases {
-        let [typed, posted] = render();
-        assert_eq!(typed, posted, "{name}");
-        told.push_str(&format!("=== {name}\n"));
-        for message in typed {
-            told.push_str(&format!("--- {:?}\n{}\n", message.role, message.content));
-        }
-    }
-    insta::assert_snapshot!(told);
-}
-
-/// The predictor behind a path, as an optimizer reaches it.
-fn cell<M: Facet<'static>>(module: &mut M) -> &mut dyn DynPredictor {
-    dsrs::module::named_predictors_mut(module).unwrap().remove(0).1
 }
 
 #[derive(Signature)]
