@@ -163,6 +163,17 @@ struct Hidden {
     callback: Box<dyn Fn() + Send + Sync>,
 }
 
+/// A type of its own that does not let itself be looked into.
+#[derive(Facet)]
+#[facet(opaque)]
+#[allow(dead_code)]
+struct Sealed(Predict<Qa>);
+
+#[derive(Facet)]
+struct Sealing {
+    sealed: Vec<Sealed>,
+}
+
 #[derive(Facet)]
 struct Allowed {
     #[facet(opaque, dsrs::skip)]
@@ -201,8 +212,11 @@ fn what_cannot_be_searched_is_refused_with_its_path_and_type() {
     let opaque = "is opaque; mark it `#[facet(opaque, dsrs::skip)]` if it holds no predictor";
     let mut hidden = Hidden { callback: Box::new(|| ()) };
     assert_eq!(refusal(&mut hidden), format!("`callback`: `Opaque` {opaque}"));
-    let accessor = "is marked as a predictor and its accessor is missing or of another version of \
-                    dsrs";
+    let mut sealing = Sealing { sealed: vec![Sealed(Predict::new())] };
+    assert_eq!(refusal(&mut sealing), format!("`sealed[0]`: `Sealed` {opaque}"));
+    assert_eq!(refusal(&mut Sealed(Predict::new())), format!("``: `Sealed` {opaque}"));
+    let accessor = "is marked as a predictor and its accessor is missing, of another type, or of \
+                    another version of dsrs";
     let mut unreachable = Holds { inside: vec![Unreachable] };
     assert_eq!(refusal(&mut unreachable), format!("`inside[0]`: `Unreachable` {accessor}"));
     let mut undecodable = Holds { inside: vec![Undecodable] };

@@ -187,6 +187,17 @@ fn values_go_to_data_and_back_without_loss() {
 }
 
 #[test]
+fn a_short_float_is_told_as_it_was_written() {
+    assert_eq!(
+        to_payload(&[0.1_f32, 16_777_216.0, -1e-30]).unwrap().to_json(),
+        "[0.1,16777216.0,-1e-30]"
+    );
+    assert_eq!(from_payload::<f32>(&json("0.1")).unwrap(), 0.1);
+    let told = from_payload::<f32>(&json("1e300")).unwrap_err().to_string();
+    assert_eq!(told, "1e+300 is no value of `f32`");
+}
+
+#[test]
 fn what_does_not_fit_a_rust_type_is_told_with_its_place() {
     let refused = |text: &str| from_payload::<Person>(&json(text)).unwrap_err().to_string();
     let told = refused(r#"{"name": "Ann", "age": 300, "friends": []}"#);

@@ -28,8 +28,7 @@ const TRAIT_OBJECT: &str =
 const OPAQUE: &str = "is opaque; mark it `#[facet(opaque, dsrs::skip)]` if it holds no predictor";
 const CONTAINER: &str = "may hold predictors and cannot be searched; use a struct, Option, Vec, array, Box, or a map with String keys";
 const KEYS: &str = "has keys that are not String, so its predictors have no path";
-const ACCESSOR: &str =
-    "is marked as a predictor and its accessor is missing or of another version of dsrs";
+const ACCESSOR: &str = "is marked as a predictor and its accessor is missing, of another type, or of another version of dsrs";
 const REFLECTION: &str = "does not let itself be read by reflection";
 
 /// Every predictor of a module by its path, in the order of the struct. A module that is a
@@ -43,9 +42,9 @@ pub fn named_predictors<M: Facet<'static>>(
     let found = leaves(Peek::new(root))?;
     #[allow(unsafe_code)]
     let shared = found.into_iter().map(|leaf| {
-        // SAFETY: the accessor was taken from the shape of the very value at `place`, which `root`
-        // owns and lends for the lifetime of the handles; a shared borrow of `root` keeps
-        // everyone from changing it.
+        // SAFETY: the accessor was taken from the shape of the value at `place` and is for that type
+        // (see `Walk::accessor`). `root` owns the value and lends it for the lifetime of the
+        // handles; a shared borrow of `root` keeps everyone from changing it.
         let handle = unsafe { &*leaf.accessor.handle(leaf.place) };
         (leaf.path, handle)
     });
@@ -62,11 +61,12 @@ pub fn named_predictors_mut<M: Facet<'static>>(
     let found = leaves(Peek::new(&*root))?;
     #[allow(unsafe_code)]
     let exclusive = found.into_iter().map(|leaf| {
-        // SAFETY: `root` is borrowed exclusively for the lifetime of the handles. Every place is
-        // owned by it through fields, options, lists, maps and boxes only: shared pointers are
-        // refused, never followed, so no two places are the same and nobody else reaches them. The
-        // content of a predictor is in an `UnsafeCell`, so that a pointer from the shared walk may
-        // change it. All walking is over: no reference of the walk is alive any more.
+        // SAFETY: the accessor is for the type at `place`, as above. `root` is borrowed exclusively
+        // for the lifetime of the handles. Every place is owned by it through fields, options,
+        // lists, maps and boxes only: shared pointers are refused, never followed, so no two places
+        // are the same and nobody else reaches them. The content of a predictor is in an
+        // `UnsafeCell`, so that a pointer from the shared walk may change it. All walking is over:
+        // no reference of the walk is alive any more.
         let handle = unsafe { &mut *leaf.accessor.handle_mut(leaf.place) };
         (leaf.path, handle)
     });
@@ -132,7 +132,8 @@ impl Walk {
         let marked = own().any(|attribute| matches!(attribute.key, "parameter" | "accessor"));
         let decoded = own()
             .find(|attribute| attribute.key == "accessor")
-            .and_then(|attribute| attribute.get_as::<PredictAccessorFns>().copied());
+            .and_then(|attribute| attribute.get_as::<PredictAccessorFns>().copied())
+            .filter(|accessor| accessor.is_for(shape));
         match decoded {
             None if marked => Err(self.error(shape, ACCESSOR)),
             found => Ok(found),
@@ -260,6 +261,7 @@ impl Search<'_> {
                 Kind::User(UserType::Enum(found)) => {
                     found.variants.iter().any(|variant| self.finds_in_field(variant.data.fields))
                 }
+                Kind::User(UserType::Opaque) => true,
                 _ => false,
             },
         }

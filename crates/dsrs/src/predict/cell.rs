@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use facet::Facet;
+use facet::{ConstTypeId, Facet, Shape};
 
 use super::typed::{Demo, PredictBuilder, admit_typed};
 use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor};
@@ -61,20 +61,27 @@ unsafe impl<S: Signature> Sync for Predict<S> where PredictCell<S>: Sync {}
 #[derive(Clone, Copy, Debug, Facet)]
 #[facet(opaque)]
 pub struct PredictAccessorFns {
+    /// The predictor's type: an accessor copied to another type must not be used on it.
+    of: ConstTypeId,
     read: unsafe fn(*const ()) -> *const dyn DynPredictor,
     change: unsafe fn(*const ()) -> *mut dyn DynPredictor,
 }
 
 impl PredictAccessorFns {
     const fn of<S: Signature>() -> Self {
-        Self { read: read::<S>, change: change::<S> }
+        Self { of: ConstTypeId::of::<Predict<S>>(), read: read::<S>, change: change::<S> }
+    }
+
+    /// Whether it was made for values of this shape.
+    pub(crate) fn is_for(self, shape: &'static Shape) -> bool {
+        self.of == shape.id
     }
 
     /// A handle to read with.
     ///
     /// # Safety
-    /// `place` points at the predictor from whose shape this was taken, which outlives the handle
-    /// and is not changed meanwhile.
+    /// `place` points at a predictor of the shape that this [is for](Self::is_for), which outlives
+    /// the handle and is not changed meanwhile.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn handle(self, place: *const ()) -> *const dyn DynPredictor {
         // SAFETY: as the caller promises.

@@ -194,7 +194,10 @@ fn scalar(building: Building, kind: ScalarType, data: &Payload) -> Built {
             building.set(std::borrow::Cow::<'static, str>::Owned(text.to_string()))
         }
         (S::F64, Payload::Float(number)) => building.set(*number),
-        (S::F32, Payload::Float(number)) => building.set(*number as f32),
+        (S::F32, Payload::Float(number)) => match *number as f32 {
+            short if short.is_finite() => building.set(short),
+            _ => return Err(misfit(shape, data)),
+        },
         (S::F64, Payload::Int(number)) => building.set(*number as f64),
         (S::F32, Payload::Int(number)) => building.set(*number as f32),
         (S::Char, Payload::Str(text)) => match single(text) {

@@ -126,7 +126,7 @@ fn scalar(value: Peek<'_, 'static>, kind: ScalarType) -> Result<Payload, Reflect
         S::String | S::CowStr | S::Str => {
             value.as_str().map(Payload::from).ok_or_else(|| broken(value, &"is no text"))
         }
-        S::F32 => read::<f32>(value).and_then(|number| float(value, f64::from(*number))),
+        S::F32 => read::<f32>(value).and_then(|number| float(value, widened(*number))),
         S::F64 => read::<f64>(value).and_then(|number| float(value, *number)),
         S::U8 => whole::<u8>(value),
         S::U16 => whole::<u16>(value),
@@ -151,6 +151,11 @@ fn whole<T: Facet<'static> + Copy + TryInto<i64>>(
 ) -> Result<Payload, ReflectError> {
     let number = (*read::<T>(value)?).try_into();
     number.map(Payload::Int).map_err(|_| broken(value, &"is beyond 64 bits with a sign"))
+}
+
+/// The number that is written as the short one is: 0.1 and not 0.10000000149011612.
+fn widened(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or_else(|_| f64::from(number))
 }
 
 fn float(value: Peek<'_, 'static>, number: f64) -> Result<Payload, ReflectError> {
