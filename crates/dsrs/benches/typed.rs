@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use divan::Bencher;
 use dsrs::facet::Facet;
-use dsrs::lm::{Answer, Models, Scripted};
+use dsrs::lm::{Answer, LmReply, Models, Scripted, Usage};
 use dsrs::module::named_predictors;
 use dsrs::{Ctx, Demo, Module, Predict, Signature};
 use tokio::runtime::{Builder, Runtime};
@@ -38,8 +38,12 @@ fn ctx(models: &Arc<Models>) -> Ctx {
     Ctx::within(models.clone(), Duration::from_secs(60))
 }
 
+/// With usage given: counting the words of the prompt would be measured otherwise.
 fn models() -> Arc<Models> {
-    let lm = Arc::new(Scripted::always(Answer::from(ANSWER)).forgetful());
+    let usage = Usage { lm_calls: 1, input_tokens: 100, output_tokens: 10, ..Usage::default() };
+    let reply =
+        LmReply { text: ANSWER.into(), model: "scripted".into(), finish_reason: None, usage };
+    let lm = Arc::new(Scripted::always(Answer::from(reply)).forgetful());
     Models::only(lm).into()
 }
 

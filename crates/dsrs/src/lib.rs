@@ -42,4 +42,6 @@ pub mod graph;
 pub use module::{Module, Predicted};
 pub use predict::typed::Demo;
 pub use predict::{Ctx, Predict};
+// The traits beside their derives: one import brings both.
+pub use signature::{Augmentation, Augmented, Signature};
 pub use strategy::{BestOfN, ChainOfThought, Reasoning, WithReasoning};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dsrs::facet::Facet;
 use dsrs::reflect::{from_payload, to_payload};
-use dsrs::signature::{Augmented, Signature as _, SignatureSchema};
+use dsrs::signature::{Augmented, SignatureSchema};
 use dsrs::{Augmentation, Signature};
 use story::{json, signature};
 
