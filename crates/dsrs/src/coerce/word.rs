@@ -77,7 +77,9 @@ fn in_prose(text: &str, allowed: Leniencies) -> Result<(bool, Leniencies), Truth
     let Some(first) = meant.first() else {
         return Err(if counted.is_empty() { TruthError::None } else { TruthError::Denied });
     };
-    if meant.iter().any(|other| other % 2 != first % 2) {
+    // A `yes` counts nothing: wherever it stands, it speaks against a `no`.
+    let yes = found.iter().any(|mention| mention.name == 2 && !mention.denied);
+    if meant.iter().any(|other| other % 2 != first % 2) || yes && first % 2 == 1 {
         return Err(TruthError::Both);
     }
     let plain = meant.iter().any(|name| *name < 2);

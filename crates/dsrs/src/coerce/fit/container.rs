@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::best::Best;
 use super::trail::{Misfit, Step};
 use super::{Ctx, Fit, Fitter, told};
 use crate::coerce::LeniencyKind;
@@ -27,8 +28,30 @@ impl<'t> Fitter<'t> {
                 let element = self.look(element);
                 self.elements(items.iter().map(|item| (item, &element)), ctx)
             }
-            Data::Map(_) => self.single_element(data, node, element, ctx),
+            Data::Map(members) => match tagged(data.source, members) {
+                Some(items) => self.tagged_elements(data, items, node, element, ctx),
+                None => self.single_element(data, node, element, ctx),
+            },
             _ => self.unfold(data, node, ctx),
+        }
+    }
+
+    /// The elements that tags of one name make inside another one, unless that is an element itself.
+    fn tagged_elements(
+        &mut self,
+        data: &Loose<'_>,
+        items: &[Loose<'_>],
+        node: &Node<'t>,
+        element: &'t TypeIR,
+        ctx: Ctx,
+    ) -> Fit {
+        let inner = self.look(element);
+        let mut best = Best::default();
+        best.offer(self, |own| own.elements(items.iter().map(|item| (item, &inner)), ctx));
+        best.offer(self, |own| own.single_element(data, node, element, ctx));
+        match best.decide() {
+            Ok(reading) => Ok(self.settle(reading)),
+            Err(misfit) => Err(misfit.unwrap_or_else(|| told::mismatch(node, data))),
         }
     }
 
@@ -176,4 +199,15 @@ impl<'t> Fitter<'t> {
 /// Where each key stands for the last time.
 fn last_of_each<'d>(members: Members<'d, '_>) -> HashMap<&'d str, usize> {
     members.iter().enumerate().map(|(index, (key, _))| (key.as_ref(), index)).collect()
+}
+
+/// What stands in tags of one name inside another tag: `<tags><tag>a</tag><tag>b</tag></tags>`.
+fn tagged<'d, 's>(source: &str, members: Members<'d, 's>) -> Option<&'d [Loose<'s>]> {
+    match members {
+        [(_, only)] if source.starts_with('<') => match &only.shape {
+            Data::List(items) if only.source.starts_with('<') => Some(items),
+            _ => Some(std::slice::from_ref(only)),
+        },
+        _ => None,
+    }
 }

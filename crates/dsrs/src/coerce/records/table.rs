@@ -6,27 +6,42 @@ use super::super::loose::{Loose, Shape};
 use super::super::{Leniencies, LeniencyKind};
 use super::data;
 
-/// The rows below the first line of dashes, by the names above it.
+/// The rows below every line of dashes, by the names above it.
 pub(super) fn of(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let rule = lines.iter().position(|line| is_rule(line)).filter(|rule| *rule > 0)?;
-    let names = cells(lines.get(rule - 1)?);
-    let below = lines.get(rule + 1..)?;
-    let count = below.iter().take_while(|line| line.contains('|')).count();
-    let mut slips = Leniencies::NONE.with(LeniencyKind::Table);
-    if rule > 1 || count < below.len() {
-        slips = slips.with(LeniencyKind::Prose);
+    let mut rules = (1..lines.len()).filter(|at| lines.get(*at).is_some_and(|line| is_rule(line)));
+    let mut next = rules.next();
+    let mut rows = Vec::new();
+    let mut told = 0;
+    while let Some(rule) = next {
+        next = rules.by_ref().find(|later| *later > rule + 1);
+        let names = cells(lines.get(rule - 1)?);
+        let below = lines.get(rule + 1..next.map_or(lines.len(), |later| later - 1))?;
+        let first = rows.len();
+        let table = below.iter().take_while(|line| line.contains('|'));
+        rows.extend(table.map(|line| row(&names, line, allowed)));
+        told += rows.len() - first + 2;
     }
-    let rows = below.iter().take(count).map(|line| row(&names, line, allowed)).collect();
-    Some(Loose { source: text, shape: Shape::List(rows), slips })
+    let slips = Leniencies::NONE.with(LeniencyKind::Table);
+    let slips = if told < lines.len() { slips.with(LeniencyKind::Prose) } else { slips };
+    (told > 0).then_some(Loose { source: text, shape: Shape::List(rows), slips })
 }
 
 /// A row as an object. A cell behind the last name has none; an empty cell is missing.
 fn row<'t>(names: &[&'t str], line: &'t str, allowed: Leniencies) -> Loose<'t> {
     let name = |index: usize| names.get(index).copied().unwrap_or_default();
     let cells = cells(line).into_iter().enumerate();
-    let member = |(index, cell)| (Cow::Borrowed(plain(name(index))), data(cell, allowed));
+    let member = |(index, text)| (Cow::Borrowed(plain(name(index))), cell(text, allowed));
     Loose { source: line, shape: Shape::Map(cells.map(member).collect()), slips: Leniencies::NONE }
+}
+
+/// A cell as data, without the backslash before a bar.
+fn cell(text: &str, allowed: Leniencies) -> Loose<'_> {
+    if !text.contains("\\|") {
+        return data(text, allowed);
+    }
+    let shape = Shape::Quoted(Cow::Owned(text.replace("\\|", "|")));
+    Loose { source: text, shape, slips: Leniencies::NONE }
 }
 
 /// The cells of a line, trimmed. A bar behind a backslash is a part of its cell.

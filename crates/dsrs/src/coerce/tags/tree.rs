@@ -102,8 +102,9 @@ impl<'t> Tree<'t> {
             parent.nests = true;
         }
         let attribute = |(name, value)| {
+            let source = if let Cow::Borrowed(text) = value { text } else { name };
             let shape = Shape::Quoted(value);
-            (Cow::Borrowed(name), Loose { source: name, shape, slips: Leniencies::NONE })
+            (Cow::Borrowed(name), Loose { source, shape, slips: Leniencies::NONE })
         };
         let members = tag.attributes.into_iter().map(attribute).collect();
         let inner = start + tag.len;
