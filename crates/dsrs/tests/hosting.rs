@@ -212,6 +212,49 @@ async fn what_may_come_from_several_places_is_left_open() {
     );
 }
 
+/// Hands a constant on where an earlier output has the same type, and one of two values.
+#[derive(Facet, Default)]
+struct Constant {
+    pair: Predict<Pair>,
+    constant: Predict<Judge>,
+    handed: Predict<Judge>,
+}
+
+impl Module for Constant {
+    type Input = PairInput;
+    type Output = JudgeOutput;
+
+    async fn forward(
+        &self,
+        ctx: &Ctx,
+        input: PairInput,
+    ) -> Result<Predicted<JudgeOutput>, PredictError> {
+        let flag = self.pair.call(ctx, input.clone()).await?.flag;
+        self.constant.call(ctx, JudgeInput { one: input.first.clone(), flag: true }).await?;
+        self.handed.call(ctx, JudgeInput { one: input.first, flag }).await
+    }
+}
+
+#[tokio::test]
+async fn a_constant_is_not_taken_for_an_output() {
+    let example = |name: &str| PairInput { first: name.into(), second: format!("{name}!") };
+    let opened = async |examples: &[PairInput]| {
+        let made = ProgramGraph::from_module("g", &mut Constant::default(), examples).await;
+        let open = made.unwrap().open.into_iter();
+        open.map(|open| format!("{}: {}", open.place, open.reason)).collect::<Vec<_>>()
+    };
+    let either = "it may come from `pair.flag` or be a constant: it had one of few values, the same \
+                  in every run; give more examples";
+    assert_eq!(
+        opened(&[example("a")]).await,
+        [format!("constant.flag: {either}"), format!("handed.flag: {either}")]
+    );
+    assert_eq!(
+        opened(&[example("a"), example("b")]).await,
+        ["constant.flag: it is computed on the way: no earlier output or input had its value"]
+    );
+}
+
 #[test]
 fn edges_may_be_given_where_they_cannot_be_seen() {
     let edge = |from: (&str, &str), to: (&str, &str)| Edge {

@@ -193,6 +193,7 @@ async fn watch<M: Module>(
     // The example is taken through data once, which is how a graph would be given it too.
     let again = crate::reflect::from_payload::<M::Input>(&Payload::map(input.clone()));
     let again = again.map_err(|error| error.to_string())?;
+    lm.begin_run();
     let ctx = Ctx::within(Models::only(lm).into(), RUN_LIMIT);
     let output = module.call(&ctx, again).await.map_err(|error| error.to_string())?;
     let output = as_fields(&*output)?;
@@ -267,7 +268,8 @@ impl Projection {
                     Ok(run.sources(value, index, &names))
                 });
                 let place = Target { node: name.clone(), field: field.name.clone() };
-                match one_source(seen) {
+                let given = runs.iter().filter_map(|run| run.call(path)?.1.get(&field.name));
+                match one_source(seen).and_then(|source| not_constant(source, given)) {
                     Ok(from) => self.graph.connect(from, place)?,
                     Err(reason) => self.open.push(Open { place: place.to_string(), reason }),
                 }
@@ -278,7 +280,8 @@ impl Projection {
                 let value = run.output.get(&field.name).ok_or("it was not given")?;
                 Ok(run.sources(value, run.calls.len(), &names))
             });
-            match one_source(seen) {
+            let given = runs.iter().filter_map(|run| run.output.get(&field.name));
+            match one_source(seen).and_then(|source| not_constant(source, given)) {
                 Ok(source) => self.graph.set_output(&field.name, source)?,
                 Err(reason) => {
                     let place = format!("output.{}", field.name);
@@ -291,6 +294,34 @@ impl Projection {
 }
 
 const NOT_ONCE: &str = "its predictor was not called exactly once in every run";
+
+/// The source, unless a constant of the program would have looked the same. The module's own inputs
+/// are what the examples say.
+fn not_constant<'v>(
+    source: Source,
+    mut given: impl Iterator<Item = &'v Payload>,
+) -> Result<Source, String> {
+    let first = given.next();
+    let telling = first.is_none_or(has_room) || given.any(|other| Some(other) != first);
+    if telling || &*source.node == INPUT {
+        return Ok(source);
+    }
+    Err(format!(
+        "it may come from `{source}` or be a constant: it had one of few values, the same in every \
+         run; give more examples"
+    ))
+}
+
+/// Whether a value is of a kind that has room for one which occurs nowhere else.
+fn has_room(value: &Payload) -> bool {
+    match value {
+        Payload::Null | Payload::Bool(_) => false,
+        Payload::Str(text) => SentinelLm::made(text),
+        Payload::List(members) => members.iter().any(has_room),
+        Payload::Map(members) => members.values().any(has_room),
+        _ => true,
+    }
+}
 
 /// The one source that had the value in every run.
 fn one_source(

@@ -16,6 +16,9 @@ use crate::value::{Fields, Payload};
 /// odd enough not to be met elsewhere.
 const FIRST_INT: u32 = 29;
 
+/// What every made-up text begins with.
+const TEXT: &str = "sentinel ";
+
 /// How deep a made-up value nests before optional parts are left out.
 const DEPTH: usize = 6;
 
@@ -25,11 +28,29 @@ pub(super) struct SentinelLm {
     known: Vec<(String, Arc<SignatureSchema>)>,
     next: AtomicU32,
     next_int: AtomicU32,
+    /// The runs begun so far: what has few values changes from run to run.
+    runs: AtomicU32,
 }
 
 impl SentinelLm {
     pub(super) fn new(known: Vec<(String, Arc<SignatureSchema>)>) -> Self {
-        Self { known, next: AtomicU32::new(1), next_int: AtomicU32::new(FIRST_INT) }
+        let (next, next_int) = (AtomicU32::new(1), AtomicU32::new(FIRST_INT));
+        Self { known, next, next_int, runs: AtomicU32::new(0) }
+    }
+
+    /// Says that the next run begins.
+    pub(super) fn begin_run(&self) {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether a text was made here.
+    pub(super) fn made(text: &str) -> bool {
+        text.starts_with(TEXT)
+    }
+
+    /// The number of the run, from 1.
+    fn run(&self) -> usize {
+        self.runs.load(Ordering::Relaxed) as usize
     }
 
     fn answer(&self, request: &LmRequest) -> Result<LmReply, LmError> {
@@ -55,11 +76,11 @@ impl SentinelLm {
     fn make(&self, ty: &Type, depth: usize) -> Payload {
         let below = |ir: &TypeIR| self.make(&Type::new(ir.clone(), ty.defs.clone()), depth + 1);
         match &ty.ir {
-            TypeIR::Str | TypeIR::Any => format!("sentinel {}", self.number()).into(),
+            TypeIR::Str | TypeIR::Any => format!("{TEXT}{}", self.number()).into(),
             TypeIR::Int => Payload::Int(self.next_int.fetch_add(1, Ordering::Relaxed).into()),
             TypeIR::Float => Payload::Float(f64::from(self.number()) + 0.5),
             TypeIR::Bytes => Payload::Bytes(self.number().to_be_bytes().to_vec().into()),
-            TypeIR::Bool => Payload::Bool(true),
+            TypeIR::Bool => Payload::Bool(self.run() % 2 == 1),
             TypeIR::Null | TypeIR::Error => Payload::Null,
             TypeIR::Literal(Literal::Str(text)) => Payload::Str(text.clone()),
             TypeIR::Literal(Literal::Int(number)) => Payload::Int(*number),
@@ -92,7 +113,9 @@ impl SentinelLm {
                 Payload::map(fields.map(|(name, field)| (name.clone(), below(&field.ty))).collect())
             }
             Some(TypeDef::Enum(found)) => {
-                found.members.keys().next().map_or(Payload::Null, |name| Payload::Str(name.clone()))
+                let number = self.run() % found.members.len().max(1);
+                let member = found.members.get_index(number);
+                member.map_or(Payload::Null, |(name, _)| Payload::Str(name.clone()))
             }
             Some(TypeDef::Alias(ir)) => below(ir),
             None => Payload::Null,
