@@ -53,7 +53,7 @@ impl<'t> Fitter<'t> {
         text: &'d str,
         node: &Node<'t>,
         allowed: Leniencies,
-    ) -> [Option<Loose<'d>>; 4] {
+    ) -> [Option<Loose<'d>>; 5] {
         let is_record = |shape: &Shape<'_>| {
             matches!(shape, Shape::Class(_) | Shape::Dict(_) | Shape::Any | Shape::Union(_))
         };
@@ -62,17 +62,21 @@ impl<'t> Fitter<'t> {
                 let element = self.look(element);
                 let items = lines::items(text, allowed, of_numbers(&element));
                 if !is_record(&element.shape) {
-                    return [items, tags::list(text, allowed), None, None];
+                    return [items, tags::list(text, allowed), None, None, None];
                 }
-                let (table, bullets) =
-                    (records::table(text, allowed), records::bullets(text, allowed));
-                [table, bullets, items, tags::list(text, allowed)]
+                [
+                    records::table(text, allowed),
+                    records::bullets(text, allowed),
+                    records::apart(text, allowed),
+                    items,
+                    tags::list(text, allowed),
+                ]
             }
             Shape::Tuple(parts) => {
                 let numbers = parts.iter().all(|part| of_numbers(&self.look(part)));
-                [lines::items(text, allowed, numbers), None, None, None]
+                [lines::items(text, allowed, numbers), None, None, None, None]
             }
-            _ => [records::object(text, allowed), tags::object(text, allowed), None, None],
+            _ => [records::object(text, allowed), tags::object(text, allowed), None, None, None],
         }
     }
 

@@ -8,6 +8,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use super::lines::{bulleted, data};
 use super::loose::{Loose, Shape};
 use super::{Leniencies, LeniencyKind, repair};
@@ -23,18 +25,29 @@ pub(super) fn table(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     table::of(text, allowed).filter(|found| allowed.covers(found.slips))
 }
 
-/// Records of `key: value`, each under a bullet or apart from the others by blank lines, as a
-/// `List` of `Map`s.
+/// Records of `key: value`, each under a bullet, as a `List` of `Map`s.
 pub(super) fn bullets(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
-    let mut slips = Leniencies::NONE.with(LeniencyKind::Lines);
-    let items = match bulleted(text) {
-        Some(found) => {
-            slips = slips.with(LeniencyKind::Bullets);
-            slips = if found.prose { slips.with(LeniencyKind::Prose) } else { slips };
-            found.items
-        }
-        None => paragraphs(text)?,
-    };
+    let found = bulleted(text)?;
+    let slips = Leniencies::NONE.with(LeniencyKind::Lines).with(LeniencyKind::Bullets);
+    let slips = if found.prose { slips.with(LeniencyKind::Prose) } else { slips };
+    list_of(text, found.items, slips, allowed)
+}
+
+/// Records of `key: value` apart from each other by blank lines, as a `List` of `Map`s. A key that
+/// one of them has twice tells of more records than there are parts.
+pub(super) fn apart(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
+    let slips = Leniencies::NONE.with(LeniencyKind::Lines);
+    let found = list_of(text, paragraphs(text)?, slips, allowed)?;
+    let Shape::List(records) = &found.shape else { return None };
+    records.iter().all(has_distinct_keys).then_some(found)
+}
+
+fn list_of<'t>(
+    text: &'t str,
+    items: Vec<&'t str>,
+    slips: Leniencies,
+    allowed: Leniencies,
+) -> Option<Loose<'t>> {
     // What the list says of all its records needs no saying of each.
     let record = |item| {
         let mut record = object(item, allowed)?;
@@ -44,6 +57,12 @@ pub(super) fn bullets(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let records = items.into_iter().map(record).collect::<Option<_>>()?;
     let list = Loose { source: text, shape: Shape::List(records), slips };
     allowed.covers(slips).then_some(list)
+}
+
+fn has_distinct_keys(record: &Loose<'_>) -> bool {
+    let Shape::Map(members) = &record.shape else { return true };
+    let keys: HashSet<&str> = members.iter().map(|(key, _)| key.as_ref()).collect();
+    keys.len() == members.len()
 }
 
 /// Members of JSON's on one line, or under quoted keys, that lack the braces around them.

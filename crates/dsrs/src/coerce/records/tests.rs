@@ -2,7 +2,7 @@
 
 use super::super::Leniencies;
 use super::super::loose::Loose;
-use super::{bullets, object, table};
+use super::{apart, bullets, object, table};
 
 type Reader = fn(&str, Leniencies) -> Option<Loose<'_>>;
 
@@ -65,7 +65,9 @@ fn records_stand_under_bullets_or_apart() {
     assert_read(bullets, "- name: Ann\n  age: 30\n- name: Bob\n  age: 40", wanted);
     assert_read(bullets, "1. name: Ann\n   age: 30\n2. name: Bob\n   age: 40", wanted);
     let wanted = "[{name: Ann, age: 30}, {name: Bob, age: 40}]!lines";
-    assert_read(bullets, "name: Ann\nage: 30\n\nname: Bob\nage: 40", wanted);
+    assert_read(apart, "name: Ann\nage: 30\n\nname: Bob\nage: 40", wanted);
+    assert_read(apart, "- name: Ann\n- age: 30\n\n- name: Bob\n- age: 40", wanted);
+    assert_read(apart, "- name: Ann\n- name: Bob\n\n- name: Cyd\n- name: Dan", "none");
     assert_read(object, "- name: Ann\n  age: 30\n- name: Bob\n  age: 40", "none");
     assert_read(bullets, "- red\n- green", "none");
 }
