@@ -97,6 +97,6 @@ fn code(text: &str) -> String {
 }
 
 fn cell(text: &str) -> String {
-    let lines = text.trim().replace('\n', "⏎").replace('\u{0}', "\\0");
+    let lines = text.trim().replace('\r', "␍").replace('\n', "⏎").replace('\u{0}', "\\0");
     lines.replace('|', "\\|")
 }
