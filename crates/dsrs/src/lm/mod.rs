@@ -22,6 +22,26 @@ pub use scripted::{Answer, Scripted};
 
 /// One endpoint of a language model. Implementations send one request and report what came back;
 /// they never retry (the call path does, see the retry room) and never read the environment.
+///
+/// ```
+/// use std::{future::Future, pin::Pin};
+/// use dsrs::lm::{Lm, LmError, LmReply, LmRequest, Usage};
+///
+/// /// Says what was said last.
+/// struct Echo;
+///
+/// impl Lm for Echo {
+///     fn complete<'a>(
+///         &'a self,
+///         request: &'a LmRequest,
+///     ) -> Pin<Box<dyn Future<Output = Result<LmReply, LmError>> + Send + 'a>> {
+///         let last = request.chat.messages().last().map_or("".into(), |said| said.content.clone());
+///         let usage = Usage { lm_calls: 1, ..Usage::default() };
+///         let reply = LmReply { text: last, model: "echo".into(), finish_reason: None, usage };
+///         Box::pin(async { Ok(reply) })
+///     }
+/// }
+/// ```
 pub trait Lm: Send + Sync {
     /// Sends one request. Dropping the future stops it.
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>>;

@@ -12,6 +12,28 @@ use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
 /// One tunable prompt: a schema, and the state that optimizers change.
+///
+/// ```
+/// use dsrs::predict::{DynPredictor, PredictState};
+/// use dsrs::problem::At;
+///
+/// /// Tells a predictor, whatever its types, to be brief as well.
+/// fn shorten(predictor: &mut dyn DynPredictor) {
+///     let instruction = format!("{} Be brief.", predictor.instruction());
+///     let state =
+///         PredictState { instruction: Some(instruction.into()), ..predictor.state().clone() };
+///     predictor.load_state(state, &At::Root).expect("its own demos fit it");
+/// }
+///
+/// # #[derive(dsrs::Signature)]
+/// # #[instruction = "Answer."]
+/// # struct QA { #[input] question: String, #[output] answer: String }
+/// let mut qa = dsrs::Predict::<QA>::new();
+/// for (_, predictor) in dsrs::module::named_predictors_mut(&mut qa).unwrap() {
+///     shorten(predictor);
+/// }
+/// assert_eq!(qa.instruction(), "Answer. Be brief.");
+/// ```
 pub trait DynPredictor: Send + Sync {
     /// Its fields and own instructions, those that its strategy added included.
     fn schema(&self) -> &Arc<SignatureSchema>;

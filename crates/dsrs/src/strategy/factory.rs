@@ -9,6 +9,19 @@ use crate::signature::SignatureSchema;
 use crate::value::{Map, Payload};
 
 /// What building a module may ask of the server it is built in. Declared here, implemented above.
+///
+/// ```
+/// use dsrs::strategy::BuildEnv;
+///
+/// /// A server with one model.
+/// struct Small;
+///
+/// impl BuildEnv for Small {
+///     fn knows_model(&self, alias: &str) -> bool {
+///         alias == "default"
+///     }
+/// }
+/// ```
 pub trait BuildEnv: Send + Sync {
     /// Whether a model alias is configured.
     fn knows_model(&self, alias: &str) -> bool;
@@ -25,7 +38,51 @@ impl BuildEnv for Stored {
     }
 }
 
-/// A strategy of the registry.
+/// A strategy of the registry. One that is a typed module needs none of its own:
+/// [`register_module!`](crate::register_module) makes it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dsrs::problem::{At, Problems};
+/// use dsrs::signature::SignatureSchema;
+/// use dsrs::strategy::{BuildEnv, DynModule, StrategyFactory, StrategyRegistration, registry};
+/// use dsrs::value::Payload;
+///
+/// /// `chain_of_thought` under a shorter name.
+/// struct Think;
+///
+/// impl StrategyFactory for Think {
+///     fn name(&self) -> &'static str {
+///         "think"
+///     }
+///
+///     fn description(&self) -> &'static str {
+///         "Reasons before it answers."
+///     }
+///
+///     fn config_schema(&self) -> Payload {
+///         Payload::from_json(r#"{"type": "object", "additionalProperties": false}"#).unwrap()
+///     }
+///
+///     fn predictors(&self) -> &[&'static str] {
+///         &["predict"]
+///     }
+///
+///     fn create(
+///         &self,
+///         env: &dyn BuildEnv,
+///         base: &Arc<SignatureSchema>,
+///         _config: &Payload,
+///         at: &At<'_>,
+///     ) -> Result<Box<dyn DynModule>, Problems> {
+///         registry::create(env, "chain_of_thought", base, None, at)
+///     }
+/// }
+///
+/// dsrs::inventory::submit! { StrategyRegistration(&Think) }
+///
+/// assert_eq!(registry::get("think").unwrap().name(), "think");
+/// ```
 pub trait StrategyFactory: Send + Sync {
     /// The name under which graphs use it.
     fn name(&self) -> &'static str;

@@ -13,6 +13,20 @@ use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
 /// A node's behaviour: what it takes, what it gives, and the predictors inside.
+///
+/// ```
+/// use dsrs::problem::At;
+/// use dsrs::signature::SignatureSchema;
+/// use dsrs::strategy::{DynModule, Stored, registry};
+///
+/// # #[derive(dsrs::Signature)]
+/// # struct QA { #[input] question: String, #[output] answer: String }
+/// let schema = SignatureSchema::of::<QA>();
+/// let module: Box<dyn DynModule> =
+///     registry::create(&Stored, "chain_of_thought", &schema, None, &At::Root).unwrap();
+/// assert_eq!(&*module.schema().outputs[0].name, "reasoning");
+/// assert_eq!(module.predictors()[0].0, "predict");
+/// ```
 pub trait DynModule: Send + Sync {
     /// What callers see: the base signature as the strategy transforms it.
     fn schema(&self) -> &Arc<SignatureSchema>;
