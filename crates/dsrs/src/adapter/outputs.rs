@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::header::{self, COMPLETED};
+use super::reasoning::{self, Tag};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Class, ClassField, Type, TypeIR, absent_value};
 use crate::value::Payload;
@@ -14,6 +15,8 @@ pub(super) struct Outputs {
     fields: Vec<Output>,
     /// All outputs as one class, for answers that are one piece of data.
     pub(super) whole: Type,
+    /// The marks of reasoning that are not named like an output.
+    pub(super) reasoning: Vec<&'static Tag>,
 }
 
 /// One output.
@@ -62,16 +65,18 @@ impl Outputs {
         };
         let class =
             Class { description: None, fields: schema.outputs.iter().map(member).collect() };
-        Self {
-            fields: schema.outputs.iter().map(output).collect(),
-            whole: Type::new(TypeIR::Class(Arc::new(class)), schema.defs.clone()),
-        }
+        let whole = Type::new(TypeIR::Class(Arc::new(class)), schema.defs.clone());
+        Self::new(schema.outputs.iter().map(output).collect(), whole)
     }
 
     /// No outputs at all: any name may stand in a header.
     pub(super) fn none() -> Self {
-        let whole = Type::new(TypeIR::Class(Arc::default()), Arc::default());
-        Self { fields: Vec::new(), whole }
+        Self::new(Vec::new(), Type::new(TypeIR::Class(Arc::default()), Arc::default()))
+    }
+
+    fn new(fields: Vec<Output>, whole: Type) -> Self {
+        let reasoning = reasoning::tags_beside(names(&fields));
+        Self { fields, whole, reasoning }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -84,11 +89,6 @@ impl Outputs {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Output> {
         self.fields.iter()
-    }
-
-    /// All names under which an output may stand.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.fields.iter().flat_map(|output| [&*output.lm_name, &*output.name])
     }
 
     /// What a name stands for: exactly the LM's name first, then the field's own, then either but
@@ -110,6 +110,11 @@ impl Outputs {
 
     /// Whether a text may be the beginning of a name that is known.
     pub(super) fn may_become(&self, text: &str) -> bool {
-        self.names().chain([COMPLETED]).any(|name| header::begins(name, text))
+        names(&self.fields).chain([COMPLETED]).any(|name| header::begins(name, text))
     }
+}
+
+/// All names under which an output may stand.
+fn names(fields: &[Output]) -> impl Iterator<Item = &str> + Clone {
+    fields.iter().flat_map(|output| [&*output.lm_name, &*output.name])
 }

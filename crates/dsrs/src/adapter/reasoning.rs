@@ -6,7 +6,7 @@ use super::header::{Found, same};
 /// How one family of models marks its reasoning.
 #[derive(Debug)]
 pub(super) struct Tag {
-    /// The word in it. An output of that name makes it the output's own tag.
+    /// The word in it. An output of that name makes it the output's own.
     name: &'static str,
     open: &'static str,
     close: &'static str,
@@ -50,14 +50,18 @@ impl Tag {
     }
 }
 
-/// The mark at the beginning of `text` that opens reasoning, with its length. Tags that are named
-/// like an output do not count.
-pub(super) fn opening<'n>(
+/// The marks that none of these names makes its own.
+pub(super) fn tags_beside<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<&'static Tag> {
+    TAGS.iter().filter(|tag| !names.clone().any(|name| same(name, tag.name))).collect()
+}
+
+/// The mark at the beginning of `text` that opens reasoning, with its length.
+pub(super) fn opening(
     text: &str,
-    outputs: impl Iterator<Item = &'n str> + Clone,
+    tags: &[&'static Tag],
     ended: bool,
 ) -> Found<(&'static Tag, usize)> {
-    any(outputs, |tag| match starts(text, tag.open, ended) {
+    any(tags, |tag| match starts(text, tag.open, ended) {
         Found::Yes(length) => Found::Yes((tag, length)),
         Found::No => Found::No,
         Found::Unsure => Found::Unsure,
@@ -65,23 +69,15 @@ pub(super) fn opening<'n>(
 }
 
 /// The length of the mark at the beginning of `text` that closes reasoning.
-pub(super) fn closing<'n>(
-    text: &str,
-    outputs: impl Iterator<Item = &'n str> + Clone,
-    ended: bool,
-) -> Found<usize> {
-    any(outputs, |tag| starts(text, tag.close, ended))
+pub(super) fn closing(text: &str, tags: &[&'static Tag], ended: bool) -> Found<usize> {
+    any(tags, |tag| starts(text, tag.close, ended))
 }
 
-fn any<'n, T>(
-    outputs: impl Iterator<Item = &'n str> + Clone,
-    look: impl Fn(&'static Tag) -> Found<T>,
-) -> Found<T> {
+fn any<T>(tags: &[&'static Tag], look: impl Fn(&'static Tag) -> Found<T>) -> Found<T> {
     let mut best = Found::No;
-    for tag in &TAGS {
+    for tag in tags {
         match look(tag) {
             Found::No => {}
-            _ if outputs.clone().any(|name| same(name, tag.name)) => {}
             Found::Unsure => best = Found::Unsure,
             yes @ Found::Yes(_) => return yes,
         }

@@ -28,8 +28,8 @@ use crate::value::Payload;
 const DEPTH_LIMIT: usize = 160;
 
 /// How many steps a search may take for any text, and for each byte of it.
-const STEPS: usize = 1_000_000;
-const STEPS_A_BYTE: usize = 4;
+const STEPS: usize = 250_000;
+const STEPS_A_BYTE: usize = 8;
 
 type Fit = Result<Payload, Misfit>;
 

@@ -7,7 +7,7 @@ mod texts;
 use fastrand::Rng;
 
 /// Large enough that work which grows with its square does not end.
-const LARGE: usize = 1 << 12;
+const LARGE: usize = 1 << 16;
 const STACK: usize = 2 << 20;
 
 #[test]

@@ -48,7 +48,7 @@ impl Scanner {
         let indent = rest.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let text = rest.get(indent..).unwrap_or_default();
         if self.place == Place::Section && self.trust.blocks && text.starts_with('<') {
-            match reasoning::opening(text, source.outputs.names(), source.ended) {
+            match reasoning::opening(text, &source.outputs.reasoning, source.ended) {
                 Found::Unsure => return false,
                 Found::Yes((tag, length)) => return self.enter(tag, indent, length),
                 Found::No => {}
@@ -144,14 +144,14 @@ impl Scanner {
     /// A bracket that may open or close reasoning, or is just one.
     fn reasoning_mark(&mut self, source: &Source<'_>, rest: &str) -> bool {
         if self.place == Place::Lead && self.trust.blocks {
-            match reasoning::opening(rest, source.outputs.names(), source.ended) {
+            match reasoning::opening(rest, &source.outputs.reasoning, source.ended) {
                 Found::Unsure => return false,
                 Found::Yes((tag, length)) => return self.enter(tag, 0, length),
                 Found::No => {}
             }
         }
         if self.trust.orphans && (self.place == Place::Lead || self.is_doubtful()) {
-            match reasoning::closing(rest, source.outputs.names(), source.ended) {
+            match reasoning::closing(rest, &source.outputs.reasoning, source.ended) {
                 Found::Unsure => return false,
                 Found::Yes(length) => return self.orphan(source, length),
                 Found::No => {}

@@ -18,7 +18,7 @@ impl<'t> Fitter<'t> {
         if text.is_empty() {
             return Err(told::mismatch(node, data));
         }
-        self.spend(text.len() / 4)?;
+        self.spend(text.len())?;
         if let Some(inner) = inner_json(leaf, text, ctx.allowed) {
             return self.inner(&inner, data, node, ctx);
         }

@@ -79,7 +79,7 @@ impl<'t> Parser<'t> {
     /// value is complete and not the first group of `1,200`.
     fn ends_at_comma(&self, at: usize) -> bool {
         let next = self.bytes.get(past_blanks(self.text, at + 1));
-        let complete = || is_json(self.cut(self.at, at).trim_end());
+        let complete = || is_scalar(self.cut(self.at, at).trim_end());
         self.is_member_end(at + 1) || (!next.is_some_and(u8::is_ascii_digit) && complete())
     }
 
@@ -87,7 +87,7 @@ impl<'t> Parser<'t> {
     fn is_comment(&self, at: usize) -> bool {
         let behind_blank = self.bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace);
         let before = self.cut(self.at, at).trim_end();
-        let hash = is_json(before) || self.bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+        let hash = is_scalar(before) || self.bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
         behind_blank && past_comment(self.text, at, hash).is_some()
     }
 
@@ -105,9 +105,9 @@ impl<'t> Parser<'t> {
         let Some(next) = blank_len(self.text, at).map(|len| at + len) else { return false };
         match self.bytes.get(next) {
             Some(b'"' | b'\'' | b'`') if place == Place::Member => self.is_key_at(next),
-            Some(b'"' | b'\'' | b'{' | b'[') => is_json(self.cut(self.at, at)),
+            Some(b'"' | b'\'' | b'{' | b'[') => is_scalar(self.cut(self.at, at)),
             Some(b'-' | b'0'..=b'9') if place == Place::Element => {
-                is_json(self.cut(self.at, at)) && !self.is_group_at(next)
+                is_scalar(self.cut(self.at, at)) && !self.is_group_at(next)
             }
             Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'_' => {
                 let short = at - self.at <= SCALAR_LIMIT;
@@ -164,6 +164,12 @@ fn kind_of(text: &str) -> Kind {
 
 fn is_numeric(text: &str) -> bool {
     text.contains(|c: char| c.is_numeric()) && !text.contains(|c: char| c.is_alphabetic())
+}
+
+/// Whether the beginning of a phrase is a number or word of JSON's. It is asked at every blank, so
+/// it looks at short ones only.
+fn is_scalar(text: &str) -> bool {
+    text.len() <= SCALAR_LIMIT && is_json(text)
 }
 
 /// Whether a text is a number, a truth value or null of JSON's.
