@@ -1,6 +1,7 @@
 //! The pieces of a text that fit: the one that counts, and the others that would have done as well,
 //! which are never dropped without a word.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::best::{Best, Reading};
@@ -119,18 +120,30 @@ impl<'c> Piece<'c> {
         start..start + self.data.source.len()
     }
 
-    /// Whether it is surely data, and holds all that another one is.
-    fn holds(&self, inner: &Self) -> bool {
-        let (own, other) = (self.place(), inner.place());
-        let wider = own.start <= other.start && other.end <= own.end && own.len() > other.len();
-        wider && is_container(self.data) && !is_phrases(self.data)
+    /// Whether it is surely data, so that what stands in it is a part of it.
+    fn is_data(&self) -> bool {
+        is_container(self.data) && !is_phrases(self.data)
     }
 }
 
-/// The pieces that are no part of another one: a part of data that fits is not what was meant.
+/// The pieces that are no part of another one: a part of data that fits is not what was meant. One
+/// pass from the left, wider ones first, since there may be very many.
 fn outermost(mut pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
-    let held: Vec<bool> =
-        pieces.iter().map(|one| pieces.iter().any(|other| other.holds(one))).collect();
+    let mut order: Vec<usize> = (0..pieces.len()).collect();
+    let place = |index: &usize| pieces.get(*index).map_or(0..0, Piece::place);
+    order.sort_by_key(|index| (place(index).start, Reverse(place(index).end)));
+    let mut held = vec![false; pieces.len()];
+    let mut reach = 0;
+    for same in order.chunk_by(|one, other| place(one) == place(other)) {
+        let end = same.first().map_or(0, |first| place(first).end);
+        let is_held = end <= reach;
+        for index in same {
+            held.get_mut(*index).into_iter().for_each(|held| *held = is_held);
+            if pieces.get(*index).is_some_and(Piece::is_data) {
+                reach = reach.max(end);
+            }
+        }
+    }
     let mut held = held.into_iter();
     pieces.retain(|_| !held.next().unwrap_or(false));
     pieces

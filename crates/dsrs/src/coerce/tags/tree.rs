@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::super::lines::data;
 use super::super::loose::{Loose, Shape};
-use super::super::repair::DEPTH_LIMIT;
+use super::super::repair::{self, DEPTH_LIMIT};
 use super::super::{Leniencies, LeniencyKind};
 use super::entity;
 use super::tag::{self, Tag, TagKind};
@@ -15,6 +15,10 @@ type Member<'t> = (Cow<'t, str>, Loose<'t>);
 
 /// What stands between these is neither an element nor text.
 const ASIDES: &[(&str, &str)] = &[("<!--", "-->"), ("<?", "?>")];
+
+/// How often a text may be read as data, as a whole: by an element with text beside its elements,
+/// and by those around it that have text too.
+const READINGS: usize = 4;
 
 /// What the tags of a text say.
 pub(super) struct Tree<'t> {
@@ -25,6 +29,8 @@ pub(super) struct Tree<'t> {
     open: Vec<Element<'t>>,
     /// Up to where the text was looked at.
     seen: usize,
+    /// How many bytes may yet be read as data.
+    readable: usize,
     prose: bool,
 }
 
@@ -43,8 +49,15 @@ struct Element<'t> {
 impl<'t> Tree<'t> {
     /// Reads a text. `None` if it has no elements, or too deep ones.
     pub(super) fn of(text: &'t str, allowed: Leniencies) -> Option<Self> {
-        let mut tree =
-            Self { text, allowed, found: Vec::new(), open: Vec::new(), seen: 0, prose: false };
+        let mut tree = Self {
+            text,
+            allowed,
+            found: Vec::new(),
+            open: Vec::new(),
+            seen: 0,
+            readable: text.len().saturating_mul(READINGS),
+            prose: false,
+        };
         let mut at = 0;
         while let Some(next) = text.get(at..)?.find('<') {
             at += next;
@@ -160,9 +173,14 @@ impl<'t> Tree<'t> {
     }
 
     /// The text of an element as data.
-    fn value(&self, inner: &'t str) -> Loose<'t> {
+    fn value(&mut self, inner: &'t str) -> Loose<'t> {
         let text = inner.trim();
+        let is_readable = text.len() <= self.readable;
+        self.readable = self.readable.saturating_sub(text.len());
         let raw = text.strip_prefix("<![CDATA[").and_then(|rest| rest.strip_suffix("]]>"));
+        if raw.is_none() && !is_readable {
+            return repair::as_it_stands(text);
+        }
         let content = raw.map_or_else(|| entity::undo(text), Cow::Borrowed);
         match content {
             Cow::Borrowed(_) if raw.is_none() => data(inner, self.allowed),
