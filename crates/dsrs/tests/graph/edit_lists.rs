@@ -103,6 +103,19 @@ fn a_mistake_is_told_at_the_edit_that_brings_it_about() {
 }
 
 #[test]
+fn a_type_that_goes_after_its_use_was_written_is_told_where_it_goes() {
+    let add = r#"{"op": "set_type", "name": "Pair", "type": {"class": {"a": "int"}}},
+        {"op": "add_node", "name": "x", "node": {"strategy": "predict", "signature": "ticket -> pair: Pair"}},
+        {"op": "connect", "from": "input.ticket", "to": "x.ticket"}"#;
+    assert!(edited(GRAPH, &format!("[{add}]")).is_ok());
+    let refused = edited(GRAPH, &format!(r#"[{add}, {{"op": "remove_type", "name": "Pair"}}]"#));
+    assert_eq!(
+        refused.err().unwrap(),
+        "/edits/3 invalid_type: column 17: unknown type `Pair`; define it in `types`"
+    );
+}
+
+#[test]
 fn the_difference_of_two_graphs_makes_one_of_the_other_and_back() {
     let grown = edited(
         GRAPH,

@@ -2,7 +2,7 @@
 //! in the document becomes a place below `/edits`.
 
 use super::apply::{Applied, Part, graph_input};
-use crate::problem::{At, Problem, Problems};
+use crate::problem::{At, Code, Problem, Problems};
 
 /// The problems of the result at the edits behind them. Where none can be named, they stand at
 /// `/edits`; and they are left out when an edit had failed by itself, for they would only follow.
@@ -35,6 +35,14 @@ fn place(problem: &Problem, applied: &Applied) -> Option<String> {
             let node = edit(Part::Node(name.clone().into()));
             let fed = edit(Part::Fed(name.clone().into()));
             match (node, fed) {
+                (Some(number), _) if problem.code == Code::InvalidType => {
+                    // A type that was there when the node was written may have gone since.
+                    let later = newest(applied).filter(|types| *types > number);
+                    Some(
+                        later
+                            .map_or_else(|| at(number, "/node"), |types| format!("/edits/{types}")),
+                    )
+                }
                 (Some(number), _) if rest.is_empty() => Some(at(number, "")),
                 (Some(number), _) => Some(at(number, "/node")),
                 (None, Some(number)) => Some(at(number, "")),
