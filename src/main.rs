@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-/// A run is many small, short-lived allocations; what is known of the gain is in
+/// A run is many small, short-lived allocations, on several threads; what was compared is in
 /// docs/performance.md.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     dsrs_server::cli::run()
