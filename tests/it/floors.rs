@@ -13,6 +13,7 @@ const ENGINE: &[&str] = &[
     "attrs",
     "problem",
     "value",
+    "sandbox",
     "read",
     "expr",
     "types",

@@ -15,6 +15,8 @@ pub mod attrs;
 pub mod problem;
 pub mod value;
 
+pub mod sandbox;
+
 pub mod read;
 
 pub mod types;
