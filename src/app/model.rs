@@ -52,6 +52,7 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
         },
         prices: prices.map(|(input, output)| Prices { input, output }),
         constrain: Arc::new(Constrain::to(constraint_form(settings.constrain))),
+        tools: settings.capabilities.contains(&Capability::Tools),
     })
 }
 

@@ -107,6 +107,9 @@ fn span_data(object: &mut JsonObject, span: &Span) {
             object.text(name, text);
         }
     }
+    if !span.tool_calls.is_empty() {
+        object.list("tool_calls", span.tool_calls.iter().map(json));
+    }
     if let Some(attempt) = span.attempt {
         object.shown("attempt", attempt);
     }
@@ -154,7 +157,8 @@ const fn status(status: SpanStatus) -> &'static str {
 fn name<'s>(span: &'s Span, predictor: Option<&'s str>) -> &'s str {
     match span.kind {
         SpanKind::Lm => span.model.as_deref().unwrap_or("lm"),
-        SpanKind::Node | SpanKind::Predictor | SpanKind::Tool => predictor.unwrap_or(&span.node),
+        SpanKind::Tool => span.tool.as_deref().unwrap_or("tool"),
+        SpanKind::Node | SpanKind::Predictor => predictor.unwrap_or(&span.node),
     }
 }
 

@@ -46,15 +46,18 @@ pub enum Capability {
     GuidedGrammar,
     /// A `structured_outputs` member in the request.
     StructuredOutputs,
+    /// `tools` in the request, and calls of them in the answer.
+    Tools,
 }
 
 impl Capability {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::JsonObject,
         Self::JsonSchema,
         Self::Grammar,
         Self::GuidedGrammar,
         Self::StructuredOutputs,
+        Self::Tools,
     ];
 
     /// The word for it in the settings.
@@ -65,6 +68,7 @@ impl Capability {
             Self::Grammar => "grammar",
             Self::GuidedGrammar => "guided_grammar",
             Self::StructuredOutputs => "structured_outputs",
+            Self::Tools => "tools",
         }
     }
 }

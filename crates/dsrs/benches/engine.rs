@@ -9,7 +9,7 @@ use std::time::Duration;
 use divan::Bencher;
 use dsrs::adapter::{ChatAdapter, ChatPlan};
 use dsrs::graph::Program;
-use dsrs::lm::{Answer, Lm, LmParams, Model, Models, Scripted};
+use dsrs::lm::{Answer, Lm, Models, Scripted};
 use dsrs::predict::RunScope;
 use dsrs::signature::SignatureSchema;
 use dsrs::strategy::BuildEnv;
@@ -52,15 +52,7 @@ fn question() -> Fields {
 
 fn models() -> Arc<Models> {
     let lm: Arc<dyn Lm> = Arc::new(Scripted::always(Answer::from(ANSWER)).forgetful());
-    let model = Model {
-        alias: Arc::from("default"),
-        model: Arc::from("scripted"),
-        lm,
-        params: LmParams::default(),
-        prices: None,
-        constrain: Arc::default(),
-    };
-    Arc::new(Models::new([model], None))
+    Arc::new(Models::only(lm))
 }
 
 fn runtime() -> Runtime {

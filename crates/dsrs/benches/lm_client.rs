@@ -63,7 +63,7 @@ async fn ask(lm: &Arc<OpenAi>, requests: u32) {
                 )]),
                 turns: vec![Message::user("[[ ## question ## ]]\nwhy is the sky blue?")],
             };
-            let request = LmRequest { chat, params: LmParams::default(), constraint: None };
+            let request = LmRequest::new(chat, LmParams::default());
             let next = |left: u32| left.checked_sub(1);
             while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok() {
                 lm.complete(&request).await.expect("an answer");

@@ -41,8 +41,7 @@ fn ctx(models: &Arc<Models>) -> Ctx {
 /// With usage given: counting the words of the prompt would be measured otherwise.
 fn models() -> Arc<Models> {
     let usage = Usage { lm_calls: 1, input_tokens: 100, output_tokens: 10, ..Usage::default() };
-    let reply =
-        LmReply { text: ANSWER.into(), model: "scripted".into(), finish_reason: None, usage };
+    let reply = LmReply { usage, ..LmReply::of(ANSWER, "scripted") };
     let lm = Arc::new(Scripted::always(Answer::from(reply)).forgetful());
     Models::only(lm).into()
 }

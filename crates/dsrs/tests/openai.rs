@@ -105,11 +105,7 @@ fn client(url: &str) -> OpenAi {
 fn request() -> LmRequest {
     let chat =
         Chat { prefix: Prefix::of([Message::system("be kind")]), turns: vec![Message::user("hi")] };
-    LmRequest {
-        chat,
-        params: LmParams { max_tokens: Some(5), ..LmParams::default() },
-        constraint: None,
-    }
+    LmRequest::new(chat, LmParams { max_tokens: Some(5), ..LmParams::default() })
 }
 
 async fn ask(does: Does) -> Result<LmReply, LmError> {

@@ -45,6 +45,8 @@ pub struct Span {
     pub messages: Option<Vec<Message>>,
     /// What the LM answered, to the letter.
     pub raw: Option<String>,
+    /// The calls of tools that the LM asked for beside its text.
+    pub tool_calls: Option<Vec<ToolCall>>,
     /// The model that answered.
     pub model: Option<String>,
     /// Which try this is.
@@ -76,8 +78,32 @@ pub struct Check {
 /// One turn of a conversation.
 #[derive(ToSchema)]
 pub struct Message {
-    /// `system`, `user` or `assistant`.
+    /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
     /// What is said.
     pub content: String,
+    /// The calls of tools that an assistant asks for.
+    pub tool_calls: Option<Vec<ToolCall>>,
+    /// The call that a tool's turn is the result of.
+    pub tool_call_id: Option<String>,
+}
+
+/// A call of a tool that an LM asks for.
+#[derive(ToSchema)]
+pub struct ToolCall {
+    /// What the provider calls it.
+    pub id: String,
+    /// `function`.
+    pub r#type: String,
+    /// The tool and its arguments.
+    pub function: ToolCallFunction,
+}
+
+/// A tool and the arguments to call it with.
+#[derive(ToSchema)]
+pub struct ToolCallFunction {
+    /// The tool's name.
+    pub name: String,
+    /// The arguments as the LM wrote them: JSON, if all is well.
+    pub arguments: String,
 }

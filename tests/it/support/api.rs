@@ -134,14 +134,7 @@ pub fn friendly_lm() -> Scripted {
 }
 
 fn model(lm: Arc<dyn Lm>) -> Model {
-    Model {
-        alias: "default".into(),
-        model: "scripted".into(),
-        lm,
-        params: LmParams::default(),
-        prices: None,
-        constrain: Arc::default(),
-    }
+    Model { model: "scripted".into(), ..Model::of("default", lm) }
 }
 
 /// The example graph of the API's description.

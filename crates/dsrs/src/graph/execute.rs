@@ -317,7 +317,7 @@ async fn call(
         parse_retries: settings.parse_retries,
         deadline,
     };
-    let ctx = Ctx { run: run.clone(), node: Arc::new(scope), parent: Some(span), tally: None };
+    let ctx = Ctx::of(run.clone(), Arc::new(scope), Some(span));
     let called = planned.node.module.forward(&ctx, inputs);
     let result = tokio::time::timeout_at(deadline, called).await.unwrap_or_else(|_| {
         let message = if own <= run.deadline {

@@ -67,9 +67,9 @@ impl SentinelLm {
             .iter()
             .map(|field| (field.name.clone(), self.make(&schema.type_of(field), 0)))
             .collect();
-        let text = ChatAdapter::format_output(schema, &outputs).into();
+        let text = ChatAdapter::format_output(schema, &outputs);
         let usage = Usage { lm_calls: 1, ..Usage::default() };
-        Ok(LmReply { text, model: "sentinel".into(), finish_reason: None, usage })
+        Ok(LmReply { usage, ..LmReply::of(text, "sentinel") })
     }
 
     /// A value of a type, unlike any other where the type has room for it.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
-use super::Constraint;
+use super::{Constraint, ToolCall, ToolSet};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -17,6 +17,8 @@ pub enum Role {
     User,
     /// The one who answers.
     Assistant,
+    /// A tool that was called.
+    Tool,
 }
 
 /// One turn of a conversation.
@@ -26,25 +28,47 @@ pub struct Message {
     pub role: Role,
     /// What is said.
     pub content: Arc<str>,
+    /// The calls that it asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// The call that it is the result of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<Arc<str>>,
 }
 
 impl Message {
     /// A system turn.
     #[must_use]
     pub fn system(content: impl Into<Arc<str>>) -> Self {
-        Self { role: Role::System, content: content.into() }
+        Self::says(Role::System, content)
     }
 
     /// A user turn.
     #[must_use]
     pub fn user(content: impl Into<Arc<str>>) -> Self {
-        Self { role: Role::User, content: content.into() }
+        Self::says(Role::User, content)
     }
 
     /// An assistant turn.
     #[must_use]
     pub fn assistant(content: impl Into<Arc<str>>) -> Self {
-        Self { role: Role::Assistant, content: content.into() }
+        Self::says(Role::Assistant, content)
+    }
+
+    /// An assistant turn that asks for calls of tools.
+    #[must_use]
+    pub fn calling(content: impl Into<Arc<str>>, tool_calls: Vec<ToolCall>) -> Self {
+        Self { tool_calls, ..Self::says(Role::Assistant, content) }
+    }
+
+    /// The result of a call.
+    #[must_use]
+    pub fn result(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
+        Self { tool_call_id: Some(call.id.clone()), ..Self::says(Role::Tool, content) }
+    }
+
+    fn says(role: Role, content: impl Into<Arc<str>>) -> Self {
+        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
     }
 }
 
@@ -144,6 +168,16 @@ pub struct LmRequest {
     pub params: LmParams,
     /// What the server is to hold the answer to.
     pub constraint: Option<Constraint>,
+    /// The tools that the LM may have called.
+    pub tools: Option<Arc<ToolSet>>,
+}
+
+impl LmRequest {
+    /// A plain request: free in its form, without tools.
+    #[must_use]
+    pub const fn new(chat: Chat, params: LmParams) -> Self {
+        Self { chat, params, constraint: None, tools: None }
+    }
 }
 
 /// What an LM answered.
@@ -151,12 +185,24 @@ pub struct LmRequest {
 pub struct LmReply {
     /// The text.
     pub text: Arc<str>,
+    /// The calls of tools that it asks for.
+    pub tool_calls: Vec<ToolCall>,
     /// The model that answered, in the provider's words.
     pub model: Arc<str>,
     /// Why it stopped, in the provider's words (`stop`, `length`, …).
     pub finish_reason: Option<Arc<str>>,
     /// What it used.
     pub usage: Usage,
+}
+
+impl LmReply {
+    /// A text from a model, of which nothing else is known.
+    #[must_use]
+    pub fn of(text: impl Into<Arc<str>>, model: impl Into<Arc<str>>) -> Self {
+        let usage = Usage { lm_calls: 1, ..Usage::default() };
+        let (text, model) = (text.into(), model.into());
+        Self { text, tool_calls: Vec::new(), model, finish_reason: None, usage }
+    }
 }
 
 /// Tokens, calls and money.

@@ -9,6 +9,7 @@ mod models;
 mod openai;
 pub mod retry;
 mod scripted;
+mod tool;
 
 use futures_util::future::BoxFuture;
 
@@ -19,13 +20,14 @@ pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usa
 pub use models::{Model, Models, Prices};
 pub use openai::{GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
 pub use scripted::{Answer, Scripted};
+pub use tool::{ToolCall, ToolSet, ToolSpec};
 
 /// One endpoint of a language model. Implementations send one request and report what came back;
 /// they never retry (the call path does, see the retry room) and never read the environment.
 ///
 /// ```
 /// use std::{future::Future, pin::Pin};
-/// use dsrs::lm::{Lm, LmError, LmReply, LmRequest, Usage};
+/// use dsrs::lm::{Lm, LmError, LmReply, LmRequest};
 ///
 /// /// Says what was said last.
 /// struct Echo;
@@ -36,8 +38,7 @@ pub use scripted::{Answer, Scripted};
 ///         request: &'a LmRequest,
 ///     ) -> Pin<Box<dyn Future<Output = Result<LmReply, LmError>> + Send + 'a>> {
 ///         let last = request.chat.messages().last().map_or("".into(), |said| said.content.clone());
-///         let usage = Usage { lm_calls: 1, ..Usage::default() };
-///         let reply = LmReply { text: last, model: "echo".into(), finish_reason: None, usage };
+///         let reply = LmReply::of(last, "echo");
 ///         Box::pin(async { Ok(reply) })
 ///     }
 /// }

@@ -22,6 +22,25 @@ pub struct Model {
     pub prices: Option<Prices>,
     /// What its server holds answers to.
     pub constrain: Arc<Constrain>,
+    /// Whether it is told of tools, and asks for calls of them, beside the text.
+    pub tools: bool,
+}
+
+impl Model {
+    /// An LM under an alias, which is its model's name too, without settings of its own.
+    #[must_use]
+    pub fn of(alias: impl Into<Arc<str>>, lm: Arc<dyn Lm>) -> Self {
+        let alias = alias.into();
+        Self {
+            model: alias.clone(),
+            alias,
+            lm,
+            params: LmParams::default(),
+            prices: None,
+            constrain: Arc::default(),
+            tools: false,
+        }
+    }
 }
 
 /// Money per million tokens.
@@ -56,17 +75,7 @@ impl Models {
     /// table.
     #[must_use]
     pub fn only(lm: Arc<dyn Lm>) -> Self {
-        let alias: Arc<str> = Self::DEFAULT.into();
-        let params = LmParams::default();
-        let model = Model {
-            model: alias.clone(),
-            alias: alias.clone(),
-            lm,
-            params,
-            prices: None,
-            constrain: Arc::default(),
-        };
-        Self::new([model], Some(alias))
+        Self::new([Model::of(Self::DEFAULT, lm)], Some(Self::DEFAULT.into()))
     }
 
     /// A table of models; `default` names the one that stands behind the alias `default` when no

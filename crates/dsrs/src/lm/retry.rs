@@ -114,11 +114,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn request() -> LmRequest {
-        LmRequest {
-            chat: Chat { prefix: Prefix::of([]), turns: vec![] },
-            params: LmParams::default(),
-            constraint: None,
-        }
+        LmRequest::new(Chat { prefix: Prefix::of([]), turns: vec![] }, LmParams::default())
     }
 
     /// Runs a script; tells the outcome (text or kind), the time it took and the tries told of.

@@ -115,7 +115,7 @@ impl From<LmError> for Answer {
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let lm = Scripted::answering(["first", "second one"]);
 /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("who are you?")] };
-/// let request = LmRequest { chat, params: LmParams::default(), constraint: None };
+/// let request = LmRequest::new(chat, LmParams::default());
 ///
 /// assert_eq!(&*lm.complete(&request).await.unwrap().text, "first");
 /// assert_eq!(lm.complete(&request).await.unwrap().usage.output_tokens, 2);
@@ -194,7 +194,7 @@ impl Scripted {
     /// let asks = "[[ ## draft ## ]]\nhi\n\nanswer with [[ ## reply ## ]], [[ ## completed ## ]]";
     /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user(asks)] };
     ///
-    /// let reply = lm.complete(&LmRequest { chat, params: LmParams::default(), constraint: None }).await.unwrap();
+    /// let reply = lm.complete(&LmRequest::new(chat, LmParams::default())).await.unwrap();
     /// assert_eq!(&*reply.text, "[[ ## reply ## ]]\ndear all, hi\n\n[[ ## completed ## ]]");
     /// # });
     /// ```
@@ -242,7 +242,8 @@ impl Scripted {
             output_tokens: words(&text),
             ..Usage::default()
         };
-        LmReply { text, model: self.model.clone(), finish_reason: Some("stop".into()), usage }
+        let finish_reason = Some("stop".into());
+        LmReply { finish_reason, usage, ..LmReply::of(text, self.model.clone()) }
     }
 }
 
@@ -310,11 +311,7 @@ mod tests {
     use crate::lm::{Chat, LmParams, Prefix};
 
     fn asking(prefix: Vec<Message>, turns: Vec<Message>) -> LmRequest {
-        LmRequest {
-            chat: Chat { prefix: Prefix::of(prefix), turns },
-            params: LmParams::default(),
-            constraint: None,
-        }
+        LmRequest::new(Chat { prefix: Prefix::of(prefix), turns }, LmParams::default())
     }
 
     async fn text(lm: &Scripted, request: &LmRequest) -> String {

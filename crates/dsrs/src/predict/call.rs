@@ -83,7 +83,7 @@ impl Call<'_> {
         let params = self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
         let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
         let constraint = self.constraint(params.max_tokens);
-        let mut request = LmRequest { chat, params, constraint };
+        let mut request = LmRequest { constraint, ..LmRequest::new(chat, params) };
         for remaining in (0..=node.parse_retries).rev() {
             let reply = self.send(&mut request).await?;
             let error = match self.predictor.plan.parse(&reply.text) {
@@ -177,6 +177,7 @@ impl Call<'_> {
         self.ctx.trace().close(last, status, |span| match result {
             Ok(reply) => {
                 span.raw = Some(reply.text.clone());
+                span.tool_calls = reply.tool_calls.clone();
                 span.model = Some(reply.model.clone());
                 span.usage = Some(self.usage(reply));
             }

@@ -71,8 +71,13 @@ impl Ctx {
             parse_retries: 1,
             deadline,
         };
-        let run = Arc::new(RunScope::new(models, deadline));
-        Self { run, node: Arc::new(node), parent: None, tally: None }
+        Self::of(Arc::new(RunScope::new(models, deadline)), Arc::new(node), None)
+    }
+
+    /// A context for the calls of a node in a run.
+    #[must_use]
+    pub const fn of(run: Arc<RunScope>, node: Arc<NodeScope>, parent: Option<SpanId>) -> Self {
+        Self { run, node, parent, tally: None }
     }
 
     /// As [`Self::new`], for as long as `limit` from now.

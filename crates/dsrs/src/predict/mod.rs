@@ -11,6 +11,7 @@ mod predictor;
 mod schema_predictor;
 mod state;
 mod tally;
+mod tool;
 mod trace;
 pub mod typed;
 
@@ -22,4 +23,5 @@ pub use predictor::DynPredictor;
 pub use schema_predictor::SchemaPredictor;
 pub use state::{Demo, LmOverrides, PredictState};
 pub use tally::{Tallied, Tally};
+pub use tool::{Tool, ToolError};
 pub use trace::{CheckOutcome, Span, SpanId, SpanKind, SpanStatus, Trace};

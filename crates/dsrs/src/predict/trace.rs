@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use crate::adapter::CheckOutcome;
-use crate::lm::{ConstraintForm, Message, Prefix, Usage};
+use crate::lm::{ConstraintForm, Message, Prefix, ToolCall, Usage};
 use crate::value::{Fields, Payload};
 
 /// Names a span within its run, counted from 1.
@@ -71,6 +71,8 @@ pub struct Span {
     pub node: Arc<str>,
     /// The predictor's path within the node.
     pub predictor: Option<Arc<str>>,
+    /// The tool's name.
+    pub tool: Option<Arc<str>>,
     /// How it stands.
     pub status: SpanStatus,
     /// When it started, counted from the run's start.
@@ -85,6 +87,8 @@ pub struct Span {
     pub messages: Option<(Arc<Prefix>, Vec<Message>)>,
     /// What the LM answered, to the letter.
     pub raw: Option<Arc<str>>,
+    /// The calls of tools that it asked for beside its text.
+    pub tool_calls: Vec<ToolCall>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
     /// Which try this is, counted from 1 over retries and asking again.
@@ -141,6 +145,7 @@ impl Trace {
             parent,
             node: node.clone(),
             predictor: None,
+            tool: None,
             status: SpanStatus::Running,
             started: self.elapsed(),
             duration: None,
@@ -148,6 +153,7 @@ impl Trace {
             outputs: None,
             messages: None,
             raw: None,
+            tool_calls: Vec::new(),
             model: None,
             attempt: None,
             constraint: None,

@@ -25,6 +25,16 @@ use crate::value::{Map, Payload};
 pub trait BuildEnv: Send + Sync {
     /// Whether a model alias is configured.
     fn knows_model(&self, alias: &str) -> bool;
+
+    /// A stored graph as a module, tuned by the state in force for it; the newest version where none
+    /// is named.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence that names the way out.
+    fn graph(&self, graph: &str, version: Option<u64>) -> Result<Box<dyn DynModule>, String> {
+        let _ = version;
+        Err(format!("there is no stored graph `{graph}` here: this program stores none"))
+    }
 }
 
 /// The server of definitions that were checked when they were written: they always load, and what

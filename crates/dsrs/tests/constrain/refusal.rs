@@ -14,14 +14,9 @@ use crate::story::{fields, over, predictor, signature};
 const ANSWER: &str = "[[ ## score ## ]]\n7\n\n[[ ## completed ## ]]";
 
 fn ctx(lm: &Arc<Scripted>, constrain: &Arc<Constrain>) -> Ctx {
-    let model = Model {
-        alias: "held".into(),
-        model: "held-1".into(),
-        lm: lm.clone(),
-        params: LmParams { max_tokens: Some(80), ..LmParams::default() },
-        prices: None,
-        constrain: constrain.clone(),
-    };
+    let params = LmParams { max_tokens: Some(80), ..LmParams::default() };
+    let constrain = constrain.clone();
+    let model = Model { params, constrain, ..Model::of("held", lm.clone()) };
     over(Models::new([model], Some("held".into())))
 }
 

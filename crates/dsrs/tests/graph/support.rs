@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::Program;
-use dsrs::lm::{Lm, LmParams, Model, Models};
+use dsrs::lm::{Lm, Models};
 use dsrs::predict::RunScope;
 use dsrs::problem::Problems;
 use dsrs::strategy::BuildEnv;
@@ -26,15 +26,7 @@ pub(crate) fn build(document: &str) -> Result<Program, Problems> {
 
 /// A run over one scripted model, with ten seconds.
 pub(crate) fn run_on(lm: Arc<dyn Lm>) -> Arc<RunScope> {
-    let model = Model {
-        alias: Arc::from("default"),
-        model: Arc::from("scripted"),
-        lm,
-        params: LmParams::default(),
-        prices: None,
-        constrain: Arc::default(),
-    };
-    let models = Arc::new(Models::new([model], None));
+    let models = Arc::new(Models::only(lm));
     Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(10)))
 }
 

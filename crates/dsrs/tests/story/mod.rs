@@ -57,14 +57,7 @@ pub(crate) fn ctx(lm: &Arc<impl Lm + 'static>) -> Ctx {
     let lm: Arc<dyn Lm> = lm.clone();
     let prices = Some(dsrs::lm::Prices { input: 1.0, output: 2.0 });
     let params = LmParams { temperature: Some(0.9), max_tokens: Some(50), ..LmParams::default() };
-    let model = Model {
-        alias: "fast".into(),
-        model: "tiny-1".into(),
-        lm,
-        params,
-        prices,
-        constrain: Arc::default(),
-    };
+    let model = Model { model: "tiny-1".into(), params, prices, ..Model::of("fast", lm) };
     over(Models::new([model], Some("fast".into())))
 }
 
@@ -78,5 +71,5 @@ pub(crate) fn over(models: Models) -> Ctx {
         deadline,
     };
     let run = Arc::new(RunScope::new(Arc::new(models), deadline));
-    Ctx { run, node: Arc::new(node), parent: None, tally: None }
+    Ctx::of(run, node.into(), None)
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{GrammarField, MaxTokensField};
-use crate::lm::{Chat, Constraint, LmReply, LmRequest, Usage};
+use crate::lm::{Chat, Constraint, LmReply, LmRequest, ToolCall, Usage};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -93,6 +93,10 @@ pub(super) fn body(
     };
     serde_json::to_writer(&mut bytes, &body)?;
     bytes.pop();
+    if let Some(tools) = request.tools.as_ref().filter(|tools| !tools.is_empty()) {
+        bytes.extend_from_slice(br#","tools":"#);
+        bytes.extend_from_slice(tools.json().as_bytes());
+    }
     write_messages(&mut bytes, &request.chat)?;
     bytes.push(b'}');
     Ok(bytes)
@@ -142,6 +146,33 @@ struct Said {
     content: Option<Text>,
     #[serde(default)]
     refusal: Option<Text>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Called>>,
+}
+
+/// A call as providers write it: some leave the id out, some write the arguments as an object.
+#[derive(Deserialize)]
+struct Called {
+    #[serde(default)]
+    id: Option<Text>,
+    function: CalledFunction,
+}
+
+#[derive(Deserialize)]
+struct CalledFunction {
+    name: Text,
+    #[serde(default)]
+    arguments: Option<Box<RawValue>>,
+}
+
+impl CalledFunction {
+    fn arguments(&self) -> Arc<str> {
+        let raw = self.arguments.as_ref().map_or("{}", |raw| raw.get());
+        match serde_json::from_str::<String>(raw) {
+            Ok(text) => text.into(),
+            Err(_) => raw.into(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -222,12 +253,19 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     };
     let said = choice.message;
     let text = said.content.filter(|text| !text.0.is_empty()).or(said.refusal);
+    let calls = said.tool_calls.into_iter().flatten().enumerate();
     Ok(LmReply {
+        tool_calls: calls.map(|(number, called)| call(number, called)).collect(),
         text: text.map_or_else(|| "".into(), |text| text.0),
         model: completion.model.map_or_else(|| asked.clone(), |model| model.0),
         finish_reason: choice.finish_reason.map(|reason| reason.0),
         usage: usage(completion.usage),
     })
+}
+
+fn call(number: usize, called: Called) -> ToolCall {
+    let id = called.id.map_or_else(|| format!("call_{number}").into(), |id| id.0);
+    ToolCall { id, arguments: called.function.arguments(), name: called.function.name.0 }
 }
 
 fn usage(tokens: Option<Tokens>) -> Usage {
@@ -244,7 +282,7 @@ fn usage(tokens: Option<Tokens>) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{LmParams, Message, Prefix};
+    use crate::lm::{LmParams, Message, Prefix, ToolSet, ToolSpec};
 
     fn read(body: &str) -> Result<LmReply, NoReply> {
         reply(body.as_bytes(), &"asked".into())
@@ -257,7 +295,7 @@ mod tests {
         };
         let bytes = body(
             "small",
-            &LmRequest { chat, params, constraint: None },
+            &LmRequest::new(chat, params),
             Dialect { max_tokens: field, ..Dialect::default() },
         )
         .unwrap();
@@ -313,6 +351,50 @@ mod tests {
             text(r#"{"content":[{"type":"thinking"},{"type":"text","text":"a"},{"text":"b"}]}"#).0,
             "ab"
         );
+    }
+
+    #[test]
+    fn tools_stand_before_the_turns_and_calls_and_results_among_them() {
+        let parameters = RawValue::from_string(r#"{"type":"object"}"#.into()).unwrap();
+        let tool = ToolSpec {
+            name: "add".into(),
+            description: "adds".into(),
+            parameters: parameters.into(),
+        };
+        let call = ToolCall { id: "c1".into(), name: "add".into(), arguments: r#"{"a":1}"#.into() };
+        let turns = vec![Message::calling("", vec![call.clone()]), Message::result(&call, "3")];
+        let chat = Chat { prefix: Prefix::of([]), turns };
+        let request = LmRequest {
+            tools: Some(ToolSet::of([tool])),
+            ..LmRequest::new(chat, LmParams::default())
+        };
+        let bytes = body("small", &request, Dialect::default()).unwrap();
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            concat!(
+                r#"{"model":"small","tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object"}}}],"#,
+                r#""messages":[{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},"#,
+                r#"{"role":"tool","content":"3","tool_call_id":"c1"}]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn calls_of_tools_are_read_as_servers_write_them() {
+        let calls = |calls: &str| {
+            let body =
+                format!(r#"{{"choices":[{{"message":{{"content":null,"tool_calls":{calls}}}}}]}}"#);
+            let calls = read(&body).unwrap().tool_calls;
+            let told = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
+            calls.iter().map(told).collect::<Vec<_>>()
+        };
+        let usual =
+            r#"[{"id":"a","type":"function","function":{"name":"add","arguments":"{\"x\":1}"}}]"#;
+        assert_eq!(calls(usual), [r#"a add {"x":1}"#]);
+        let bare =
+            r#"[{"function":{"name":"add","arguments":{"x":1}}},{"function":{"name":"now"}}]"#;
+        assert_eq!(calls(bare), [r#"call_0 add {"x":1}"#, "call_1 now {}"]);
+        assert_eq!(calls("null"), Vec::<String>::new());
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! Tools as an LM knows them: what it is told of each, and what it asks to have called. Knows
+//! nothing of what a tool does.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// What an LM is told of a tool.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    /// The name by which it is called.
+    pub name: Arc<str>,
+    /// What it does and when to use it.
+    pub description: Arc<str>,
+    /// The JSON Schema of its arguments: an object's.
+    pub parameters: Arc<RawValue>,
+}
+
+/// In the spelling of OpenAI's chat completions.
+impl Serialize for ToolSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Function<'a> {
+            name: &'a str,
+            description: &'a str,
+            parameters: &'a RawValue,
+        }
+        let function = Function {
+            name: &self.name,
+            description: &self.description,
+            parameters: &self.parameters,
+        };
+        let mut tool = serializer.serialize_struct("Tool", 2)?;
+        tool.serialize_field("type", "function")?;
+        tool.serialize_field("function", &function)?;
+        tool.end()
+    }
+}
+
+/// The tools of a request, and their JSON, which is written once.
+#[derive(Debug, Default)]
+pub struct ToolSet {
+    tools: Vec<ToolSpec>,
+    json: OnceLock<String>,
+}
+
+impl ToolSet {
+    /// These tools, to be shared.
+    #[must_use]
+    pub fn of(tools: impl IntoIterator<Item = ToolSpec>) -> Arc<Self> {
+        Arc::new(Self { tools: tools.into_iter().collect(), json: OnceLock::new() })
+    }
+
+    /// The tools as a JSON list.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        self.json.get_or_init(|| serde_json::to_string(&self.tools).unwrap_or_default())
+    }
+}
+
+impl Deref for ToolSet {
+    type Target = [ToolSpec];
+
+    fn deref(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+}
+
+/// A call that an LM asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// What the provider calls this call; its result is sent back under it.
+    pub id: Arc<str>,
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The arguments as the LM wrote them: JSON, if all is well.
+    pub arguments: Arc<str>,
+}
+
+/// In the spelling of OpenAI's chat completions.
+impl Serialize for ToolCall {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Function<'a> {
+            name: &'a str,
+            arguments: &'a str,
+        }
+        let mut call = serializer.serialize_struct("ToolCall", 3)?;
+        call.serialize_field("id", &*self.id)?;
+        call.serialize_field("type", "function")?;
+        call.serialize_field(
+            "function",
+            &Function { name: &self.name, arguments: &self.arguments },
+        )?;
+        call.end()
+    }
+}
