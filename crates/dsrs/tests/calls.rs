@@ -5,12 +5,15 @@ mod story;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer, LmErrorKind, Models, Role, Scripted};
+use dsrs::lm::{
+    Answer, LmErrorKind, LmReply, Model, Models, Role, Scripted, ToolCall, ToolSet, ToolSpec,
+};
 use dsrs::predict::{
     Ctx, DynPredictor, PredictError, PredictErrorKind, Span, SpanKind, SpanStatus,
 };
 use dsrs::problem::At;
 use dsrs::value::{Fields, Payload};
+use serde_json::value::RawValue;
 use story::{ctx, fields, over, predictor, signature, state};
 
 const GOOD: &str = "[[ ## score ## ]]\n7\n\n[[ ## completed ## ]]";
@@ -243,4 +246,59 @@ fn settings_out_of_range_are_all_named() {
             "/tmp unknown_field",
         ]
     );
+}
+
+/// A reply that asks for one call.
+fn asks_for(name: &str, arguments: &str) -> LmReply {
+    let call = ToolCall { id: "c1".into(), name: name.into(), arguments: arguments.into() };
+    LmReply { tool_calls: vec![call], ..LmReply::of("", "m") }
+}
+
+fn offered() -> Arc<ToolSet> {
+    let parameters = RawValue::from_string(r#"{"type": "object"}"#.into()).unwrap();
+    let (name, description) = ("search".into(), "finds".into());
+    ToolSet::of([ToolSpec { name, description, parameters: parameters.into() }])
+}
+
+fn as_score(reply: &LmReply) -> Result<Fields, String> {
+    let call = &reply.tool_calls[0];
+    match &*call.arguments {
+        "{}" => Ok(fields(r#"{"score": 7}"#)),
+        other => Err(format!("the arguments of `{}` are not to be {other}", call.name)),
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_told_of_tools_may_answer_with_calls_of_them() {
+    let lm = Arc::new(Scripted::answering([asks_for("search", "[1]"), asks_for("search", "{}")]));
+    let model = Model { tools: true, ..Model::of("default", lm.clone()) };
+    let ctx = over(Models::new([model], None));
+    let schema = signature("{}", r#""question -> score: int""#);
+    let predictor = predictor(&schema, "{}");
+    let question = fields(r#"{"question": "how many?"}"#);
+    let outputs = predictor.forward_calling(&ctx, question, &offered(), as_score).await.unwrap();
+    assert_eq!(outputs, fields(r#"{"score": 7}"#));
+
+    let asked = lm.requests();
+    assert!(asked.iter().all(|request| request.tools.as_ref().is_some_and(|set| set.len() == 1)));
+    let again: Vec<_> = asked[1].chat.turns.iter().skip(1).map(|said| &*said.content).collect();
+    assert_eq!(again[0], "search([1])");
+    assert!(again[1].contains("- the arguments of `search` are not to be [1]"), "{}", again[1]);
+    let spans = ctx.trace().take();
+    let calls: Vec<_> = spans.iter().flat_map(|span| &span.tool_calls).collect();
+    assert_eq!((calls.len(), &*calls[1].arguments), (2, "{}"));
+}
+
+#[tokio::test]
+async fn a_model_that_is_not_told_of_tools_gets_the_same_messages_and_answers_in_text() {
+    let lm = Arc::new(Scripted::answering(["[[ ## score ## ]]\n7"]));
+    let ctx = over(Models::only(lm.clone()));
+    let schema = signature("{}", r#""question -> score: int""#);
+    let predictor = predictor(&schema, "{}");
+    let question = fields(r#"{"question": "how many?"}"#);
+    let outputs = predictor.forward_calling(&ctx, question.clone(), &offered(), as_score).await;
+    assert_eq!(outputs.unwrap(), fields(r#"{"score": 7}"#));
+    let sent: Vec<_> = lm.requests()[0].chat.messages().cloned().collect();
+    assert_eq!(sent, predictor.render(&question));
+    assert!(lm.requests()[0].tools.is_none());
 }

@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dsrs::lm::{Lm, LmParams, Model, Models, Scripted};
+use dsrs::lm::{Lm, Model, Models, Scripted};
 use dsrs_server::app::metrics::Metrics;
 use dsrs_server::app::{App, Background};
 use dsrs_server::config::{Config, Environment, Flags};

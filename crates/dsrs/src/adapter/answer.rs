@@ -99,7 +99,22 @@ impl Misfit {
     }
 }
 
+impl ParsedOutput {
+    /// Outputs that were not read from a text.
+    #[must_use]
+    pub fn of(fields: Fields) -> Self {
+        Self { fields, report: Report::default(), checks: Vec::new() }
+    }
+}
+
 impl ParseError {
+    /// An answer that is wrong as a whole.
+    #[must_use]
+    pub fn of_answer(reason: String) -> Self {
+        let misfit = Misfit::of_text(MisfitKind::Layout, String::new(), reason);
+        Self { misfits: vec![misfit], report: Report::default() }
+    }
+
     /// The first failed assert: its field and label. `None` when something did not even parse.
     #[must_use]
     pub fn failed_assert(&self) -> Option<(&Arc<str>, &Arc<str>)> {

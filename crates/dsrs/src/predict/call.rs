@@ -12,7 +12,8 @@ use super::{Ctx, Misread, PredictError, PredictErrorKind};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
-    Chat, Constraint, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models, Usage,
+    Chat, Constraint, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models, ToolSet,
+    Usage,
 };
 use crate::reflect::ReflectError;
 use crate::value::Fields;
@@ -21,12 +22,21 @@ use crate::value::Fields;
 /// again then.
 pub(super) type Accept<'a, T> = &'a (dyn Fn(&Fields) -> Result<T, ReflectError> + Sync);
 
+/// Tools that the LM is told of beside the messages, where its model has a way to be told.
+pub(super) struct Offer<'a> {
+    /// What it is told.
+    pub(super) tools: &'a Arc<ToolSet>,
+    /// The outputs that an answer with calls of tools stands for, or what is wrong with the calls.
+    pub(super) read: &'a (dyn Fn(&LmReply) -> Result<Fields, String> + Sync),
+}
+
 /// Predicts once, under a span of its own.
 pub(super) async fn predict<T>(
     predictor: &SchemaPredictor,
     ctx: &Ctx,
     input: Fields,
     accept: Accept<'_, T>,
+    offer: Option<&Offer<'_>>,
 ) -> Result<(Fields, T), PredictError> {
     let question = predictor.plan.ask(&input);
     let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
@@ -35,7 +45,8 @@ pub(super) async fn predict<T>(
     });
     let outcome = match model(predictor, ctx) {
         Ok(model) => {
-            let mut call = Call { predictor, ctx, model, span, attempts: 0, last: None };
+            let offer = offer.filter(|_| model.tools);
+            let mut call = Call { predictor, ctx, model, offer, span, attempts: 0, last: None };
             call.converse(question, accept).await
         }
         Err(error) => Err(error),
@@ -65,6 +76,7 @@ struct Call<'c> {
     predictor: &'c SchemaPredictor,
     ctx: &'c Ctx,
     model: &'c Arc<Model>,
+    offer: Option<&'c Offer<'c>>,
     span: SpanId,
     /// Requests sent so far, over retries and asking again.
     attempts: u32,
@@ -83,10 +95,11 @@ impl Call<'_> {
         let params = self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
         let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
         let constraint = self.constraint(params.max_tokens);
-        let mut request = LmRequest { constraint, ..LmRequest::new(chat, params) };
+        let tools = self.offer.map(|offer| offer.tools.clone());
+        let mut request = LmRequest { constraint, tools, ..LmRequest::new(chat, params) };
         for remaining in (0..=node.parse_retries).rev() {
             let reply = self.send(&mut request).await?;
-            let error = match self.predictor.plan.parse(&reply.text) {
+            let error = match self.read(&reply) {
                 Ok(parsed) => match accept(&parsed.fields) {
                     Ok(accepted) => return Ok((parsed, accepted)),
                     Err(error) => self.predictor.plan.refused(parsed, &error),
@@ -99,16 +112,27 @@ impl Call<'_> {
             }
             // Only the last answer is shown again: older ones would teach the same mistakes.
             request.chat.turns.truncate(1);
-            request.chat.turns.push(Message::assistant(reply.text));
+            request.chat.turns.push(Message::assistant(said(&reply)));
             request.chat.turns.push(self.predictor.plan.ask_again(&error));
         }
         Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
     }
 
-    /// What the answer is held to, where the model's server can and has not refused it.
+    /// The outputs of an answer: in its text, or in the calls that it asks for.
+    fn read(&self, reply: &LmReply) -> Result<ParsedOutput, ParseError> {
+        let plan = &self.predictor.plan;
+        match self.offer.filter(|_| !reply.tool_calls.is_empty()) {
+            Some(offer) => (offer.read)(reply).map(ParsedOutput::of).map_err(ParseError::of_answer),
+            None => plan.parse(&reply.text),
+        }
+    }
+
+    /// What the answer is held to, where the model's server can and has not refused it. A server
+    /// that may answer with calls of tools cannot be held to the layout of a text.
     fn constraint(&self, max_tokens: Option<u32>) -> Option<Constraint> {
         let constrain = &self.model.constrain;
-        let form = constrain.form().filter(|_| !constrain.is_refused())?;
+        let free = self.offer.is_some() || constrain.is_refused();
+        let form = constrain.form().filter(|_| !free)?;
         self.predictor.plan.constraint(form, max_tokens)
     }
 
@@ -206,6 +230,15 @@ impl Call<'_> {
             });
         }
     }
+}
+
+/// What an LM said, as a text to show it again.
+fn said(reply: &LmReply) -> Arc<str> {
+    if !reply.text.is_empty() || reply.tool_calls.is_empty() {
+        return reply.text.clone();
+    }
+    let calls = reply.tool_calls.iter().map(|call| format!("{}({})", call.name, call.arguments));
+    calls.collect::<Vec<_>>().join("\n").into()
 }
 
 /// Closes the predictor's span and gives the outcome to the caller.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use super::call::{self, Offer};
 use super::demos;
-use super::{Ctx, DynPredictor, PredictError, PredictState, call};
+use super::{Ctx, DynPredictor, PredictError, PredictState};
 use crate::adapter::ChatPlan;
-use crate::lm::{Message, Prefix};
+use crate::lm::{LmReply, Message, Prefix, ToolSet};
 use crate::problem::{At, Problems};
 use crate::reflect::ReflectError;
 use crate::signature::SignatureSchema;
@@ -50,7 +51,24 @@ impl SchemaPredictor {
         input: Fields,
         accept: impl Fn(&Fields) -> Result<T, ReflectError> + Sync,
     ) -> Result<T, PredictError> {
-        Ok(call::predict(self, ctx, input, &accept).await?.1)
+        Ok(call::predict(self, ctx, input, &accept, None).await?.1)
+    }
+
+    /// Predicts with tools that the LM is told of, where its model has a way to be told; the messages
+    /// are the same. An answer that asks for calls is read by `read`, which says what outputs they
+    /// stand for, or what is wrong with them: the LM is told that and asked again.
+    ///
+    /// # Errors
+    /// As [`DynPredictor::forward`].
+    pub async fn forward_calling(
+        &self,
+        ctx: &Ctx,
+        input: Fields,
+        tools: &Arc<ToolSet>,
+        read: impl Fn(&LmReply) -> Result<Fields, String> + Sync,
+    ) -> Result<Fields, PredictError> {
+        let offer = Offer { tools, read: &read };
+        Ok(call::predict(self, ctx, input, &|_| Ok(()), Some(&offer)).await?.0)
     }
 
     /// What every call starts with: system message and demos.
@@ -91,6 +109,6 @@ impl DynPredictor for SchemaPredictor {
         ctx: &'a Ctx,
         input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(async move { Ok(call::predict(self, ctx, input, &|_| Ok(())).await?.0) })
+        Box::pin(async move { Ok(call::predict(self, ctx, input, &|_| Ok(()), None).await?.0) })
     }
 }
