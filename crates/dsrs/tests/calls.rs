@@ -255,7 +255,7 @@ fn asks_for(name: &str, arguments: &str) -> LmReply {
 }
 
 fn offered() -> Arc<ToolSet> {
-    let parameters = RawValue::from_string(r#"{"type": "object"}"#.into()).unwrap();
+    let parameters = RawValue::from_string(r#"{"type": "object"}"#.into()).unwrap_or_default();
     let (name, description) = ("search".into(), "finds".into());
     ToolSet::of([ToolSpec { name, description, parameters: parameters.into() }])
 }
