@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::DynModule;
+use super::{DynModule, GraphPin};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::{Map, Payload};
@@ -26,14 +26,35 @@ pub trait BuildEnv: Send + Sync {
     /// Whether a model alias is configured.
     fn knows_model(&self, alias: &str) -> bool;
 
-    /// A stored graph as a module, tuned by the state in force for it; the newest version where none
-    /// is named.
+    /// Whether what is built was checked when it was written: it always loads then, and what is gone
+    /// since fails in execution.
+    fn is_stored(&self) -> bool {
+        false
+    }
+
+    /// Which version of a stored graph, and which state, a reference means now.
     ///
     /// # Errors
     /// Why there is none, in a sentence that names the way out.
-    fn graph(&self, graph: &str, version: Option<u64>) -> Result<Box<dyn DynModule>, String> {
-        let _ = version;
-        Err(format!("there is no stored graph `{graph}` here: this program stores none"))
+    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, String> {
+        Err(format!("there is no stored graph `{}` here: this program stores none", graph.graph))
+    }
+
+    /// What a stored graph takes and gives.
+    ///
+    /// # Errors
+    /// As [`Self::pin_graph`].
+    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, String> {
+        self.graph(graph).map(|module| module.schema().clone())
+    }
+
+    /// A stored graph as a module, tuned by its state.
+    ///
+    /// # Errors
+    /// As [`Self::pin_graph`].
+    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, String> {
+        self.pin_graph(graph)?;
+        Err(format!("the stored graph `{}` cannot be used here", graph.graph))
     }
 }
 
@@ -44,6 +65,10 @@ pub struct Stored;
 
 impl BuildEnv for Stored {
     fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+
+    fn is_stored(&self) -> bool {
         true
     }
 }
