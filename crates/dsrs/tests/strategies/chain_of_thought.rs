@@ -1,0 +1,26 @@
+//! `chain_of_thought`: reasoning comes before the answer.
+
+use std::sync::Arc;
+
+use dsrs::lm::Scripted;
+
+use crate::support::{answer, assert_demos_are_seen, called, module, outputs, paths, run, told};
+
+#[test]
+fn reasoning_stands_before_the_outputs_and_its_predictor_takes_demos() {
+    let mut module = module("chain_of_thought", "question -> answer: int", "{}");
+    assert_eq!(told(&*module), "question: str -> reasoning: str, answer: int");
+    assert_eq!(paths(&*module), ["predict"]);
+    assert_demos_are_seen(&mut *module);
+}
+
+#[tokio::test]
+async fn a_node_of_it_asks_once() {
+    let graph = r#"{"name": "g", "nodes": {
+        "a": {"strategy": "chain_of_thought", "signature": "question -> answer: int"}}}"#;
+    let lm = answer(&[("reasoning", "two and two"), ("answer", "4")]);
+    let lm = Arc::new(Scripted::answering([lm]));
+    let outcome = run(graph, &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"reasoning":"two and two","answer":4}"#);
+    assert_eq!(called(&outcome.spans), ["predict"]);
+}
