@@ -1,0 +1,210 @@
+//! An async function as a tool: its arguments are a Rust struct, whose shape tells the LM what may
+//! stand in them, and from which a call is made. Where its result is shown is for the rooms above.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Arc;
+
+use facet::Facet;
+use futures_util::future::{BoxFuture, FutureExt};
+use serde_json::value::RawValue;
+
+use super::{Ctx, Tool, ToolError};
+use crate::lm::ToolSpec;
+use crate::reflect::{ReflectError, ShapeTypes, flat_fields, from_payload, to_payload};
+use crate::signature::Data;
+use crate::types::{Class, ClassField, Type, TypeIR, to_json_schema};
+use crate::value::{Fields, Payload};
+
+/// What a function that is a tool gives back: any Rust type of plain data, or data itself.
+pub trait ToolOutput: Send {
+    /// The result as data.
+    ///
+    /// # Errors
+    /// When it holds what has no place in data.
+    fn into_data(self) -> Result<Payload, ReflectError>;
+}
+
+impl<T: Data> ToolOutput for T {
+    fn into_data(self) -> Result<Payload, ReflectError> {
+        to_payload(&self)
+    }
+}
+
+impl ToolOutput for Payload {
+    fn into_data(self) -> Result<Payload, ReflectError> {
+        Ok(self)
+    }
+}
+
+/// An async function of a struct as a tool. What it fails with is told to the LM.
+///
+/// ```
+/// use dsrs::facet::{self, Facet};
+/// use dsrs::predict::{Tool, function_tool};
+///
+/// #[derive(Facet)]
+/// struct Split {
+///     /// the amount, in cents
+///     cents: i64,
+///     /// among how many
+///     people: i64,
+/// }
+///
+/// let split = function_tool("split", "Splits a bill.", |bill: Split| async move {
+///     bill.cents.checked_div(bill.people).ok_or("nobody is there to pay")
+/// });
+/// let spec = split.unwrap().spec().clone();
+/// assert!(spec.parameters.get().contains(r#""required":["cents","people"]"#));
+/// ```
+///
+/// # Errors
+/// When the arguments are no struct with named fields, or one of them has no place in data.
+pub fn function_tool<A, R, E, Running>(
+    name: impl Into<Arc<str>>,
+    description: impl Into<Arc<str>>,
+    function: impl Fn(A) -> Running + Send + Sync + 'static,
+) -> Result<Arc<dyn Tool>, ReflectError>
+where
+    A: Data,
+    R: ToolOutput + 'static,
+    E: Display + 'static,
+    Running: Future<Output = Result<R, E>> + Send + 'static,
+{
+    let (name, description) = (name.into(), description.into());
+    let parameters = parameters::<A>().map_err(|error| error.below(&name))?;
+    let spec = ToolSpec { name, description, parameters };
+    let call = move |args: Fields| match from_payload::<A>(&Payload::map(args)) {
+        Ok(args) => ended(function(args)).boxed(),
+        Err(error) => {
+            let message = format!("the arguments do not fit: {error}");
+            async move { Err(ToolError::told(message)) }.boxed()
+        }
+    };
+    Ok(Arc::new(FunctionTool { spec, call }))
+}
+
+struct FunctionTool<F> {
+    spec: ToolSpec,
+    call: F,
+}
+
+impl<F> Tool for FunctionTool<F>
+where
+    F: Fn(Fields) -> BoxFuture<'static, Result<Payload, ToolError>> + Send + Sync,
+{
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        _ctx: &'a Ctx,
+        args: Fields,
+    ) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        (self.call)(args)
+    }
+}
+
+async fn ended<R: ToolOutput, E: Display>(
+    running: impl Future<Output = Result<R, E>>,
+) -> Result<Payload, ToolError> {
+    let result = running.await.map_err(|error| ToolError::told(error.to_string()))?;
+    result.into_data().map_err(|error| ToolError::told(format!("the result is no data: {error}")))
+}
+
+/// The JSON Schema of a struct as arguments: what a call may leave out is not required.
+fn parameters<A: Data>() -> Result<Arc<RawValue>, ReflectError> {
+    let (mut types, mut class) = (ShapeTypes::default(), Class::default());
+    let flat = flat_fields(<A as Facet<'static>>::SHAPE)?;
+    for found in &flat {
+        let member = types.class_field(found.field).map_err(|error| error.below(found.name()))?;
+        let told = ClassField { description: member.description, ..ClassField::of(member.ty) };
+        class.fields.insert(found.name().into(), told);
+    }
+    let ty = Type::new(TypeIR::Class(class.into()), types.finish().into());
+    let mut schema = to_json_schema(&ty);
+    let spared = |name: &Payload| {
+        flat.iter().any(|found| Some(found.name()) == name.as_str() && found.field.has_default())
+    };
+    if let Payload::Map(members) = &mut schema
+        && let Some(Payload::List(required)) = Arc::make_mut(members).get_mut("required")
+    {
+        Arc::make_mut(required).retain(|name| !spared(name));
+    }
+    let text = serde_json::value::to_raw_value(&schema);
+    text.map(Arc::from).map_err(|error| ReflectError::new(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use facet::Facet;
+
+    use super::*;
+
+    #[derive(Facet)]
+    struct Search {
+        /// what to look for
+        query: String,
+        kind: Kind,
+        #[facet(default = 3)]
+        most: u8,
+        within: Option<String>,
+    }
+
+    #[derive(Facet)]
+    #[repr(u8)]
+    #[facet(rename_all = "lowercase")]
+    #[allow(dead_code)]
+    enum Kind {
+        Page,
+        Picture,
+    }
+
+    fn tool() -> Arc<dyn Tool> {
+        function_tool("search", "Looks something up.", |search: Search| async move {
+            match search.query.as_str() {
+                "" => Err("nothing to look for"),
+                query => Ok(vec![format!("{query} {}", search.most)]),
+            }
+        })
+        .unwrap()
+    }
+
+    async fn call(tool: &dyn Tool, args: &str) -> Result<String, String> {
+        let Ok(Payload::Map(args)) = Payload::from_json(args) else { panic!("{args}") };
+        let ctx = Ctx::within(Arc::default(), std::time::Duration::from_secs(1));
+        let result = tool.call(&ctx, Arc::unwrap_or_clone(args)).await;
+        result.map(|found| found.to_json()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_struct_of_arguments_is_told_as_a_json_schema() {
+        assert_eq!(
+            tool().spec().parameters.get(),
+            r##"{"type":"object","properties":{"query":{"type":"string","description":"what to look for"},"kind":{"$ref":"#/$defs/Kind"},"most":{"type":"integer"},"within":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["query","kind"],"additionalProperties":false,"$defs":{"Kind":{"type":"string","enum":["page","picture"]}}}"##
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_call_leaves_out_takes_its_default() {
+        let found = call(&*tool(), r#"{"query": "cats", "kind": "page"}"#).await;
+        assert_eq!(found.unwrap(), r#"["cats 3"]"#);
+    }
+
+    #[tokio::test]
+    async fn a_function_that_fails_is_told_and_so_are_arguments_that_do_not_fit() {
+        let found = call(&*tool(), r#"{"query": "", "kind": "page"}"#).await;
+        assert_eq!(found.unwrap_err(), "nothing to look for");
+        let found = call(&*tool(), r#"{"query": "cats", "kind": "page", "most": 300}"#).await;
+        assert_eq!(found.unwrap_err(), "the arguments do not fit: `most`: 300 is no value of `u8`");
+    }
+
+    #[tokio::test]
+    async fn a_result_may_be_data_of_any_kind() {
+        let echo = |search: Search| async move { Ok::<_, ToolError>(Payload::from(search.query)) };
+        let echo = function_tool("echo", "Says it again.", echo).unwrap();
+        let found = call(&*echo, r#"{"query": "cats", "kind": "page"}"#).await;
+        assert_eq!(found.unwrap(), r#""cats""#);
+    }
+}
