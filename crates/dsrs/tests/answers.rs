@@ -40,6 +40,11 @@ fn asserts_refuse_and_checks_report_inside_classes_too() {
     let error = ChatAdapter::parse_output(&signature(types, schema), &answer("-1")).unwrap_err();
     assert_eq!(error.to_string(), "`p`: [0].age: must hold, but does not: `age`");
     assert_eq!(error.failed_assert().map(|(_, label)| &**label), Some("age"));
+    let many = answer("-1").replace("{\"age\": -1}", &"{\"age\": -1}, ".repeat(80));
+    let error = ChatAdapter::parse_output(&signature(types, schema), &many).unwrap_err();
+    assert_eq!(error.misfits.len(), 50);
+    let last = error.misfits.last().unwrap().told();
+    assert_eq!(last, "[49].age: must hold, but does not: `age`; and 30 more do not hold");
 }
 
 #[test]

@@ -117,6 +117,17 @@ fn values_come_with_their_finished_elements_and_members() {
 }
 
 #[test]
+fn of_very_many_unfinished_values_every_missing_member_is_left_out() {
+    let people = "{\"name\": \"Ann\"}, ".repeat(150);
+    let mut answer = plan("people: dict[str, list[Person]]").listen();
+    let events = answer.push(&format!("[[ ## people ## ]]\n{{\"a.b[c]\": [{people}"));
+    let Some(AnswerEvent::Value { value, .. }) = events.last() else { panic!("{events:?}") };
+    let value = value.to_json();
+    let found = value.matches("{\"name\":\"Ann\"}").count();
+    assert!(found > 100 && found == value.matches("name").count(), "{found} of {value}");
+}
+
+#[test]
 fn a_text_that_does_not_fit_is_told_at_once() {
     let stories = story_of("score: int, note", &["[[ ## score ## ]]\nmany\n[[ ## note ## ]]\n"]);
     assert_eq!(stories[0], ["score+many", "score!expected a whole number, found `many`"]);

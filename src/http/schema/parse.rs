@@ -28,7 +28,7 @@ pub struct ParseAnswer {
     /// The value; of a signature, its outputs by name.
     #[schema(value_type = Value)]
     pub value: Json,
-    /// Every leniency that was used, in order.
+    /// The leniencies that were used, in order; of very many of a kind the first are told one by one.
     pub report: Vec<Leniency>,
 }
 
@@ -44,9 +44,11 @@ pub struct Leniency {
     pub kind: String,
     /// What stood there, shortened.
     pub read: String,
-    /// What it was taken for.
+    /// What it was taken for; the beginning of it as a text, where it is long.
     #[schema(value_type = Value)]
     pub became: Json,
     /// How doubtful it makes the reading.
-    pub penalty: u32,
+    pub penalty: u64,
+    /// How many slips it stands for, if more than one: its own and all that follow of its kind.
+    pub times: Option<u64>,
 }

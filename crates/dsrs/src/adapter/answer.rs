@@ -14,6 +14,9 @@ use crate::coerce::{self, Leniencies, Report, TEXT_LIMIT};
 use crate::types::{ConstraintKind, Type};
 use crate::value::{Fields, Payload};
 
+/// How many asserts of one output that do not hold are told one by one.
+const ASSERTS_TOLD: usize = 50;
+
 /// What an answer said.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedOutput {
@@ -191,7 +194,7 @@ pub(super) fn parse_value(
     };
     let verdicts = Checks::inside(ty).judge(0, &ty.ir, &ty.defs, &value);
     let asserts = verdicts.into_iter().filter(|verdict| verdict.kind == ConstraintKind::Assert);
-    let misfits: Vec<Misfit> = asserts.filter_map(|verdict| broken(None, verdict)).collect();
+    let misfits = broken(None, asserts.collect());
     if misfits.is_empty() {
         return Ok(ParsedValue { value, report });
     }
@@ -234,14 +237,15 @@ fn judge(
     let (mut outcomes, mut misfits) = (Vec::new(), Vec::new());
     for (index, output) in outputs.iter().enumerate() {
         let value = fields.get(&output.name).unwrap_or(&Payload::Null);
-        for verdict in checks.judge(index, &output.ty.ir, &output.ty.defs, value) {
-            let (field, label, passed) =
-                (output.name.clone(), verdict.label.clone(), verdict.passed);
-            match verdict.kind {
-                ConstraintKind::Check => outcomes.push(CheckOutcome { field, label, passed }),
-                ConstraintKind::Assert => misfits.extend(broken(Some(output), verdict)),
-            }
-        }
+        let verdicts = checks.judge(index, &output.ty.ir, &output.ty.defs, value);
+        let (asserts, checks): (Vec<_>, Vec<_>) =
+            verdicts.into_iter().partition(|verdict| verdict.kind == ConstraintKind::Assert);
+        outcomes.extend(checks.into_iter().map(|verdict| CheckOutcome {
+            field: output.name.clone(),
+            label: verdict.label,
+            passed: verdict.passed,
+        }));
+        misfits.extend(broken(Some(output), asserts));
     }
     if misfits.is_empty() {
         return Ok(ParsedOutput { fields, report, checks: outcomes });
@@ -249,16 +253,25 @@ fn judge(
     Err(ParseError { misfits, report })
 }
 
-/// What is wrong when an assert does not hold.
-fn broken(output: Option<&Output>, verdict: Verdict) -> Option<Misfit> {
-    if verdict.passed {
-        return None;
+/// What is wrong where asserts do not hold: the first are told one by one, the others counted.
+fn broken(output: Option<&Output>, mut asserts: Vec<Verdict>) -> Vec<Misfit> {
+    asserts.retain(|verdict| !verdict.passed);
+    let untold = asserts.len().saturating_sub(ASSERTS_TOLD);
+    asserts.truncate(ASSERTS_TOLD);
+    let mut misfits: Vec<Misfit> =
+        asserts.into_iter().map(|verdict| one_broken(output, verdict)).collect();
+    if let Some(last) = misfits.last_mut().filter(|_| untold > 0) {
+        last.reason.push_str(&format!("; and {untold} more do not hold"));
     }
+    misfits
+}
+
+fn one_broken(output: Option<&Output>, verdict: Verdict) -> Misfit {
     let why = verdict.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
     let reason = format!("must hold, but does not: `{}`{why}", verdict.label);
     let kind = MisfitKind::Assert(verdict.label);
-    Some(match output {
+    match output {
         Some(output) => Misfit::of(output, kind, verdict.path, reason),
         None => Misfit::of_text(kind, verdict.path, reason),
-    })
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::coerce::Path;
 use crate::expr::Condition;
 use crate::signature::SignatureSchema;
 use crate::types::{Class, Constraint, ConstraintKind, Type, TypeDef, TypeDefs, TypeIR};
@@ -22,8 +23,9 @@ pub struct CheckOutcome {
 pub(super) struct Verdict {
     pub(super) kind: ConstraintKind,
     pub(super) label: Arc<str>,
-    pub(super) path: String,
     pub(super) passed: bool,
+    /// Where, if it did not.
+    pub(super) path: String,
     pub(super) reason: Option<String>,
 }
 
@@ -72,10 +74,10 @@ impl Checks {
     ) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for rule in self.fields.get(index).into_iter().flatten() {
-            verdicts.push(rule.judge(value, String::new()));
+            verdicts.push(rule.judge(value, &Path::Root));
         }
         if !self.members.is_empty() {
-            self.descend(ty, defs, value, "", &mut verdicts);
+            self.descend(ty, defs, value, &Path::Root, &mut verdicts);
         }
         verdicts
     }
@@ -85,7 +87,7 @@ impl Checks {
         ty: &TypeIR,
         defs: &TypeDefs,
         value: &Payload,
-        path: &str,
+        path: &Path<'_>,
         out: &mut Vec<Verdict>,
     ) {
         let Some(ty) = followed(ty, defs) else { return };
@@ -98,17 +100,17 @@ impl Checks {
             (TypeIR::Class(class), _) => self.descend_class(class, defs, value, path, out),
             (TypeIR::List(element), Payload::List(found)) => {
                 for (index, one) in found.iter().enumerate() {
-                    self.descend(element, defs, one, &format!("{path}[{index}]"), out);
+                    self.descend(element, defs, one, &path.element(index), out);
                 }
             }
             (TypeIR::Tuple(members), Payload::List(found)) => {
                 for (index, (member, one)) in members.iter().zip(found.iter()).enumerate() {
-                    self.descend(member, defs, one, &format!("{path}[{index}]"), out);
+                    self.descend(member, defs, one, &path.element(index), out);
                 }
             }
             (TypeIR::Dict(member), Payload::Map(found)) => {
                 for (name, one) in found.iter() {
-                    self.descend(member, defs, one, &below(path, name), out);
+                    self.descend(member, defs, one, &path.member(name), out);
                 }
             }
             // Which member of a wider union a value belongs to is not recorded; `T?` is clear.
@@ -126,16 +128,16 @@ impl Checks {
         class: &Class,
         defs: &TypeDefs,
         value: &Payload,
-        path: &str,
+        path: &Path<'_>,
         out: &mut Vec<Verdict>,
     ) {
         let Payload::Map(found) = value else { return };
         for (name, field) in &class.fields {
             let Some(member) = found.get(name) else { continue };
-            let here = below(path, name);
+            let here = path.member(name);
             for constraint in &field.constraints {
                 let rule = self.members.iter().find(|rule| rule.is(constraint));
-                out.extend(rule.map(|rule| rule.judge(member, here.clone())));
+                out.extend(rule.map(|rule| rule.judge(member, &here)));
             }
             self.descend(&field.ty, defs, member, &here, out);
         }
@@ -155,12 +157,13 @@ impl Rule {
             && constraint.label.as_ref().unwrap_or(&constraint.expression) == &self.label
     }
 
-    fn judge(&self, value: &Payload, path: String) -> Verdict {
+    fn judge(&self, value: &Payload, path: &Path<'_>) -> Verdict {
         let outcome = match &self.condition {
             Ok(condition) => condition.holds(value).map_err(|error| error.reason),
             Err(reason) => Err(reason.clone()),
         };
         let passed = outcome == Ok(true);
+        let path = if passed { String::new() } else { path.to_string() };
         Verdict { kind: self.kind, label: self.label.clone(), path, passed, reason: outcome.err() }
     }
 }
@@ -177,10 +180,6 @@ fn followed<'t>(mut ty: &'t TypeIR, defs: &'t TypeDefs) -> Option<&'t TypeIR> {
         }
     }
     None
-}
-
-fn below(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 fn in_defs<'t>(defs: &'t TypeDefs, found: &mut Vec<&'t Constraint>) {

@@ -2,7 +2,7 @@
 //! Knows one text and one type.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::coerce::{self, Leniencies, LeniencyKind, Report};
 use crate::types::{Class, Type, TypeDef, TypeDefs, TypeIR};
@@ -13,6 +13,9 @@ const DEPTH_LIMIT: usize = 120;
 
 /// The first length of a text that is looked at.
 const FIRST: usize = 16;
+
+/// Stands for a member that is not there yet: no other value is this very one.
+static LEFT_OUT: LazyLock<Arc<[u8]>> = LazyLock::new(|| Arc::from([0]));
 
 /// When to look at a growing text again: at lengths that each are a quarter more than the last, so
 /// that all looks together cost a fixed number of times its length, however it is cut.
@@ -70,7 +73,7 @@ fn open_class(class: &Class) -> Class {
     let mut class = class.clone();
     for field in class.fields.values_mut() {
         field.ty = open(&field.ty);
-        field.default = Some(Payload::Null);
+        field.default = Some(Payload::Bytes(LEFT_OUT.clone()));
     }
     class
 }
@@ -91,8 +94,8 @@ pub(super) fn of(text: &str, ty: &Type) -> Option<Payload> {
     let finished = finished(text)?;
     let mut report = Report::default();
     let mut value = coerce::coerce(&finished, ty, Leniencies::ALL, &mut report).ok()?;
-    for entry in report.entries().iter().filter(|entry| entry.kind == LeniencyKind::Default) {
-        leave_out(&mut value, &entry.path);
+    if report.into_iter().any(|entry| entry.kind == LeniencyKind::Default) {
+        leave_out(&mut value);
     }
     Some(value)
 }
@@ -175,28 +178,21 @@ impl Brackets {
     }
 }
 
-/// Takes the member at a path out of a value.
-fn leave_out(value: &mut Payload, path: &str) {
-    let end = path.find(['.', '[']).unwrap_or(path.len());
-    let (first, rest) = path.split_at(end);
-    if let Some((index, rest)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
-        && first.is_empty()
-    {
-        if let Payload::List(elements) = value
-            && let Some(one) =
-                index.parse().ok().and_then(|at: usize| Arc::make_mut(elements).get_mut(at))
-        {
-            leave_out(one, rest.strip_prefix('.').unwrap_or(rest));
+/// Takes the members that are not there out of a value.
+fn leave_out(value: &mut Payload) {
+    match value {
+        Payload::List(elements) => Arc::make_mut(elements).iter_mut().for_each(leave_out),
+        Payload::Map(members) => {
+            let members = Arc::make_mut(members);
+            members.retain(|_, member| !is_left_out(member));
+            members.values_mut().for_each(leave_out);
         }
-        return;
+        _ => {}
     }
-    let Payload::Map(members) = value else { return };
-    let members = Arc::make_mut(members);
-    match (rest.is_empty(), members.get_mut(first)) {
-        (true, _) => drop(members.shift_remove(first)),
-        (false, Some(one)) => leave_out(one, rest.strip_prefix('.').unwrap_or(rest)),
-        (false, None) => {}
-    }
+}
+
+fn is_left_out(member: &Payload) -> bool {
+    matches!(member, Payload::Bytes(bytes) if Arc::ptr_eq(bytes, &LEFT_OUT))
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ pub(super) fn read_text(
         return Err(Misfit::new("is longer than 4 MiB").told());
     }
     let found = fitter.section(text.trim(), &ty.ir, allowed);
-    fitter.finish(found, report)
+    fitter.finish(found, &ty.ir, report)
 }
 
 /// What stands in for a value that was left out.
@@ -98,7 +98,7 @@ pub(super) fn read_absent(
 ) -> Result<Payload, CoerceError> {
     let mut fitter = Fitter::new(&ty.defs, 0);
     let found = fitter.absent(&ty.ir, default, Leniencies::ALL);
-    fitter.finish(found, report)
+    fitter.finish(found, &ty.ir, report)
 }
 
 impl<'t> Fitter<'t> {
@@ -113,9 +113,22 @@ impl<'t> Fitter<'t> {
         }
     }
 
-    fn finish(self, found: Fit, report: &mut Report) -> Result<Payload, CoerceError> {
+    /// What was found, with all that was noted. The members of a class are told of apart.
+    fn finish(
+        mut self,
+        found: Fit,
+        ir: &'t TypeIR,
+        report: &mut Report,
+    ) -> Result<Payload, CoerceError> {
         let found = found.map_err(Misfit::told)?;
-        self.trail.tell(report);
+        let Shape::Class(class) = self.look(ir).shape else {
+            self.trail.tell(report, |_| None);
+            return Ok(found);
+        };
+        self.trail.tell(report, |step| match step {
+            Step::Member(name) => class.fields.get_index_of(name),
+            Step::Element(_) => None,
+        });
         Ok(found)
     }
 

@@ -2,6 +2,7 @@
 //! reported; anything doubtful is refused. Total: any text gives a value or an error, at bounded
 //! depth. Knows types and values and nothing of fields, prompts or LMs.
 
+mod brief;
 mod candidates;
 mod fit;
 mod kinds;
@@ -23,7 +24,7 @@ pub use kinds::{Leniencies, LeniencyKind};
 pub use path::Path;
 pub use report::{Leniency, Report};
 
-pub(crate) use report::shorten;
+pub(crate) use brief::shorten;
 
 /// How long a text may be, in bytes.
 pub const TEXT_LIMIT: usize = 4 * 1024 * 1024;

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::shorten;
+
 /// Where in a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
@@ -40,12 +42,13 @@ impl<'a> Path<'a> {
     }
 }
 
+/// As text, very long names shortened: keys are as long as an LM makes them.
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Path::Root => Ok(()),
-            Path::Member(Path::Root, name) => f.write_str(name),
-            Path::Member(parent, name) => write!(f, "{parent}.{name}"),
+            Path::Member(Path::Root, name) => f.write_str(&shorten(name)),
+            Path::Member(parent, name) => write!(f, "{parent}.{}", shorten(name)),
             Path::Element(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }

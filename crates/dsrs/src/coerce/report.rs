@@ -1,12 +1,18 @@
-//! The report of a reading: one entry for every slip that was mended.
+//! The report of a reading: one entry for every slip that was mended. It tells the first slips of a
+//! kind one by one and counts the rest, so that it stays small whatever was read.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::brief::{brief, shorten};
 use super::{LeniencyKind, Path};
 use crate::value::{Map, Payload};
 
-/// How much of what was read is kept in an entry.
-const READ_LIMIT: usize = 120;
+/// How many slips of a kind are told one by one, of each part of a value.
+const TOLD: usize = 100;
+
+/// How many bytes of paths and texts are told before every kind is only counted.
+const ROOM: usize = 1 << 20;
 
 /// One slip that was mended.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,58 +27,91 @@ pub struct Leniency {
     pub read: String,
     /// What it was taken for.
     pub became: Payload,
+    /// How many slips it stands for: its own, and all that follow of its kind, where there are too
+    /// many to tell each.
+    pub times: usize,
 }
 
 /// All slips that were mended, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report(Vec<Leniency>);
+pub struct Report {
+    entries: Vec<Leniency>,
+    told: HashMap<Kin, Told>,
+    room_taken: usize,
+}
+
+/// Slips that are counted together: of one kind, in one part of a value.
+pub(super) type Kin = (LeniencyKind, Option<usize>);
+
+/// How many slips were told one by one, and where the last of them stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Told {
+    count: usize,
+    last: usize,
+}
 
 impl Report {
     /// Notes a slip.
     pub fn add(&mut self, path: &Path<'_>, kind: LeniencyKind, read: &str, became: &Payload) {
-        let (path, read, became) = (path.to_string(), shorten(read), became.clone());
-        self.push(Leniency { field: None, path, kind, read, became });
+        self.tell((kind, None), || Leniency::new(path.to_string(), kind, read, became));
     }
 
-    /// Notes a slip that was noted elsewhere before.
+    /// Notes a slip; only one that is told by itself is made an entry.
+    pub(super) fn tell(&mut self, kin: Kin, entry: impl FnOnce() -> Leniency) {
+        let told = self.told.entry(kin).or_insert(Told { count: 0, last: 0 });
+        let limit = if self.room_taken < ROOM { TOLD } else { 1 };
+        if told.count >= limit
+            && let Some(last) = self.entries.get_mut(told.last)
+        {
+            last.times += 1;
+            return;
+        }
+        *told = Told { count: told.count + 1, last: self.entries.len() };
+        let entry = entry();
+        self.room_taken += entry.path.len() + entry.read.len();
+        self.entries.push(entry);
+    }
+
+    /// Takes over an entry of another report.
     pub fn push(&mut self, entry: Leniency) {
-        self.0.push(entry);
+        self.entries.push(entry);
     }
 
     /// The slips, in order.
     #[must_use]
     pub fn entries(&self) -> &[Leniency] {
-        &self.0
+        &self.entries
     }
 
     /// Whether nothing had to be mended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries.is_empty()
     }
 
     /// How doubtful the whole reading is.
     #[must_use]
-    pub fn penalty(&self) -> u32 {
-        self.0.iter().map(|entry| entry.kind.penalty()).sum()
+    pub fn penalty(&self) -> usize {
+        self.entries.iter().map(Leniency::penalty).sum()
     }
 
     /// Appends another report.
     pub fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
+        self.entries.append(&mut other.entries);
     }
 
     /// Names the field of all entries that have none yet.
     pub fn name_field(&mut self, field: &Arc<str>) {
-        for entry in self.0.iter_mut().filter(|entry| entry.field.is_none()) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.field.is_none()) {
             entry.field = Some(field.clone());
         }
     }
 
-    /// The report as data: `[{field, path, kind, read, became, penalty}]`.
+    /// The report as data: `[{field, path, kind, read, became, penalty}]`, and `times` where an
+    /// entry stands for more than one slip. A long value is told by its beginning.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
-        Payload::list(self.0.iter().map(Leniency::to_payload).collect())
+        Payload::list(self.entries.iter().map(Leniency::to_payload).collect())
     }
 }
 
@@ -81,11 +120,21 @@ impl IntoIterator for Report {
     type IntoIter = std::vec::IntoIter<Leniency>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.entries.into_iter()
     }
 }
 
 impl Leniency {
+    pub(super) fn new(path: String, kind: LeniencyKind, read: &str, became: &Payload) -> Self {
+        Self { field: None, path, kind, read: shorten(read), became: became.clone(), times: 1 }
+    }
+
+    /// How doubtful it makes a reading.
+    #[must_use]
+    pub const fn penalty(&self) -> usize {
+        self.kind.penalty() as usize * self.times
+    }
+
     fn to_payload(&self) -> Payload {
         let field = self.field.clone().map_or(Payload::Null, Payload::Str);
         let members: [(&str, Payload); 6] = [
@@ -93,19 +142,15 @@ impl Leniency {
             ("path", self.path.as_str().into()),
             ("kind", self.kind.as_str().into()),
             ("read", self.read.as_str().into()),
-            ("became", self.became.clone()),
-            ("penalty", Payload::Int(self.kind.penalty().into())),
+            ("became", brief(&self.became)),
+            ("penalty", count(self.penalty())),
         ];
-        Payload::map(
-            members.into_iter().map(|(name, member)| (name.into(), member)).collect::<Map>(),
-        )
+        let times = (self.times > 1).then(|| ("times", count(self.times)));
+        let members = members.into_iter().chain(times);
+        Payload::map(members.map(|(name, member)| (name.into(), member)).collect::<Map>())
     }
 }
 
-/// The beginning of a text, with a sign that it goes on.
-pub(crate) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(READ_LIMIT) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+fn count(of: usize) -> Payload {
+    Payload::Int(i64::try_from(of).unwrap_or(i64::MAX))
 }

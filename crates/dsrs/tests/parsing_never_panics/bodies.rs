@@ -31,6 +31,7 @@ const WANTED: &[&str] = &[
     "list[int]",
     "list[str]",
     "list[Person]",
+    "list[any]",
     "dict[str, any]",
     "dict[str, float]",
     "tuple[int, str]",

@@ -77,6 +77,27 @@ fn large_texts_of_one_piece_are_read() {
     }
 }
 
+#[test]
+fn large_texts_of_many_slips_in_deep_or_long_places_are_read() {
+    let key = "k".repeat(LARGE / 4);
+    let starts = [
+        "[".repeat(110),
+        "{\"a\":".repeat(110),
+        "{\"friends\": [".repeat(50),
+        "<a>".repeat(110),
+        "[{\"d\": [{\"c\": [".repeat(20),
+        format!("{{\"{key}\": ["),
+        format!("{{\"{key}\": {{\"a\": "),
+    ];
+    let pieces =
+        ["x y, ", "\"a\": x y, ", "{name: b c}, ", "'a' ", "{\"a\": 1, \"a\": 2}, ", "<b>c</b>"];
+    for start in &starts {
+        for piece in pieces {
+            tried(format!("{start}{}", piece.repeat((LARGE - start.len()) / piece.len())));
+        }
+    }
+}
+
 fn tried(text: String) {
     let tried = std::thread::Builder::new().stack_size(STACK).spawn(move || {
         bodies::sections(&text);

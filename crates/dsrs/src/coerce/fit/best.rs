@@ -12,7 +12,7 @@ pub(super) struct Best {
     misfit: Option<Misfit>,
 }
 
-/// A value and what it took to read it.
+/// A value and what it took to read it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     value: Payload,
@@ -86,8 +86,8 @@ impl Reading {
     }
 
     /// How doubtful it is, by its leniencies alone.
-    pub(super) fn penalty(&self) -> u32 {
-        self.stretch.doubt().0
+    pub(super) const fn penalty(&self) -> usize {
+        self.stretch.doubt().penalty()
     }
 }
 

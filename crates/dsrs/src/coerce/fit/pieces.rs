@@ -23,7 +23,7 @@ struct Piece<'c> {
 /// A piece that would have done too, with another value.
 pub(super) struct Rival<'c> {
     source: &'c str,
-    penalty: u32,
+    penalty: usize,
 }
 
 impl<'t> Fitter<'t> {
@@ -63,7 +63,7 @@ impl<'t> Fitter<'t> {
     pub(super) fn tell_rivals(
         &mut self,
         rivals: &[Rival<'_>],
-        (found, penalty): (&Payload, u32),
+        (found, penalty): (&Payload, usize),
         node: &Node<'t>,
         ctx: Ctx,
     ) -> Result<(), &'static str> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::trail::Misfit;
 use crate::coerce::loose::{Loose, Shape as Data};
-use crate::coerce::report::shorten;
+use crate::coerce::shorten;
 use crate::types::{Enum, Literal, Node, Shape};
 
 /// How many names a refusal lists.

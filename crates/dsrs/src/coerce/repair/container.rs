@@ -82,7 +82,7 @@ impl<'t> Parser<'t> {
             }
             self.separator(closer, slips)?;
         }
-        Some(Shape::Map(members))
+        Some(Shape::Map(fitted(members)))
     }
 
     fn list(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
             }
             self.separator(closer, slips)?;
         }
-        Some(Shape::List(elements))
+        Some(Shape::List(fitted(elements)))
     }
 
     /// Whether the first element is a key rather: members stand in the wrong brackets.
@@ -257,4 +257,12 @@ impl<'t> Parser<'t> {
         }
         self.at = self.at.min(self.bytes.len());
     }
+}
+
+/// Room for one part and no more where there is only one: brackets in brackets are cheap to write.
+fn fitted<T>(mut parts: Vec<T>) -> Vec<T> {
+    if parts.len() == 1 {
+        parts.shrink_to_fit();
+    }
+    parts
 }
