@@ -146,11 +146,17 @@ impl Default for SandboxLimits {
     }
 }
 
-/// What a model is told about the language of the sandbox, before it writes a program.
+/// What a model is told about the language of the sandbox, before it writes a program. It is the
+/// dialect of the interpreter in `dsrs-sandbox`, whose tests hold this text to the truth.
 pub const DIALECT: &str = "\
-Write Python 3 in the subset that the sandbox runs. There are functions, classes, comprehensions, \
-exceptions, f-strings and the modules json, re, math and datetime. There are no generators \
-(`yield`), no `match` statement and no other modules, neither of the standard library (decimal, \
-random, statistics, …) nor installed ones. There is no access to files, the \
-network, the environment, other processes or the clock: `open`, `os`, `sys`, `eval` and `exec` \
-are refused. Time, memory and the length of what is printed are limited.";
+The program is Python 3, in a subset. The value of its last line, if that is an expression, is its \
+result; what it prints is shown too.
+Available: functions, closures, lambdas, simple classes, comprehensions, exceptions, f-strings, \
+type hints, and the modules math, re, json, datetime, collections (Counter, defaultdict, deque, \
+namedtuple), itertools (accumulate, chain, count, cycle, islice, pairwise, repeat, starmap, \
+takewhile, zip_longest), functools (reduce, partial), dataclasses, typing, base64, unicodedata.
+Missing: every other module (decimal, random, statistics, string, time, numpy, …), generators \
+(`yield`), `match`, `del`, inheritance, @property, @staticmethod, @classmethod, operators of own \
+classes, `%` formatting, `|` of dicts, complex numbers, eval, exec and input.
+Refused: files, network, environment variables, other processes and the clock.
+Time, memory and the length of what is printed are limited.";

@@ -1,0 +1,136 @@
+//! One program in the interpreter, with its answer. Files, clock and environment, which the
+//! interpreter asks its host for, are refused. Knows no processes.
+
+use std::borrow::Cow;
+
+use dsrs::sandbox::{Failure, Ran, SandboxError, SandboxLimits};
+use monty::{MontyRun, RunProgress};
+use monty_types::{
+    CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult,
+    PrintWriter, PrintWriterCallback, ResourceLimits, ResourceTracker,
+};
+
+use crate::told;
+use crate::values::{to_payload, to_python};
+use crate::wire::Request;
+
+/// How a program's own traceback would name it; never shown.
+const NAME: &str = "program.py";
+
+/// How often a program may ask the host for what is refused anyway.
+const ASKING: usize = 1_000;
+
+/// Runs a program to its end.
+pub(crate) fn interpret(request: Request) -> Result<Ran, SandboxError> {
+    let Request { code, inputs, limits } = request;
+    let names: Vec<String> = inputs.keys().map(|name| name.as_ref().to_owned()).collect();
+    let values: Vec<MontyObject> = inputs.values().map(to_python).collect();
+    drop(inputs);
+    let program = MontyRun::new(code, NAME, names, CompileOptions::default())
+        .map_err(|exception| unreadable(&exception))?;
+    let mut printed = Printed { text: String::new(), limit: limits.output, overflowed: false };
+    let ended = run(program, values, &limits, &mut printed);
+    if printed.overflowed {
+        return Err(told::printed_too_much(&limits));
+    }
+    let value = ended.map_err(|exception| stopped(&exception, &limits))?;
+    let value = to_payload(&value).ok_or_else(|| told::value_too_large(&limits))?;
+    if value.to_json().len() > limits.output {
+        return Err(told::value_too_large(&limits));
+    }
+    Ok(Ran { printed: printed.text.into(), value })
+}
+
+fn run(
+    program: MontyRun,
+    inputs: Vec<MontyObject>,
+    limits: &SandboxLimits,
+    printed: &mut Printed,
+) -> Result<MontyObject, MontyException> {
+    let tracker = ResourceTracker::new(
+        ResourceLimits::default()
+            .max_duration(limits.time)
+            .max_memory(usize::try_from(limits.memory).unwrap_or(usize::MAX)),
+    );
+    let mut progress = program.start(inputs, tracker, PrintWriter::Callback(printed))?;
+    for _ in 0..ASKING {
+        let print = PrintWriter::Callback(printed);
+        progress = match progress {
+            RunProgress::Complete(value) => return Ok(value),
+            RunProgress::OsCall(call) => {
+                let denied = denied(call.function_call.name());
+                call.resume(ExtFunctionResult::Error(denied), print)?
+            }
+            RunProgress::FunctionCall(call) => {
+                let unknown = ExtFunctionResult::NotFound(call.function_name.clone());
+                call.resume(unknown, print)?
+            }
+            RunProgress::NameLookup(lookup) => lookup.resume(NameLookupResult::Undefined, print)?,
+            RunProgress::ResolveFutures(futures) => {
+                futures.abort(MontyException::runtime_error("nothing to wait for"), print)?
+            }
+        };
+    }
+    Err(refusal("asked too often for what no program has".to_owned()))
+}
+
+fn denied(what: &str) -> MontyException {
+    refusal(format!("`{what}` is refused: a program has no files, no environment and no clock"))
+}
+
+fn refusal(message: String) -> MontyException {
+    MontyException::new(ExcType::PermissionError, Some(message))
+}
+
+fn unreadable(exception: &MontyException) -> SandboxError {
+    told::raised(kind_of(exception, Failure::Syntax), exception)
+}
+
+fn stopped(exception: &MontyException, limits: &SandboxLimits) -> SandboxError {
+    match kind_of(exception, Failure::Raised) {
+        Failure::Time => told::at(exception, &told::out_of_time(limits)),
+        Failure::Memory => told::at(exception, &told::out_of_memory(limits)),
+        kind => told::raised(kind, exception),
+    }
+}
+
+/// The interpreter says that a limit was hit by exceptions that a program may raise too: only
+/// the text tells them apart.
+fn kind_of(exception: &MontyException, otherwise: Failure) -> Failure {
+    let message = exception.message().unwrap_or_default();
+    match exception.exc_type() {
+        ExcType::TimeoutError if message.starts_with("time limit exceeded") => Failure::Time,
+        ExcType::MemoryError if message.starts_with("memory limit exceeded") => Failure::Memory,
+        ExcType::PermissionError | ExcType::ModuleNotFoundError => Failure::Denied,
+        _ => otherwise,
+    }
+}
+
+/// What the program printed, up to its limit.
+struct Printed {
+    text: String,
+    limit: usize,
+    /// Stays, even when the program catches the exception.
+    overflowed: bool,
+}
+
+impl Printed {
+    fn push(&mut self, text: &str) -> Result<(), MontyException> {
+        if self.overflowed || self.text.len() + text.len() > self.limit {
+            self.overflowed = true;
+            return Err(MontyException::new(ExcType::MemoryError, Some("printed too much".into())));
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
+impl PrintWriterCallback for Printed {
+    fn stdout_write(&mut self, output: Cow<'_, str>) -> Result<(), MontyException> {
+        self.push(&output)
+    }
+
+    fn stdout_push(&mut self, end: char) -> Result<(), MontyException> {
+        self.push(end.encode_utf8(&mut [0; 4]))
+    }
+}

@@ -1,0 +1,19 @@
+//! Python that a language model wrote, run where it can do no harm: by an interpreter that has no
+//! way out (Pydantic's `monty`), in a child process that the system confines, one for each program.
+//!
+//! [`ChildSandbox`] is the side that asks, [`child_main`] the side that runs. They are the same
+//! program or two; what passes between them is one JSON document each way.
+//!
+//! It knows the engine's payloads and its trait [`dsrs::sandbox::Sandbox`], and nothing of
+//! strategies, graphs or HTTP. `docs/sandbox.md` says what is confined and how.
+
+mod child;
+mod confine;
+mod interpret;
+mod parent;
+mod told;
+mod values;
+mod wire;
+
+pub use child::child_main;
+pub use parent::ChildSandbox;

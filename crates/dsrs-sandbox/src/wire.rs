@@ -1,0 +1,104 @@
+//! What passes between parent and child: a request and an answer, as JSON text. Knows neither
+//! processes nor Python.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::sandbox::{Failure, Ran, SandboxError, SandboxLimits};
+use dsrs::value::{Fields, Map, Payload, parse_json};
+use serde::Serialize;
+
+/// A program, what it starts with and what it may use.
+pub(crate) struct Request {
+    pub(crate) code: String,
+    pub(crate) inputs: Fields,
+    pub(crate) limits: SandboxLimits,
+}
+
+#[derive(Serialize)]
+struct Asked<'a> {
+    code: &'a str,
+    inputs: &'a Fields,
+    time_ms: u64,
+    memory: u64,
+    output: usize,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answered<'a> {
+    Ran { printed: &'a str, value: &'a Payload },
+    Failed { failure: &'a str, message: &'a str },
+}
+
+/// Every failure, to find one by its name.
+const FAILURES: [Failure; 7] = [
+    Failure::Syntax,
+    Failure::Raised,
+    Failure::Time,
+    Failure::Memory,
+    Failure::Output,
+    Failure::Denied,
+    Failure::Broken,
+];
+
+/// The text of a request.
+pub(crate) fn ask(code: &str, inputs: &Fields, limits: &SandboxLimits) -> Vec<u8> {
+    let time_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
+    let asked = Asked { code, inputs, time_ms, memory: limits.memory, output: limits.output };
+    // Every payload has a JSON form.
+    serde_json::to_vec(&asked).unwrap_or_default()
+}
+
+/// Reads a request; says what is wrong with it if it is none.
+pub(crate) fn read_request(text: &[u8]) -> Result<Request, String> {
+    let document = parse_json(text).map_err(|error| error.to_string())?.payload;
+    let members = document.as_map().ok_or("not an object")?;
+    let code = members.get("code").and_then(Payload::as_str).ok_or("no `code`")?;
+    let inputs = members.get("inputs").and_then(Payload::as_map).ok_or("no `inputs`")?;
+    let limits = SandboxLimits {
+        time: Duration::from_millis(number(members, "time_ms")?),
+        memory: number(members, "memory")?,
+        output: usize::try_from(number(members, "output")?).unwrap_or(usize::MAX),
+    };
+    Ok(Request { code: code.to_owned(), inputs: inputs.clone(), limits })
+}
+
+fn number(members: &Map, name: &str) -> Result<u64, String> {
+    match members.get(name) {
+        Some(Payload::Int(number)) => {
+            u64::try_from(*number).map_err(|_| format!("`{name}` is negative"))
+        }
+        // Beyond 63 bits it reads as a float, and is no limit.
+        Some(Payload::Float(_)) => Ok(u64::MAX),
+        _ => Err(format!("no `{name}`")),
+    }
+}
+
+/// The text of an answer.
+pub(crate) fn answer(outcome: &Result<Ran, SandboxError>) -> Vec<u8> {
+    let answered = match outcome {
+        Ok(ran) => Answered::Ran { printed: &ran.printed, value: &ran.value },
+        Err(error) => Answered::Failed { failure: error.kind.code(), message: &error.message },
+    };
+    serde_json::to_vec(&answered).unwrap_or_default()
+}
+
+/// Reads an answer; none if it is none.
+pub(crate) fn read_answer(text: &[u8]) -> Option<Result<Ran, SandboxError>> {
+    let document = parse_json(text).ok()?.payload;
+    let members = document.as_map()?;
+    if let Some(failure) = members.get("failure") {
+        let kind = FAILURES.into_iter().find(|kind| Some(kind.code()) == failure.as_str())?;
+        let message = members.get("message")?.as_str()?;
+        return Some(Err(SandboxError::new(kind, message)));
+    }
+    let printed: Arc<str> = members.get("printed")?.as_str()?.into();
+    Some(Ok(Ran { printed, value: members.get("value")?.clone() }))
+}
+
+/// The longest text that an honest answer can have: every character of the printed text and of
+/// the value may be one that JSON spells with six.
+pub(crate) fn longest_answer(limits: &SandboxLimits) -> usize {
+    limits.output.saturating_mul(12).saturating_add(64 << 10)
+}
