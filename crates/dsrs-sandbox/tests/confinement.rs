@@ -1,6 +1,8 @@
 #![cfg(target_os = "linux")]
 //! What the system says of the child while a program runs in it. `/proc` is the witness.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Programs in, text out, each in a real child process.
 
+#![allow(clippy::panic)]
+
 use std::sync::Arc;
 use std::time::Duration;
 
