@@ -1,6 +1,7 @@
 //! Jinja expressions over data, compiled once and evaluated with fuel, so that none runs for long.
 //! Knows payloads and nothing of signatures, prompts or nodes.
 
+mod calculate;
 mod pattern;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use minijinja::{Environment, Value, context};
 
 use crate::value::Payload;
 
+pub use calculate::calculate;
 pub(crate) use pattern::{explain_pattern, teach};
 
 /// How many instructions one evaluation may take.

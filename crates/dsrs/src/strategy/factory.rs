@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use super::{DynModule, GraphPin};
+use super::{DynModule, GraphPin, HttpTool};
+use crate::predict::Tool;
 use crate::problem::{At, Problems};
+use crate::sandbox::Sandbox;
 use crate::signature::SignatureSchema;
 use crate::value::{Map, Payload};
 
@@ -55,6 +57,31 @@ pub trait BuildEnv: Send + Sync {
     fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, String> {
         self.pin_graph(graph)?;
         Err(format!("the stored graph `{}` cannot be used here", graph.graph))
+    }
+
+    /// Where programs of a model may run, if anywhere.
+    fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
+        None
+    }
+
+    /// An HTTP request as a tool: sends what [`HttpTool::call`] makes of the arguments and gives the
+    /// answer back.
+    ///
+    /// # Errors
+    /// Why it cannot be had: a host that is not allowed, a secret that is not there.
+    fn http_tool(&self, tool: &HttpTool) -> Result<Arc<dyn Tool>, String> {
+        Err(format!(
+            "the tool `{}` cannot be had: this program makes no HTTP calls",
+            tool.spec.name
+        ))
+    }
+
+    /// The tools of an MCP server, by its name in the configuration.
+    ///
+    /// # Errors
+    /// Why there are none.
+    fn mcp_tools(&self, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+        Err(format!("there is no MCP server `{server}` here: this program knows none"))
     }
 }
 

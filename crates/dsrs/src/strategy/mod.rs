@@ -9,6 +9,8 @@ mod hosted;
 mod module;
 mod predict;
 pub mod registry;
+#[allow(dead_code, reason = "the strategy that uses them is on its way")]
+mod tools;
 mod typed_factory;
 
 pub use best_of_n::{BestOfN, Reward};
@@ -18,4 +20,7 @@ pub use graph_pin::GraphPin;
 pub use hosted::HostedModule;
 pub use module::DynModule;
 pub use registry::StrategyRegistration;
+pub use tools::{
+    BuiltinTool, HeaderText, HttpCall, HttpMethod, HttpTool, MadeTool, UrlTemplate, builtin_tools,
+};
 pub use typed_factory::ModuleFactory;

@@ -1,0 +1,57 @@
+//! Built-in tools: every one that is linked into the program, by name. A tool registers itself
+//! beside its own code with `inventory::submit!`; nothing here names one.
+
+use std::sync::Arc;
+
+use super::super::BuildEnv;
+use crate::predict::Tool;
+use crate::read::nearest;
+
+/// What a built-in tool submits to be found.
+///
+/// ```
+/// use dsrs::facet::{self, Facet};
+/// use dsrs::predict::function_tool;
+/// use dsrs::strategy::{BuiltinTool, builtin_tools};
+///
+/// #[derive(Facet)]
+/// struct Text {
+///     text: String,
+/// }
+///
+/// dsrs::inventory::submit! { BuiltinTool { name: "length", make: |_env| {
+///     let length = |text: Text| async move { Ok::<_, String>(text.text.len() as i64) };
+///     function_tool("length", "Says how long a text is.", length).map_err(|error| error.to_string())
+/// } } }
+///
+/// assert!(builtin_tools().any(|tool| tool.name == "length"));
+/// ```
+pub struct BuiltinTool {
+    /// The name by which configs and LMs call it.
+    pub name: &'static str,
+    /// Makes it, or says why it cannot be had here.
+    pub make: fn(&dyn BuildEnv) -> MadeTool,
+}
+
+/// A tool, or why it cannot be had, in a sentence that names the way out.
+pub type MadeTool = Result<Arc<dyn Tool>, String>;
+
+inventory::collect!(BuiltinTool);
+
+/// All built-in tools, by name.
+pub fn builtin_tools() -> impl Iterator<Item = &'static BuiltinTool> {
+    let mut found: Vec<_> = inventory::iter::<BuiltinTool>.into_iter().collect();
+    found.sort_unstable_by_key(|tool| tool.name);
+    found.into_iter()
+}
+
+/// The built-in tool of a name.
+pub(super) fn make(name: &str, env: &dyn BuildEnv) -> MadeTool {
+    if let Some(found) = builtin_tools().find(|tool| tool.name == name) {
+        return (found.make)(env);
+    }
+    let known: Vec<_> = builtin_tools().map(|tool| tool.name).collect();
+    let hint = nearest(name, known.iter().copied())
+        .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    Err(format!("there is no built-in tool `{name}`; {hint}known ones: {}", known.join(", ")))
+}

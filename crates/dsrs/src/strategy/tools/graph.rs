@@ -1,0 +1,73 @@
+//! A stored graph as a tool: its inputs are the arguments, its outputs the result.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+
+use super::super::DynModule;
+use crate::lm::ToolSpec;
+use crate::predict::{Ctx, Tool, ToolError};
+use crate::problem::{At, Problems};
+use crate::signature::{FieldSchema, SignatureSchema, admit_inputs};
+use crate::types::{Class, ClassField, Type, TypeIR, to_json_schema};
+use crate::value::{Fields, Payload};
+
+struct GraphTool {
+    spec: ToolSpec,
+    module: Box<dyn DynModule>,
+}
+
+/// A module as a tool of a name; the description is its instructions where none is given.
+pub(super) fn tool(
+    name: Arc<str>,
+    description: Option<Arc<str>>,
+    module: Box<dyn DynModule>,
+) -> Result<Arc<dyn Tool>, String> {
+    let schema = module.schema();
+    let parameters = serde_json::value::to_raw_value(&parameters(schema));
+    let parameters = parameters.map_err(|error| error.to_string())?.into();
+    let description = description.unwrap_or_else(|| schema.instructions.clone());
+    Ok(Arc::new(GraphTool { spec: ToolSpec { name, description, parameters }, module }))
+}
+
+fn parameters(schema: &SignatureSchema) -> Payload {
+    let member = |field: &FieldSchema| {
+        let (description, default) = (field.description.clone(), field.default.clone());
+        let member = ClassField { description, default, ..ClassField::of(field.ty.clone()) };
+        (field.name.clone(), member)
+    };
+    let fields = schema.inputs.iter().map(member).collect();
+    let class = TypeIR::Class(Arc::new(Class { description: None, fields }));
+    to_json_schema(&Type::new(class, schema.defs.clone()))
+}
+
+impl GraphTool {
+    async fn run(&self, ctx: &Ctx, args: Fields) -> Result<Payload, ToolError> {
+        let (schema, mut problems) = (self.module.schema(), Problems::new());
+        let args = Payload::map(args);
+        let inputs = schema.inputs.iter();
+        let inputs = admit_inputs(inputs, &schema.defs, &args, &At::Root, &mut problems);
+        let inputs = inputs.ok_or_else(|| ToolError::told(problems.to_string()))?;
+        let mut outputs = self.module.forward(ctx, inputs).await.map_err(|error| {
+            if error.kind.ends_the_run() {
+                ToolError::Ends(error)
+            } else {
+                ToolError::told(error.to_string())
+            }
+        })?;
+        Ok(match outputs.len() {
+            1 => outputs.pop().map(|(_, only)| only).unwrap_or_default(),
+            _ => Payload::map(outputs),
+        })
+    }
+}
+
+impl Tool for GraphTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        self.run(ctx, args).boxed()
+    }
+}

@@ -1,0 +1,282 @@
+//! HTTP requests as tools: a checked description of one, and what a call of it would send. Sends
+//! nothing: who may be asked, and how, is for the server that hosts the graph.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
+
+use super::url::UrlTemplate;
+use crate::lm::ToolSpec;
+use crate::problem::{At, Code, Problems};
+use crate::read::{self, Object, nearest};
+use crate::value::{Fields, Map, Payload};
+
+/// A tool that is an HTTP request.
+#[derive(Clone, Debug)]
+pub struct HttpTool {
+    /// What the LM is told of it.
+    pub spec: ToolSpec,
+    /// How it asks.
+    pub method: HttpMethod,
+    /// Where it asks.
+    pub url: UrlTemplate,
+    /// What it sends along, names in lower case.
+    pub headers: IndexMap<Arc<str>, HeaderText>,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// The most bytes of an answer that are read.
+    pub max_bytes: usize,
+}
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpMethod {
+    /// Reads.
+    Get,
+    /// Creates, or does something.
+    Post,
+    /// Replaces.
+    Put,
+    /// Changes.
+    Patch,
+    /// Removes.
+    Delete,
+}
+
+impl HttpMethod {
+    const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
+    /// As it is sent.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Whether its arguments are sent in a body.
+    #[must_use]
+    pub const fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Put | Self::Patch)
+    }
+}
+
+/// The value of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderText {
+    /// As it is written.
+    Text(Arc<str>),
+    /// A secret that the server keeps, behind a prefix.
+    Secret {
+        /// The secret's name.
+        name: Arc<str>,
+        /// What stands before it, such as `Bearer `.
+        prefix: Arc<str>,
+    },
+}
+
+/// What one call sends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpCall {
+    /// The whole URL.
+    pub url: String,
+    /// The JSON body, if there is one.
+    pub body: Option<Payload>,
+}
+
+impl HttpTool {
+    /// What a call with these arguments sends: those that stand in the URL there, the others in the
+    /// body, or in the query where there is none.
+    ///
+    /// # Errors
+    /// What the LM is told of arguments that make no URL.
+    pub fn call(&self, args: &Fields) -> Result<HttpCall, String> {
+        let others = || args.iter().filter(|(name, _)| !self.url.slots().any(|slot| slot == *name));
+        if !self.method.has_body() {
+            return Ok(HttpCall { url: self.url.fill(args, others())?, body: None });
+        }
+        let body: Map = others().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let url = self.url.fill(args, std::iter::empty())?;
+        Ok(HttpCall { url, body: Some(Payload::map(body)) })
+    }
+
+    /// Reads the description of a request.
+    pub(super) fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = Object::open(payload, at, problems)?;
+        let name = object.required("name", tool_name);
+        let description = object.required("description", read::shared_text);
+        let method = object.required("method", method);
+        let url = object.required("url", url);
+        let headers = object.optional("headers", headers);
+        object.optional("body", body);
+        let arguments = object.raw("arguments").filter(|found| !found.is_null());
+        let timeout = object.optional("timeout_ms", |p, at, out| within(p, 120_000, at, out));
+        let max_bytes = object.optional("max_bytes", |p, at, out| within(p, 10 << 20, at, out));
+        let parameters = url.as_ref().and_then(|url| {
+            let at = object.at().key("arguments");
+            parameters(arguments, url, &at, object.problems())
+        });
+        object.close();
+        let spec = ToolSpec { name: name?, description: description?, parameters: parameters? };
+        Some(Self {
+            spec,
+            method: method?,
+            url: url?,
+            headers: headers.unwrap_or_default(),
+            timeout: Duration::from_millis(timeout.unwrap_or(10_000)),
+            max_bytes: usize::try_from(max_bytes.unwrap_or(256 << 10)).unwrap_or(usize::MAX),
+        })
+    }
+}
+
+/// Reads the name of a tool: what every provider of LMs takes for one.
+pub(super) fn tool_name(
+    payload: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Arc<str>> {
+    let name = read::shared_text(payload, at, problems)?;
+    if is_tool_name(&name) {
+        return Some(name);
+    }
+    let detail = "the name of a tool is 1 to 64 letters, digits, `_` or `-`";
+    problems.add(at, Code::InvalidName, detail);
+    None
+}
+
+/// Whether providers of LMs take it for the name of a tool.
+pub(super) fn is_tool_name(name: &str) -> bool {
+    let sign = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(sign)
+}
+
+fn method(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<HttpMethod> {
+    let word = read::text(payload, at, problems)?;
+    let found = HttpMethod::ALL.into_iter().find(|method| method.as_str() == word);
+    if found.is_none() {
+        let known = HttpMethod::ALL.map(HttpMethod::as_str).join(", ");
+        problems.add(at, Code::InvalidValue, format!("the method is one of {known}"));
+    }
+    found
+}
+
+fn url(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<UrlTemplate> {
+    let parsed = UrlTemplate::parse(read::text(payload, at, problems)?);
+    parsed.map_err(|reason| problems.add(at, Code::InvalidValue, reason)).ok()
+}
+
+fn body(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<()> {
+    if read::text(payload, at, problems)? != "json" {
+        problems.add(at, Code::InvalidValue, "the body of a request is `json`");
+    }
+    Some(())
+}
+
+fn within(payload: &Payload, most: u64, at: &At<'_>, problems: &mut Problems) -> Option<u64> {
+    let found = read::count(payload, at, problems)?;
+    if (1..=most).contains(&found) {
+        return Some(found);
+    }
+    problems.add(at, Code::InvalidValue, format!("expected 1 to {most}, found {found}"));
+    None
+}
+
+/// Headers that belong to the connection and not to the request's author.
+const OWN: [&str; 6] =
+    ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te"];
+
+fn headers(
+    payload: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<IndexMap<Arc<str>, HeaderText>> {
+    let read = read::members(payload, at, problems, |name, value, at, problems| {
+        let lower = name.to_ascii_lowercase();
+        let sign = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        if name.is_empty() || !name.chars().all(sign) {
+            problems.add(at, Code::InvalidName, format!("`{name}` is no name of a header"));
+            return None;
+        }
+        if OWN.contains(&lower.as_str()) {
+            problems.add(at, Code::ReservedName, format!("the header `{name}` is the server's"));
+            return None;
+        }
+        Some((Arc::from(lower), header(value, at, problems)?))
+    })?;
+    Some(read.into_iter().map(|(_, header)| header).collect())
+}
+
+fn header(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<HeaderText> {
+    if payload.as_str().is_some() {
+        return header_text(payload, at, problems).map(HeaderText::Text);
+    }
+    let mut object = Object::open(payload, at, problems)?;
+    let name = object.required("secret", read::shared_text);
+    let prefix = object.optional("prefix", header_text);
+    object.close();
+    Some(HeaderText::Secret { name: name?, prefix: prefix.unwrap_or_default() })
+}
+
+fn header_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Arc<str>> {
+    let text = read::shared_text(payload, at, problems)?;
+    if text.chars().all(|c| c == '\t' || (' '..='~').contains(&c)) {
+        return Some(text);
+    }
+    problems.add(at, Code::InvalidValue, "the text of a header is one line of ASCII");
+    None
+}
+
+/// The JSON Schema of the arguments; where none is given, a text for every name in the URL.
+fn parameters(
+    given: Option<&Payload>,
+    url: &UrlTemplate,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Arc<RawValue>> {
+    let schema = match given {
+        Some(given) => {
+            let members = read::map(given, at, problems)?;
+            let known = members.get("properties").and_then(Payload::as_map);
+            for slot in
+                url.slots().filter(|slot| known.is_none_or(|known| !known.contains_key(*slot)))
+            {
+                let names = known.into_iter().flat_map(|known| known.keys().map(|name| &**name));
+                let hint = nearest(slot, names)
+                    .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                let detail = format!(
+                    "the URL names the argument `{slot}`, which `properties` has not{hint}"
+                );
+                problems.add(&at.key("properties"), Code::MissingField, detail);
+            }
+            if members.get("type").is_some_and(|ty| ty.as_str() != Some("object")) {
+                problems.add(&at.key("type"), Code::InvalidValue, "arguments are an object");
+            }
+            let tree = serde_json::to_value(given).unwrap_or_default();
+            if let Err(error) = jsonschema::validator_for(&tree) {
+                let detail = format!("the arguments are no JSON Schema: {error}");
+                problems.add(at, Code::InvalidType, detail);
+            }
+            given.clone()
+        }
+        None => of_slots(url),
+    };
+    serde_json::value::to_raw_value(&schema).ok().map(Arc::from)
+}
+
+fn of_slots(url: &UrlTemplate) -> Payload {
+    let text = || Payload::map(Map::from_iter([("type".into(), "string".into())]));
+    let properties: Map = url.slots().map(|slot| (slot.clone(), text())).collect();
+    let required = properties.keys().cloned().map(Payload::Str).collect();
+    Payload::map(Map::from_iter([
+        ("type".into(), "object".into()),
+        ("properties".into(), Payload::map(properties)),
+        ("required".into(), Payload::list(required)),
+        ("additionalProperties".into(), false.into()),
+    ]))
+}

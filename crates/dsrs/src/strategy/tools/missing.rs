@@ -1,0 +1,37 @@
+//! A tool that was there when the graph was written and is not any more: the graph still loads, and
+//! a call says what is missing.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use serde_json::value::RawValue;
+
+use crate::lm::ToolSpec;
+use crate::predict::{Ctx, Tool, ToolError};
+use crate::value::{Fields, Payload};
+
+struct Missing {
+    spec: ToolSpec,
+    reason: Arc<str>,
+}
+
+/// A tool of a name whose every call fails for a reason.
+pub(super) fn missing(name: Arc<str>, reason: &str) -> Arc<dyn Tool> {
+    let description = format!("Not available: {reason}").into();
+    let spec = ToolSpec { name, description, parameters: anything() };
+    Arc::new(Missing { spec, reason: reason.into() })
+}
+
+fn anything() -> Arc<RawValue> {
+    RawValue::from_string(r#"{"type":"object"}"#.to_owned()).unwrap_or_default().into()
+}
+
+impl Tool for Missing {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(&'a self, _: &'a Ctx, _: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        async { Err(ToolError::told(self.reason.clone())) }.boxed()
+    }
+}
