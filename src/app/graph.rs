@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dsrs::graph::{Carried, Diff, Edits, Program, carry_over, diff};
 use dsrs::problem::{At, Code, Problem, Problems};
+use dsrs::strategy::BuildEnv;
 use dsrs::value::{Map, ParsedJson, Payload};
 use uuid::Uuid;
 
@@ -39,7 +40,7 @@ impl App {
         scope: &Scope,
         document: &ParsedJson,
     ) -> Result<GraphRow, AppError> {
-        let program = self.graph_check(document)?;
+        let program = self.graph_check(scope, document).await?;
         let state = StateText::untuned();
         let new = NewGraph {
             id: Uuid::now_v7(),
@@ -57,16 +58,30 @@ impl App {
     }
 
     /// Resolves and checks a graph; stores nothing.
-    pub(crate) fn graph_check(&self, document: &ParsedJson) -> Result<Program, AppError> {
-        let checked = Program::from_document(&document.payload, self).map_err(graph_problems);
+    pub(crate) async fn graph_check(
+        &self,
+        scope: &Scope,
+        document: &ParsedJson,
+    ) -> Result<Program, AppError> {
+        let build = |env: &dyn BuildEnv| Program::from_document(&document.payload, env);
+        let checked = self.written(scope, None, build).await?.map_err(graph_problems);
         besides(document.duplicates.clone(), checked)
     }
 
-    /// Resolves and checks a graph that is addressed by `name`: its own may be left out, but not
+    /// Resolves and checks a definition that is to replace one: its own name may be left out, but not
     /// differ.
-    fn graph_check_as(&self, document: &ParsedJson, name: &str) -> Result<Program, AppError> {
+    async fn graph_check_as(
+        &self,
+        scope: &Scope,
+        document: &ParsedJson,
+        head: &GraphRow,
+    ) -> Result<Program, AppError> {
+        let name = head.name.as_str();
         let ParsedJson { payload, duplicates } = document;
-        let checked = Program::from_document(&named(payload, name), self).map_err(graph_problems);
+        let payload_named = named(payload, name);
+        let build = |env: &dyn BuildEnv| Program::from_document(&payload_named, env);
+        let checked = self.written(scope, Some((head.id, name)), build).await?;
+        let checked = checked.map_err(graph_problems);
         let Some(misnamed) = misnamed(payload, name) else {
             return besides(duplicates.clone(), checked);
         };
@@ -128,8 +143,8 @@ impl App {
         if !seen(head.id, head.version) {
             return Err(AppError::Stale);
         }
-        let program = self.graph_check_as(document, &head.name)?;
-        self.graph_next(locked, &program, &[]).await
+        let program = self.graph_check_as(scope, document, head).await?;
+        self.graph_next(scope, locked, &program, &[]).await
     }
 
     /// Makes the next version by edits of the newest: all of them, or none.
@@ -146,24 +161,27 @@ impl App {
         if !seen(head.id, head.version) {
             return Err(AppError::Stale);
         }
-        let old = self.plain_program(&head.definition, &head.content_hash)?;
+        let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
         let invalid = |problems| AppError::invalid(Invalid::Graph, problems);
-        let edited = old.graph().edited(&edits, self).map_err(invalid);
+        let root = Some((head.id, head.name.as_str()));
+        let edit = |env: &dyn BuildEnv| old.graph().edited(&edits, env);
+        let edited = self.written(scope, root, edit).await?.map_err(invalid);
         let edited = besides(body.duplicates.clone(), edited)?;
         let program = edited.graph.compile().map_err(invalid)?;
-        self.graph_next(locked, &program, &edited.renamed).await
+        self.graph_next(scope, locked, &program, &edited.renamed).await
     }
 
     /// Stores what a writer made of the newest version, with the state that carries over; nothing
     /// when it says the same as before.
     async fn graph_next(
         &self,
+        scope: &Scope,
         locked: LockedGraph,
         program: &Program,
         renamed: &[(Arc<str>, Arc<str>)],
     ) -> Result<GraphPut, AppError> {
         let head = locked.head();
-        let old = self.plain_program(&head.definition, &head.content_hash)?;
+        let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
         let carried = carry_over(&read_state(&head.state.predictors)?, &old, program, renamed);
         if program.canonical_text().as_ref() == head.definition {
             return Ok(GraphPut { row: head.clone(), carried });
@@ -190,8 +208,8 @@ impl App {
         let old = self.graph_get(scope, graph, Some(old)).await?;
         // By id: the name may pass to another graph in between.
         let new = self.graph_get(scope, &GraphRef::Id(old.id), Some(new)).await?;
-        let old = self.plain_program(&old.definition, &old.content_hash)?;
-        let new = self.plain_program(&new.definition, &new.content_hash)?;
+        let old = self.plain_program(scope, &old.definition, &old.content_hash).await?;
+        let new = self.plain_program(scope, &new.definition, &new.content_hash).await?;
         Ok(diff(old.graph(), new.graph()))
     }
 

@@ -5,6 +5,7 @@ mod background;
 mod clock;
 mod error;
 mod graph;
+mod graph_env;
 pub(crate) mod json;
 pub mod metrics;
 mod model;

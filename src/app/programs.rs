@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program};
 use dsrs::problem::{At, Problems};
-use dsrs::strategy::{BuildEnv, Stored};
+use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
 use moka::sync::Cache;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
+use super::graph_env::{Graphs, Phase};
 use super::{App, AppError, detached_on};
 use crate::store::graph::{self, GraphPin, GraphRef, GraphRow, Pick};
 use crate::store::{Scope, StoreError};
@@ -35,13 +36,6 @@ pub(super) struct Programs {
 impl Programs {
     pub(super) fn new() -> Self {
         Self { pins: Cache::new(PINS), built: Cache::new(PROGRAMS) }
-    }
-}
-
-/// What a definition may name while it is written.
-impl BuildEnv for App {
-    fn knows_model(&self, alias: &str) -> bool {
-        self.models.knows(alias)
     }
 }
 
@@ -114,56 +108,81 @@ impl App {
             }
             other => other?,
         };
-        self.program_of(&row)
+        self.program_of(scope, &row).await
     }
 
     /// The program of a row that was read, tuned by its state.
-    pub(super) fn program_of(&self, row: &GraphRow) -> Result<Arc<Program>, AppError> {
+    pub(super) async fn program_of(
+        &self,
+        scope: &Scope,
+        row: &GraphRow,
+    ) -> Result<Arc<Program>, AppError> {
         let hash = row.state.content_hash.as_str();
-        self.tuned_program(&row.definition, &row.content_hash, &row.state.predictors, hash)
+        let definition = (row.definition.as_str(), row.content_hash.as_str());
+        self.tuned_program(scope, definition, &row.state.predictors, hash).await
     }
 
-    /// The program of a definition, tuned by a stored state.
-    pub(super) fn tuned_program(
+    /// The program of a definition, given with its hash, tuned by a stored state.
+    async fn tuned_program(
         &self,
-        definition: &str,
-        hash: &str,
+        scope: &Scope,
+        (definition, hash): (&str, &str),
         state: &str,
         state_hash: &str,
     ) -> Result<Arc<Program>, AppError> {
-        self.cached(hash, state_hash, || {
-            let plain = self.plain_program(definition, hash)?;
-            let state = read_state(state)?;
-            if state.0.is_empty() {
-                return Ok(plain);
-            }
-            let tuned = plain.with_state(&Stored, &state, &At::Root).map_err(|p| broken(&p))?;
-            Ok(Arc::new(tuned))
-        })
+        let key = (hash.into(), state_hash.into());
+        if let Some(program) = self.programs.built.get(&key) {
+            return Ok(program);
+        }
+        let plain = self.plain_program(scope, definition, hash).await?;
+        let state = read_state(state)?;
+        if state.0.is_empty() {
+            self.programs.built.insert(key, plain.clone());
+            return Ok(plain);
+        }
+        let tune = |env: &dyn BuildEnv| plain.with_state(env, &state, &At::Root);
+        let graphs = self.named_graphs(scope, definition, tune).await?;
+        self.cached(key, || self.build_with(&graphs, Phase::Stored, None, tune))
     }
 
     /// The program of a stored definition, without any state.
-    pub(super) fn plain_program(
+    pub(super) async fn plain_program(
         &self,
+        scope: &Scope,
         definition: &str,
         hash: &str,
     ) -> Result<Arc<Program>, AppError> {
-        self.cached(hash, "", || {
-            let document = Payload::from_json(definition)
-                .map_err(|error| AppError::Internal(format!("a stored definition: {error}")))?;
-            let program = Program::from_document(&document, &Stored).map_err(|p| broken(&p))?;
-            Ok(Arc::new(program))
-        })
+        let key = (hash.into(), "".into());
+        if let Some(program) = self.programs.built.get(&key) {
+            return Ok(program);
+        }
+        let document = Payload::from_json(definition)
+            .map_err(|error| AppError::Internal(format!("a stored definition: {error}")))?;
+        let build = |env: &dyn BuildEnv| Program::from_document(&document, env);
+        let graphs = self.named_graphs(scope, definition, build).await?;
+        self.cached(key, || self.build_with(&graphs, Phase::Stored, None, build))
+    }
+
+    /// The graphs that a stored definition names. Most name none, and are not built to see that.
+    async fn named_graphs<T>(
+        &self,
+        scope: &Scope,
+        definition: &str,
+        build: impl Fn(&dyn BuildEnv) -> T,
+    ) -> Result<Graphs, AppError> {
+        if !definition.contains(r#""graph""#) {
+            return Ok(Graphs::default());
+        }
+        Box::pin(self.graphs_of(scope, Phase::Stored, build)).await
     }
 
     /// Looks a program up, or builds it once however many ask.
     fn cached(
         &self,
-        hash: &str,
-        state_hash: &str,
-        build: impl FnOnce() -> Result<Arc<Program>, AppError>,
+        key: ProgramKey,
+        build: impl FnOnce() -> Result<Program, Problems>,
     ) -> Result<Arc<Program>, AppError> {
-        let key = (hash.into(), state_hash.into());
+        let build = || build().map(Arc::new).map_err(|problems| broken(&problems));
         self.programs.built.try_get_with(key, build).map_err(|error| match &*error {
             AppError::Internal(cause) => AppError::Internal(cause.clone()),
             other => AppError::Internal(other.to_string()),

@@ -111,6 +111,7 @@ pub(super) fn code(kind: &PredictErrorKind) -> &'static str {
         PredictErrorKind::InvalidValue { .. } => "invalid_value",
         PredictErrorKind::UnknownModel { .. } => "unknown_model",
         PredictErrorKind::NoModel => "no_model",
+        PredictErrorKind::Missing => "missing_graph",
     }
 }
 

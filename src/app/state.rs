@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program};
 use dsrs::problem::{At, Problems};
+use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -68,7 +69,7 @@ impl App {
         graph: &GraphRef,
     ) -> Result<StateView, AppError> {
         let row = graph::get(scope, &self.db, graph, Pick::NEWEST).await?;
-        let program = self.program_of(&row)?;
+        let program = self.program_of(scope, &row).await?;
         Ok(StateView { graph: row.id, row: row.state, program })
     }
 
@@ -106,9 +107,10 @@ impl App {
         let locked = self.state_lock(scope, graph, seen).await?;
         let head = locked.head();
         let id = head.id;
-        let plain = self.plain_program(&head.definition, &head.content_hash)?;
-        let tuned = besides(wanted.faults, self.tuned(&plain, wanted.predictors))?;
-        let text = StateText::of(&overrides(&tuned));
+        let plain = self.plain_program(scope, &head.definition, &head.content_hash).await?;
+        let tuned = self.tuned(scope, &plain, wanted.predictors).await;
+        let tuned = besides(wanted.faults, tuned)?;
+        let text = StateText::of(&overrides(&plain, &tuned));
         let program = Arc::new(tuned);
         if text.text == head.state.predictors {
             return Ok(StateView { graph: id, row: head.state.clone(), program });
@@ -124,12 +126,19 @@ impl App {
     }
 
     /// A program with the state of a posted document.
-    fn tuned(&self, plain: &Program, predictors: &Payload) -> Result<Program, AppError> {
+    async fn tuned(
+        &self,
+        scope: &Scope,
+        plain: &Program,
+        predictors: &Payload,
+    ) -> Result<Program, AppError> {
         let root = At::Root;
         let at = root.key("predictors");
         let mut problems = Problems::new();
         let state = GraphState::read(predictors, &at, &mut problems).unwrap_or_default();
-        let tuned = plain.with_state(self, &state, &at).map_err(|found| problems.also(found)).ok();
+        let tune = |env: &dyn BuildEnv| plain.with_state(env, &state, &at);
+        let tuned = self.written(scope, None, tune).await?;
+        let tuned = tuned.map_err(|found| problems.also(found)).ok();
         tuned
             .filter(|_| problems.is_empty())
             .ok_or_else(|| AppError::invalid(Invalid::State, problems))
@@ -170,14 +179,15 @@ impl App {
     ) -> Result<StateView, AppError> {
         let pick = Pick { version: Some(row.graph_version), state_version: Some(row.version) };
         let found = graph::get(scope, &self.db, &GraphRef::Id(graph), pick).await?;
-        let program = self.program_of(&found)?;
+        let program = self.program_of(scope, &found).await?;
         Ok(StateView { graph, row, program })
     }
 }
 
-/// What a program's predictors override, in their order.
-fn overrides(program: &Program) -> GraphState {
-    let predictors = program.predictors().into_iter();
-    let tuned = predictors.filter(|(_, predictor)| !predictor.state().is_default());
-    GraphState(tuned.map(|(path, found)| (Arc::from(path), found.state().clone())).collect())
+/// What a program's predictors override, in their order. Those of a graph within are tuned before.
+fn overrides(plain: &Program, program: &Program) -> GraphState {
+    let predictors = plain.predictors().into_iter().zip(program.predictors());
+    let tuned = predictors.filter(|((_, plain), (_, tuned))| plain.state() != tuned.state());
+    let tuned = tuned.map(|(_, (path, found))| (Arc::from(path), found.state().clone()));
+    GraphState(tuned.collect())
 }

@@ -6,11 +6,12 @@ use dsrs::adapter::ChatAdapter;
 use dsrs::problem::{At, Problems};
 use dsrs::read::{Object, map};
 use dsrs::signature::{SignatureSchema, read_signature};
-use dsrs::strategy::{StrategyFactory, registry};
+use dsrs::strategy::{BuildEnv, StrategyFactory, registry};
 use dsrs::types::{Type, TypeScope};
-use dsrs::value::{ParsedJson, Payload};
+use dsrs::value::{Map, ParsedJson, Payload};
 
 use super::{App, AppError, Invalid};
+use crate::store::Scope;
 
 /// What a strategy makes of a signature.
 pub(crate) struct Preview {
@@ -49,47 +50,20 @@ impl App {
     }
 
     /// What a strategy makes of `{signature, types?, config?}`.
-    pub(crate) fn strategy_preview(
+    pub(crate) async fn strategy_preview(
         &self,
+        scope: &Scope,
         name: &str,
         request: &ParsedJson,
     ) -> Result<Preview, AppError> {
         self.strategy_get(name)?;
-        let mut problems = request.duplicates.clone();
-        let preview = self.preview(name, &request.payload, &mut problems);
-        preview
-            .filter(|_| problems.is_empty())
-            .ok_or_else(|| AppError::invalid(Invalid::Request, problems))
-    }
-
-    fn preview(&self, name: &str, request: &Payload, problems: &mut Problems) -> Option<Preview> {
-        let mut object = Object::open(request, &At::Root, problems)?;
-        let mut scope = read_types(&mut object);
-        let draft = object.required("signature", |payload, at, problems| {
-            read_signature(payload, &mut scope, at, problems)
-        });
-        let config = object
-            .optional("config", |config, at, problems| map(config, at, problems).map(|_| config));
-        object.close();
-        let Some(draft) = draft else {
-            problems.also(registry::check(name, config, &At::Root).err().unwrap_or_default());
-            return None;
+        let build = |env: &dyn BuildEnv| {
+            let mut problems = request.duplicates.clone();
+            let preview = preview(env, name, &request.payload, &mut problems);
+            preview.filter(|_| problems.is_empty()).ok_or(problems)
         };
-        let base = Arc::new(draft.finish(scope.finish()));
-        match registry::create(self, name, &base, config, &At::Root) {
-            Ok(module) => {
-                let predictors = module.predictors().into_iter().map(|(path, predictor)| {
-                    let schema = predictor.schema().clone();
-                    let system = ChatAdapter::build_system(&schema, None);
-                    (path.to_owned(), PreviewedPredictor { schema, system })
-                });
-                Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
-            }
-            Err(found) => {
-                problems.also(found);
-                None
-            }
-        }
+        let built = self.written(scope, None, build).await?;
+        built.map_err(|problems| AppError::invalid(Invalid::Request, problems))
     }
 
     /// Whether values of type `from` may flow where `to` is wanted, in `{from, to, types?}`.
@@ -100,6 +74,48 @@ impl App {
             .filter(|_| problems.is_empty())
             .ok_or_else(|| AppError::invalid(Invalid::Request, problems))
     }
+}
+
+fn preview(
+    env: &dyn BuildEnv,
+    name: &str,
+    request: &Payload,
+    problems: &mut Problems,
+) -> Option<Preview> {
+    let mut object = Object::open(request, &At::Root, problems)?;
+    let mut scope = read_types(&mut object);
+    let config =
+        object.optional("config", |config, at, problems| map(config, at, problems).map(|_| config));
+    let own = own_signature(env, name, config);
+    let given = object.has("signature") || own.is_none();
+    let mut read = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+        read_signature(payload, &mut scope, at, problems)
+    };
+    let draft = if given {
+        object.required("signature", read)
+    } else {
+        own.and_then(|own| read(&own, &At::Root.key("signature"), object.problems()))
+    };
+    object.close();
+    let Some(draft) = draft else {
+        problems.also(registry::check(name, config, &At::Root).err().unwrap_or_default());
+        return None;
+    };
+    let base = Arc::new(draft.finish(scope.finish()));
+    let module = registry::create(env, name, &base, config, &At::Root);
+    let module = module.map_err(|found| problems.also(found)).ok()?;
+    let predictors = module.predictors().into_iter().map(|(path, predictor)| {
+        let schema = predictor.schema().clone();
+        let system = ChatAdapter::build_system(&schema, None);
+        (path.to_owned(), PreviewedPredictor { schema, system })
+    });
+    Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
+}
+
+/// The signature that a strategy brings itself, if it does and it can be told.
+fn own_signature(env: &dyn BuildEnv, name: &str, config: Option<&Payload>) -> Option<Payload> {
+    let empty = Payload::map(Map::new());
+    registry::get(name)?.own_signature(env, config.unwrap_or(&empty), &At::Root)?.ok()
 }
 
 fn assignable(request: &Payload, problems: &mut Problems) -> Option<Assignable> {

@@ -67,10 +67,11 @@ pub(super) async fn graph_create(
 )]
 pub(super) async fn graph_validate(
     State(app): State<Arc<App>>,
+    caller: Caller,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let program = app.graph_check(&document.parsed)?;
+    let program = app.graph_check(&caller.scope(), &document.parsed).await?;
     let mut object = JsonObject::with_capacity(program.canonical_text().len() + 64);
     object.raw("valid", "true").raw("graph", program.canonical_text());
     Ok(answer::ok(object.finish()))

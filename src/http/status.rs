@@ -54,6 +54,8 @@ pub enum ProblemCode {
     UnknownModel,
     /// No model is configured at all.
     NoModel,
+    /// A stored graph that a node uses is gone.
+    MissingGraph,
     /// The LM's answer does not fit the schema.
     ParseError,
     /// An assert failed.
@@ -103,6 +105,7 @@ impl ProblemCode {
         Self::StateMismatch,
         Self::UnknownModel,
         Self::NoModel,
+        Self::MissingGraph,
         Self::ParseError,
         Self::ConstraintFailed,
         Self::InvalidValue,
@@ -161,6 +164,7 @@ impl ProblemCode {
             }
             Self::UnknownModel => unprocessable("unknown_model", "The model is not configured"),
             Self::NoModel => unprocessable("no_model", "No model is configured"),
+            Self::MissingGraph => unprocessable("missing_graph", "A graph that is used is gone"),
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
             Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
             Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),

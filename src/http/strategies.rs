@@ -11,6 +11,7 @@ use dsrs::value::Payload;
 
 use super::answer;
 use super::body::Document;
+use super::caller::Caller;
 use super::page::{PageRequest, slice};
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
@@ -69,10 +70,11 @@ pub(super) async fn strategy_get(
 pub(super) async fn strategy_preview(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
+    caller: Caller,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let preview = app.strategy_preview(&name, &document.parsed)?;
+    let preview = app.strategy_preview(&caller.scope(), &name, &document.parsed).await?;
     let mut predictors = JsonObject::new();
     for (path, predictor) in &preview.predictors {
         let mut object = JsonObject::with_capacity(1024);

@@ -4,6 +4,7 @@ mod assignable;
 mod edits;
 mod execute;
 mod graphs;
+mod graphs_within;
 mod idempotency;
 mod pages;
 mod parse;

@@ -9,6 +9,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
+use super::node::Node;
 use super::plan::{FeedFrom, Origin, PlannedNode};
 use super::program::Program;
 use crate::lm::Usage;
@@ -93,9 +94,22 @@ impl Program {
     /// place for everything that can go wrong, so this never fails itself; dropping the future
     /// stops the run and its LM requests.
     pub async fn execute(&self, run: &Arc<RunScope>, inputs: Fields) -> Outcome {
-        let mut execution = Execution::new(self, run, inputs);
+        let mut execution = Execution::new(self, run, None, inputs);
         let failure = execution.drive().await.err();
         execution.finish(failure)
+    }
+
+    /// Runs the graph once as a part of a node of another: within that node's time, under its span
+    /// and over its LM settings.
+    pub(super) async fn execute_within(
+        &self,
+        ctx: &Ctx,
+        inputs: Fields,
+    ) -> Result<Fields, PredictError> {
+        let mut execution = Execution::new(self, &ctx.run, Some(ctx), inputs);
+        let outcome = execution.drive().await;
+        execution.stop();
+        outcome.map(|()| execution.outputs()).map_err(|failure| failure.error)
     }
 }
 
@@ -104,6 +118,8 @@ type Finished = (usize, Result<Fields, PredictError>);
 struct Execution<'p> {
     program: &'p Program,
     run: &'p Arc<RunScope>,
+    /// The node that the graph is a part of.
+    within: Option<&'p Ctx>,
     inputs: Payload,
     nodes: Vec<Progress>,
     running: FuturesUnordered<BoxFuture<'p, Finished>>,
@@ -116,7 +132,12 @@ struct Progress {
 }
 
 impl<'p> Execution<'p> {
-    fn new(program: &'p Program, run: &'p Arc<RunScope>, inputs: Fields) -> Self {
+    fn new(
+        program: &'p Program,
+        run: &'p Arc<RunScope>,
+        within: Option<&'p Ctx>,
+        inputs: Fields,
+    ) -> Self {
         let progress = |planned: &PlannedNode| Progress {
             waits_for: planned.waits_for,
             span: None,
@@ -131,6 +152,7 @@ impl<'p> Execution<'p> {
         Self {
             program,
             run,
+            within,
             inputs: Payload::map(inputs),
             nodes: program.plan.nodes.iter().map(progress).collect(),
             running: FuturesUnordered::new(),
@@ -162,7 +184,8 @@ impl<'p> Execution<'p> {
         let planned = &self.program.plan.nodes[index];
         let gathered = self.gather(planned);
         let trace = &self.run.trace;
-        let span = trace.open(SpanKind::Node, &planned.name, None, |span| {
+        let parent = self.within.and_then(|ctx| ctx.parent);
+        let span = trace.open(SpanKind::Node, &self.label(planned), parent, |span| {
             span.inputs = gathered.as_ref().ok().cloned();
         });
         let progress = &mut self.nodes[index];
@@ -171,10 +194,21 @@ impl<'p> Execution<'p> {
         progress.outcome.started = Some(trace.elapsed());
         match gathered {
             Ok(inputs) => {
-                self.running.push(Box::pin(call(index, planned, self.run, span, inputs)));
+                let node = &self.program.graph().nodes[index];
+                let call =
+                    Call { run: self.run, within: self.within, name: &planned.name, node, span };
+                self.running.push(Box::pin(async move { (index, call.make(inputs).await) }));
                 Ok(())
             }
             Err(error) => self.settle(index, Err(error)),
+        }
+    }
+
+    /// What the trace calls a node.
+    fn label(&self, planned: &PlannedNode) -> Arc<str> {
+        match self.within {
+            None => planned.name.clone(),
+            Some(ctx) => format!("{}.{}", ctx.node.node, planned.name).into(),
         }
     }
 
@@ -261,19 +295,31 @@ impl<'p> Execution<'p> {
             .map(|(planned, _)| planned.name.clone())
             .next();
         let error = PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled");
-        let predictor = node.as_deref().and_then(|node| self.run.trace.predictor_at_work(node));
+        let label = self.within.map(|ctx| &ctx.node.node).or(node.as_ref());
+        let predictor = label.and_then(|node| self.run.trace.predictor_at_work(node));
         RunError { node, error: PredictError { predictor, ..error } }
+    }
+
+    /// Stops what still runs.
+    fn stop(&mut self) {
+        self.running.clear();
+        let running = |progress: &&Progress| progress.outcome.status == NodeStatus::Running;
+        for progress in self.nodes.iter().filter(running) {
+            self.close(progress.span, SpanStatus::Cancelled, |_| {});
+        }
+    }
+
+    fn outputs(&self) -> Fields {
+        let outputs = self.program.plan.outputs.iter();
+        outputs.map(|(name, origin)| (name.clone(), self.select(origin))).collect()
     }
 
     /// Stops what still runs and puts the outcome together.
     fn finish(mut self, failure: Option<RunError>) -> Outcome {
-        self.running.clear();
+        self.stop();
         let outputs = match failure {
             Some(failure) => Err(failure),
-            None => {
-                let outputs = self.program.plan.outputs.iter();
-                Ok(outputs.map(|(name, origin)| (name.clone(), self.select(origin))).collect())
-            }
+            None => Ok(self.outputs()),
         };
         let elapsed = self.run.trace.elapsed();
         let spans = self.run.trace.take();
@@ -299,35 +345,50 @@ fn ended(mut outcome: NodeOutcome, elapsed: Duration) -> NodeOutcome {
     outcome
 }
 
-/// Calls a node's module within the node's time.
-async fn call(
-    index: usize,
-    planned: &PlannedNode,
-    run: &Arc<RunScope>,
+/// The call of one node's module.
+struct Call<'p> {
+    run: &'p Arc<RunScope>,
+    within: Option<&'p Ctx>,
+    name: &'p Arc<str>,
+    node: &'p Node,
     span: SpanId,
-    inputs: Fields,
-) -> Finished {
-    let settings = planned.node.settings();
-    let own = Instant::now() + settings.timeout;
-    let deadline = own.min(run.deadline);
-    let scope = NodeScope {
-        node: planned.name.clone(),
-        lm: settings.lm.clone(),
-        retries: settings.retries,
-        parse_retries: settings.parse_retries,
-        deadline,
-    };
-    let ctx = Ctx::of(run.clone(), Arc::new(scope), Some(span));
-    let called = planned.node.module.forward(&ctx, inputs);
-    let result = tokio::time::timeout_at(deadline, called).await.unwrap_or_else(|_| {
-        let message = if own <= run.deadline {
-            let millis = settings.timeout.as_millis();
-            format!("node `{}` took longer than its {millis} ms", planned.name)
-        } else {
-            "the run took longer than its timeout_ms".to_owned()
+}
+
+impl Call<'_> {
+    /// Calls the module within the node's time.
+    async fn make(self, inputs: Fields) -> Result<Fields, PredictError> {
+        let timeout = self.node.settings().timeout;
+        let own = Instant::now() + timeout;
+        let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
+        let ctx = self.ctx(own.min(bound));
+        let called = self.node.module.forward(&ctx, inputs);
+        tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
+            let message = if own <= bound {
+                format!("node `{}` took longer than its {} ms", self.name, timeout.as_millis())
+            } else {
+                "the run took longer than its timeout_ms".to_owned()
+            };
+            let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
+            Err(PredictError { predictor, ..PredictError::new(PredictErrorKind::Timeout, message) })
+        })
+    }
+
+    /// The node's own context. Predictors of a graph that is a part of a node belong to that node:
+    /// their paths lead through the graph.
+    fn ctx(&self, deadline: Instant) -> Ctx {
+        let settings = self.node.settings();
+        let scope = NodeScope {
+            node: self.within.map_or(self.name, |ctx| &ctx.node.node).clone(),
+            lm: self
+                .within
+                .map_or_else(|| settings.lm.clone(), |ctx| settings.lm.over(&ctx.node.lm)),
+            retries: settings.retries,
+            parse_retries: settings.parse_retries,
+            deadline,
         };
-        let predictor = run.trace.predictor_at_work(&planned.name);
-        Err(PredictError { predictor, ..PredictError::new(PredictErrorKind::Timeout, message) })
-    });
-    (index, result)
+        match self.within {
+            None => Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span)),
+            Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
+        }
+    }
 }

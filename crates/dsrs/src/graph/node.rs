@@ -66,6 +66,7 @@ impl Node {
     ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
         check_model(env, &settings.lm, &at.key("lm"), &mut problems);
+        let config = registry::pinned(env, strategy, config);
         match registry::create(env, strategy, &base, Some(&config), at) {
             Ok(module) if problems.is_empty() => {
                 let outputs = class_of(&module.schema().outputs, &module.schema().defs);

@@ -5,28 +5,28 @@ use super::document::NodeDraft;
 use super::resolve::same;
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, read_signature};
-use crate::strategy::{StrategyFactory, registry};
+use crate::strategy::{BuildEnv, registry};
 use crate::types::{CompareBudget, TypeScope};
-use crate::value::Payload;
+use crate::value::{Map, Payload};
 
 /// Gives a node the signature that its strategy brings. A node of any other strategy must have one;
 /// one that stands beside the strategy's own must say the same, as it does in a document that was
 /// resolved before.
 pub(super) fn own_signature(
     node: &mut NodeDraft,
+    env: &dyn BuildEnv,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
 ) {
     let factory = node.strategy.as_deref().and_then(registry::get);
-    let at = at.key("signature");
-    match factory.and_then(StrategyFactory::own_signature) {
+    let place = at;
+    let at = place.key("signature");
+    let config = node.config.clone().unwrap_or_else(|| Payload::map(Map::new()));
+    match factory.and_then(|factory| factory.own_signature(env, &config, place)) {
         None if node.signed => {}
         None => problems.add(&at, Code::MissingField, "`signature` is missing"),
-        Some(Err(reason)) => {
-            let detail = format!("this strategy's own signature cannot be told: {reason}");
-            problems.add(&at, Code::InvalidSignature, detail);
-        }
+        Some(Err(found)) => problems.extend(found),
         Some(Ok(own)) if !node.signed => {
             node.signature = read_signature(&own, scope, &at, problems);
         }

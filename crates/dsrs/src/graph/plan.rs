@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::check::absent_input;
 use super::edge::{INPUT, Source, Target};
-use super::node::Node;
 use super::program_graph::ProgramGraph;
 use crate::problem::{At, Problem};
 use crate::types::{Conversion, Selection};
@@ -13,14 +12,14 @@ use crate::value::Payload;
 
 /// How a graph runs.
 pub(super) struct Plan {
+    /// In the order of the graph's nodes.
     pub(super) nodes: Vec<PlannedNode>,
     pub(super) outputs: Vec<(Arc<str>, Origin)>,
 }
 
-/// A node with its sources and followers by index.
+/// A node's sources and followers, by index.
 pub(super) struct PlannedNode {
     pub(super) name: Arc<str>,
-    pub(super) node: Arc<Node>,
     pub(super) feeds: Vec<Feed>,
     /// How many distinct nodes must be done first.
     pub(super) waits_for: usize,
@@ -69,8 +68,8 @@ impl Plan {
                 };
                 feeds.push(Feed { field: field.name.clone(), from });
             }
-            let (name, node) = (name.clone(), node.clone());
-            nodes.push(PlannedNode { name, node, feeds, waits_for: 0, followers: Vec::new() });
+            let name = name.clone();
+            nodes.push(PlannedNode { name, feeds, waits_for: 0, followers: Vec::new() });
         }
         link(&mut nodes);
         let outputs = graph.outputs.iter();

@@ -18,7 +18,7 @@ use crate::predict::DynPredictor;
 use crate::problem::{At, Code, Problems};
 use crate::read::{listed, nearest};
 use crate::signature::admit_inputs;
-use crate::strategy::{BuildEnv, Stored};
+use crate::strategy::{AsStored, BuildEnv};
 use crate::value::{Fields, Payload};
 
 /// A graph that is complete and ready to run.
@@ -85,6 +85,13 @@ impl Program {
         self.graph.predictors()
     }
 
+    /// The predictors to change, in the same order; those of nodes that are shared with another
+    /// program are left out.
+    pub(super) fn predictors_mut(&mut self) -> impl Iterator<Item = &mut dyn DynPredictor> {
+        let nodes = self.graph.nodes.values_mut().filter_map(Arc::get_mut);
+        nodes.flat_map(|node| node.module.predictors_mut()).map(|(_, predictor)| predictor)
+    }
+
     /// The same program with another predictor state. Paths that the state leaves out are at their
     /// defaults. Nodes without overrides are shared, not built again.
     ///
@@ -98,7 +105,10 @@ impl Program {
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
-        self.check_paths(state, at, &mut problems);
+        // What a stored state tunes in a graph that is gone is gone with it.
+        if !env.is_stored() {
+            self.check_paths(state, at, &mut problems);
+        }
         let mut graph = self.graph.clone();
         for (name, node) in &mut graph.nodes {
             let tuned = |found: &dyn DynPredictor| !found.state().is_default();
@@ -118,7 +128,7 @@ impl Program {
         Ok(Self { graph, plan, document, text, hash })
     }
 
-    fn check_paths(&self, state: &GraphState, at: &At<'_>, problems: &mut Problems) {
+    pub(super) fn check_paths(&self, state: &GraphState, at: &At<'_>, problems: &mut Problems) {
         let known: IndexSet<String> = self.predictors().into_iter().map(|(path, _)| path).collect();
         for path in state.0.keys().filter(|path| !known.contains(path.as_ref())) {
             let hint = nearest(path, known.iter().map(String::as_str))
@@ -172,7 +182,7 @@ fn tune(
     state: &GraphState,
     at: &At<'_>,
 ) -> Result<Node, Problems> {
-    let mut tuned = node.fresh(&Stored, &At::Root)?;
+    let mut tuned = node.fresh(&AsStored(env), &At::Root)?;
     let mut problems = Problems::new();
     for (within, predictor) in tuned.module.predictors_mut() {
         let path = predictor_path(name, within);

@@ -103,7 +103,7 @@ impl Resolver {
         let place = root.key("nodes");
         for (name, node) in &mut drafts {
             if let Some(node) = node {
-                own_signature(node, &mut scope, &place.key(name), problems);
+                own_signature(node, env, &mut scope, &place.key(name), problems);
             }
         }
         let defs = scope.finish();

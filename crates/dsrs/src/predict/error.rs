@@ -63,6 +63,8 @@ pub enum PredictErrorKind {
     },
     /// No model is configured at all.
     NoModel,
+    /// Something that the definition names was there when it was written, and is no more.
+    Missing,
 }
 
 impl PredictErrorKind {
@@ -74,6 +76,7 @@ impl PredictErrorKind {
             Self::Timeout
                 | Self::Cancelled
                 | Self::NoModel
+                | Self::Missing
                 | Self::UnknownModel { .. }
                 | Self::InvalidValue { .. }
         )

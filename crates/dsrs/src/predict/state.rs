@@ -23,6 +23,15 @@ pub struct LmOverrides {
     pub params: LmParams,
 }
 
+impl LmOverrides {
+    /// These settings, with the gaps filled from `behind`.
+    #[must_use]
+    pub fn over(&self, behind: &Self) -> Self {
+        let model = self.model.clone().or_else(|| behind.model.clone());
+        Self { model, params: self.params.over(&behind.params) }
+    }
+}
+
 /// The tuned state of one predictor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PredictState {

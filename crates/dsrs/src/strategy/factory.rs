@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{DynModule, GraphPin, HttpTool};
+use super::{DynModule, GraphPin, HttpTool, NoGraph};
 use crate::predict::Tool;
 use crate::problem::{At, Problems};
 use crate::sandbox::Sandbox;
@@ -38,15 +38,16 @@ pub trait BuildEnv: Send + Sync {
     ///
     /// # Errors
     /// Why there is none, in a sentence that names the way out.
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, String> {
-        Err(format!("there is no stored graph `{}` here: this program stores none", graph.graph))
+    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+        let graph = &graph.graph;
+        Err(NoGraph::new(format!("there is no graph `{graph}` here: this program stores none")))
     }
 
     /// What a stored graph takes and gives.
     ///
     /// # Errors
     /// As [`Self::pin_graph`].
-    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, String> {
+    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
         self.graph(graph).map(|module| module.schema().clone())
     }
 
@@ -54,9 +55,9 @@ pub trait BuildEnv: Send + Sync {
     ///
     /// # Errors
     /// As [`Self::pin_graph`].
-    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, String> {
+    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
         self.pin_graph(graph)?;
-        Err(format!("the stored graph `{}` cannot be used here", graph.graph))
+        Err(NoGraph::new(format!("the graph `{}` cannot be used here", graph.graph)))
     }
 
     /// Where programs of a model may run, if anywhere.
@@ -97,6 +98,44 @@ impl BuildEnv for Stored {
 
     fn is_stored(&self) -> bool {
         true
+    }
+}
+
+/// The surroundings of a definition that was checked when it was written.
+#[derive(Clone, Copy)]
+pub(crate) struct AsStored<'e>(pub(crate) &'e dyn BuildEnv);
+
+impl BuildEnv for AsStored<'_> {
+    fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+
+    fn is_stored(&self) -> bool {
+        true
+    }
+
+    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+        self.0.pin_graph(graph)
+    }
+
+    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
+        self.0.graph_schema(graph)
+    }
+
+    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+        self.0.graph(graph)
+    }
+
+    fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
+        self.0.sandbox()
+    }
+
+    fn http_tool(&self, tool: &HttpTool) -> Result<Arc<dyn Tool>, String> {
+        self.0.http_tool(tool)
+    }
+
+    fn mcp_tools(&self, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+        self.0.mcp_tools(server)
     }
 }
 
@@ -163,9 +202,23 @@ pub trait StrategyFactory: Send + Sync {
     /// The paths of the predictors that it makes with a default config.
     fn predictors(&self) -> &[&'static str];
 
-    /// The signature of a strategy that brings its own, in the spelling of JSON Schemas, or why it
-    /// has none that can be told; a node of it names none.
-    fn own_signature(&self) -> Option<Result<Payload, String>> {
+    /// The signature of a strategy that brings its own with this config, in the spelling of JSON
+    /// Schemas, or why it has none that can be told; a node of it names none. `at` is the place of
+    /// the node.
+    fn own_signature(
+        &self,
+        env: &dyn BuildEnv,
+        config: &Payload,
+        at: &At<'_>,
+    ) -> Option<Result<Payload, Problems>> {
+        let _ = (env, config, at);
+        None
+    }
+
+    /// The config with everything in it that is not said filled in, such as the versions of the
+    /// stored graphs that it names; `None` when it is complete. This is what is written down.
+    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
+        let _ = (env, config);
         None
     }
 

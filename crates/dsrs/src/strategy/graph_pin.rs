@@ -3,8 +3,27 @@
 
 use std::sync::Arc;
 
+use crate::problem::Code;
 use crate::read::{Object, count, shared_text};
 use crate::value::{Map, Payload};
+
+/// Why a reference leads to no graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct NoGraph {
+    /// What kind of problem it is in the definition that holds the reference.
+    pub code: Code,
+    /// A sentence that names the way out.
+    pub detail: String,
+}
+
+impl NoGraph {
+    /// There is no such graph, or it is of no use.
+    #[must_use]
+    pub fn new(detail: impl Into<String>) -> Self {
+        Self { code: Code::InvalidConfig, detail: detail.into() }
+    }
+}
 
 /// Which stored graph is meant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

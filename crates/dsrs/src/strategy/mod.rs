@@ -4,6 +4,7 @@
 mod best_of_n;
 mod chain_of_thought;
 mod factory;
+mod graph;
 mod graph_pin;
 mod hosted;
 mod module;
@@ -15,8 +16,9 @@ mod typed_factory;
 
 pub use best_of_n::{BestOfN, Reward};
 pub use chain_of_thought::{ChainOfThought, Reasoning, WithReasoning};
+pub(crate) use factory::AsStored;
 pub use factory::{BuildEnv, Stored, StrategyFactory};
-pub use graph_pin::GraphPin;
+pub use graph_pin::{GraphPin, NoGraph};
 pub use hosted::HostedModule;
 pub use module::DynModule;
 pub use registry::StrategyRegistration;

@@ -74,6 +74,15 @@ pub fn create(
     factory.create(env, base, config, at)
 }
 
+/// A config with everything filled in that its strategy fills in when a definition is written.
+#[must_use]
+pub fn pinned(env: &dyn BuildEnv, strategy: &str, config: Payload) -> Payload {
+    match get(strategy).filter(|_| !env.is_stored()) {
+        Some(factory) => factory.pin(env, &config).unwrap_or(config),
+        None => config,
+    }
+}
+
 /// Finds a strategy and checks a config against its schema, where there is one to check.
 ///
 /// # Errors

@@ -32,6 +32,16 @@ impl<M: Module + Facet<'static>> ModuleFactory<M> {
     fn host(&self) -> Result<HostedModule<M>, String> {
         HostedModule::new((self.new)(), "").map_err(|error| error.to_string())
     }
+
+    /// The module, or a problem at the strategy of a node.
+    fn hosted(&self, at: &At<'_>) -> Result<HostedModule<M>, Problems> {
+        let cannot = |reason| {
+            let detail = format!("the module `{}` cannot be hosted: {reason}", self.name);
+            let pointer = at.key("strategy").pointer();
+            Problem { pointer, code: Code::InvalidSignature, detail }.into()
+        };
+        self.host().map_err(cannot)
+    }
 }
 
 impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> {
@@ -56,8 +66,13 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
         })
     }
 
-    fn own_signature(&self) -> Option<Result<Payload, String>> {
-        Some(self.host().map(|hosted| signature_to_schemas(hosted.schema())))
+    fn own_signature(
+        &self,
+        _env: &dyn BuildEnv,
+        _config: &Payload,
+        at: &At<'_>,
+    ) -> Option<Result<Payload, Problems>> {
+        Some(self.hosted(at).map(|hosted| signature_to_schemas(hosted.schema())))
     }
 
     fn create(
@@ -67,12 +82,7 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
         _config: &Payload,
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
-        let hosted = self.host().map_err(|reason| Problem {
-            pointer: at.key("strategy").pointer(),
-            code: Code::InvalidSignature,
-            detail: format!("the module `{}` cannot be hosted: {reason}", self.name),
-        })?;
-        Ok(Box::new(hosted))
+        Ok(Box::new(self.hosted(at)?))
     }
 }
 

@@ -1,0 +1,96 @@
+//! A graph as a module: what makes a stored graph a node of another, a tool or a reward. Its
+//! predictors are open under the names of its nodes.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::program::Program;
+use super::state::GraphState;
+use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::problem::{At, Problems};
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::strategy::{BuildEnv, DynModule};
+use crate::value::{Fields, Payload};
+
+/// A graph that is used as one module.
+pub struct GraphModule {
+    program: Program,
+    schema: Arc<SignatureSchema>,
+    paths: Vec<Arc<str>>,
+}
+
+impl GraphModule {
+    /// Makes a module of a graph document, tuned by a state.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document, and then with the state: its paths and values,
+    /// with pointers as in `{path: {instruction, demos, lm}}`.
+    pub fn new(
+        document: &Payload,
+        state: &GraphState,
+        env: &dyn BuildEnv,
+    ) -> Result<Self, Problems> {
+        let mut module = Self::untuned(Program::from_document(document, env)?);
+        let mut problems = Problems::new();
+        module.program.check_paths(state, &At::Root, &mut problems);
+        for (path, predictor) in module.predictors_mut() {
+            if let Some(wanted) = state.0.get(path) {
+                let loaded = predictor.load_state(wanted.clone(), &At::Root.key(path));
+                problems.extend(loaded.err().unwrap_or_default());
+            }
+        }
+        problems.or(module)
+    }
+
+    /// A module of a program that nobody else holds a part of: its predictors are to be changed.
+    fn untuned(mut program: Program) -> Self {
+        let schema = Arc::new(program.signature());
+        let found = program.predictors().into_iter();
+        let paths: Vec<Arc<str>> = found.map(|(path, _)| path.into()).collect();
+        for (path, predictor) in paths.iter().zip(program.predictors_mut()) {
+            predictor.set_path(path.clone());
+        }
+        Self { program, schema, paths }
+    }
+}
+
+impl Program {
+    /// What the graph takes and gives, as a signature.
+    #[must_use]
+    pub fn signature(&self) -> SignatureSchema {
+        let graph = self.graph();
+        let outputs = graph.outputs();
+        SignatureSchema {
+            instructions: graph.description().unwrap_or_default().into(),
+            inputs: graph.inputs().cloned().collect(),
+            outputs: outputs
+                .map(|(name, out)| FieldSchema::of(name.clone(), out.ty.ir.clone()))
+                .collect(),
+            defs: graph.defs().clone(),
+        }
+    }
+}
+
+impl DynModule for GraphModule {
+    fn schema(&self) -> &Arc<SignatureSchema> {
+        &self.schema
+    }
+
+    fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
+        let predictors = self.program.predictors().into_iter().map(|(_, predictor)| predictor);
+        self.paths.iter().map(AsRef::as_ref).zip(predictors).collect()
+    }
+
+    fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
+        self.paths.iter().map(AsRef::as_ref).zip(self.program.predictors_mut()).collect()
+    }
+
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
+        Box::pin(self.program.execute_within(ctx, input))
+    }
+}
