@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::super::{BuildEnv, GraphPin};
+use super::super::{BuildEnv, GraphPin, NoGraph};
 use super::http::tool_name;
 use super::missing::missing;
 use super::{HttpTool, Toolbox, builtin, graph};
@@ -129,9 +129,17 @@ fn read_graph(env: &dyn BuildEnv, object: &mut Object<'_, '_, '_>) -> Option<Arc
     let description = object.optional("description", shared_text);
     let pin = pin?;
     let name = name.unwrap_or_else(|| pin.graph.clone());
-    let made = env.graph(&pin).and_then(|module| graph::tool(name.clone(), description, module));
+    let made = env
+        .graph(&pin)
+        .and_then(|module| graph::tool(name.clone(), description, module).map_err(NoGraph::new));
     let at = object.at().key("graph");
-    had(env, made, &name, &at, object.problems())
+    match made.map_err(|NoGraph { code, detail }| (code, detail)) {
+        Err((code, detail)) if code != Code::InvalidConfig => {
+            object.problems().add(&at, code, detail);
+            None
+        }
+        made => had(env, made.map_err(|(_, detail)| detail), &name, &at, object.problems()),
+    }
 }
 
 fn read_mcp(env: &dyn BuildEnv, object: &mut Object<'_, '_, '_>) -> Vec<Arc<dyn Tool>> {
