@@ -3,6 +3,7 @@
 mod story;
 
 use dsrs::adapter::ChatAdapter;
+use dsrs::coerce::Leniencies;
 use dsrs::value::Payload;
 use story::{json, signature};
 
@@ -45,6 +46,20 @@ fn asserts_refuse_and_checks_report_inside_classes_too() {
     assert_eq!(error.misfits.len(), 50);
     let last = error.misfits.last().unwrap().told();
     assert_eq!(last, "[49].age: must hold, but does not: `age`; and 30 more do not hold");
+}
+
+#[test]
+fn a_draft_in_reasoning_before_a_value_never_wins() {
+    let text = "<think>{\"a\": 1}</think>\n<thought>or 3?</thought> {\"a\": 2}";
+    let ty = story::type_of("{}", "{a: int}");
+    let read = ChatAdapter::parse_value(&ty, text, Leniencies::STRICT).unwrap();
+    assert_eq!(read.value, json(r#"{"a": 2}"#));
+    let kinds: Vec<_> = read.report.entries().iter().map(|entry| entry.kind.as_str()).collect();
+    assert_eq!(kinds, ["reasoning", "reasoning"]);
+    let own = story::type_of("{}", "{thought: str, a: int}");
+    let tags = "<thought>so</thought><a>1</a>";
+    let read = ChatAdapter::parse_value(&own, tags, Leniencies::ALL).unwrap();
+    assert_eq!(read.value, json(r#"{"thought": "so", "a": 1}"#));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use super::outputs::{Output, Outputs};
 use super::reading::Reading;
 use super::sections::{Scanner, Source};
 use super::settle::Settled;
-use crate::coerce::{self, Leniencies, Report, TEXT_LIMIT};
-use crate::types::{ConstraintKind, Type};
+use crate::coerce::{Leniencies, Report, TEXT_LIMIT};
+use crate::types::ConstraintKind;
 use crate::value::{Fields, Payload};
 
 /// How many asserts of one output that do not hold are told one by one.
@@ -82,7 +82,7 @@ impl Misfit {
     }
 
     /// Something that is wrong with a text of which no output is known.
-    fn of_text(kind: MisfitKind, path: String, reason: String) -> Self {
+    pub(super) fn of_text(kind: MisfitKind, path: String, reason: String) -> Self {
         Self { field: None, lm_name: None, path, kind, reason }
     }
 
@@ -178,29 +178,6 @@ pub(super) fn too_long() -> ParseError {
     ParseError { misfits: vec![Misfit::of_answer(reason)], report: Report::default() }
 }
 
-/// Reads a text as one value.
-pub(super) fn parse_value(
-    ty: &Type,
-    text: &str,
-    allowed: Leniencies,
-) -> Result<ParsedValue, ParseError> {
-    let mut report = Report::default();
-    let value = match coerce::coerce(text, ty, allowed, &mut report) {
-        Ok(value) => value,
-        Err(error) => {
-            let misfit = Misfit::of_text(MisfitKind::Type, error.path, error.reason);
-            return Err(ParseError { misfits: vec![misfit], report });
-        }
-    };
-    let verdicts = Checks::inside(ty).judge(0, &ty.ir, &ty.defs, &value);
-    let asserts = verdicts.into_iter().filter(|verdict| verdict.kind == ConstraintKind::Assert);
-    let misfits = broken(None, asserts.collect());
-    if misfits.is_empty() {
-        return Ok(ParsedValue { value, report });
-    }
-    Err(ParseError { misfits, report })
-}
-
 /// What an answer said, once a pass has come to its end; `known` are the outputs that were settled
 /// on the way.
 pub(super) fn conclude(
@@ -254,7 +231,7 @@ fn judge(
 }
 
 /// What is wrong where asserts do not hold: the first are told one by one, the others counted.
-fn broken(output: Option<&Output>, mut asserts: Vec<Verdict>) -> Vec<Misfit> {
+pub(super) fn broken(output: Option<&Output>, mut asserts: Vec<Verdict>) -> Vec<Misfit> {
     asserts.retain(|verdict| !verdict.passed);
     let untold = asserts.len().saturating_sub(ASSERTS_TOLD);
     asserts.truncate(ASSERTS_TOLD);

@@ -21,6 +21,7 @@ mod reading;
 mod reasoning;
 mod sections;
 mod settle;
+mod single;
 mod stretch;
 mod system;
 mod turn;
@@ -89,7 +90,7 @@ impl ChatAdapter {
         text: &str,
         allowed: Leniencies,
     ) -> Result<ParsedValue, ParseError> {
-        answer::parse_value(ty, text, allowed)
+        single::parse(ty, text, allowed)
     }
 
     /// The outputs of an answer, read by no other leniency than those allowed.

@@ -42,6 +42,16 @@ impl Stretch {
         self.ink.is_none()
     }
 
+    /// Whether a fence that was opened in its text is open here.
+    pub(super) const fn is_in_fence(&self) -> bool {
+        self.fences % 2 == 1
+    }
+
+    /// Whether it holds the line that opened a fence, and nothing else.
+    pub(super) fn is_only_fence(&self) -> bool {
+        self.fences == 1 && self.tail[1] == Some(self.start)
+    }
+
     fn end(&self) -> usize {
         self.ink.as_ref().map_or(self.start, |ink| ink.end)
     }
@@ -106,14 +116,15 @@ impl Stretch {
         };
         let mut end = self.block.as_ref().map_or(ink.end, |(end, _)| *end);
         let mut open = fenced;
-        let odd = self.fences % 2 == 1;
         match self.tail {
             _ if !strip => {}
-            [_, Some(last)] if odd && (before_header || fenced) => {
+            [_, Some(last)] if self.is_in_fence() && (before_header || fenced) => {
                 end = end.min(last);
                 open = !fenced;
             }
-            [Some(last), Some(_)] if !odd && fenced && before_header => end = end.min(last),
+            [Some(last), Some(_)] if !self.is_in_fence() && fenced && before_header => {
+                end = end.min(last)
+            }
             _ => {}
         }
         Closed { body: ink.start..end.max(ink.start), block, fenced: open }

@@ -12,8 +12,9 @@ pub(super) use spelling::{bare, folded, letters, opening};
 
 use super::{Leniencies, LeniencyKind};
 
-/// How many mentions a text may have before it is no answer but an essay.
-const NAME_LIMIT: usize = 4096;
+/// How long a text may be, times the names that are looked for in it, before it is no answer but an
+/// essay.
+const ESSAY: usize = 4096 * 4096;
 
 /// One spelling of a name.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +113,7 @@ fn as_words_in_prose<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
 
 /// The names that a text mentions, given one or more spellings of all of them, one after the other.
 fn mentioned<'n>(text: &str, names: &[Name<'n>], spelled: &[String]) -> Vec<Name<'n>> {
-    if names.is_empty() || text.len().saturating_mul(names.len()) > NAME_LIMIT * NAME_LIMIT {
+    if names.is_empty() || is_essay(text, names) {
         return Vec::new();
     }
     let mentions = mentions(text, spelled);
@@ -121,6 +122,10 @@ fn mentioned<'n>(text: &str, names: &[Name<'n>], spelled: &[String]) -> Vec<Name
         meant.filter_map(|mention| names.get(mention.name % names.len())).copied().collect();
     found.sort_by_key(|found| names.iter().position(|name| name.name == found.name));
     found
+}
+
+const fn is_essay(text: &str, names: &[Name<'_>]) -> bool {
+    text.len().saturating_mul(names.len()) > ESSAY
 }
 
 fn of_which_it_is_a_part<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
@@ -132,6 +137,9 @@ fn of_which_it_is_a_part<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
 fn that_are_part_of_it<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     const TURNS: &[&str] =
         &["un", "in", "im", "ir", "il", "dis", "non", "mis", "de", "anti", "a", "not", "no"];
+    if is_essay(text, names) {
+        return Vec::new();
+    }
     let words = spelling::words(text);
     let within = |word: &str, name: &str| {
         word != name && word.find(name).is_some_and(|start| !TURNS.contains(&&word[..start]))

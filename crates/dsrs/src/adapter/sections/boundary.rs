@@ -21,7 +21,7 @@ impl Scanner {
         let bent = !(header.exact && spelled);
         let lenient = source.allowed.has(LeniencyKind::Layout) && named != Named::Unknown;
         let anything = source.outputs.len() == 0;
-        if bent && !lenient && !anything {
+        if !anything && (bent && !lenient || self.is_shown(named)) {
             return false;
         }
         self.close(source, true);
@@ -47,6 +47,18 @@ impl Scanner {
         self.fresh = false;
         self.complete();
         true
+    }
+
+    /// Whether a header is only shown, in a fenced block of a section's text: one of a section that
+    /// is there already, or that nobody asked for.
+    fn is_shown(&self, named: Named) -> bool {
+        let mut text = self.place == Place::Section && !self.fenced && self.stretch.is_in_fence();
+        if let Named::Output(index, _) = named {
+            let open = self.sections.last().and_then(|section| section.output);
+            let again = open == Some(index) && self.stretch.is_only_fence();
+            text &= !again && self.slots.get(index).is_some_and(|slot| slot.seen);
+        }
+        text && !matches!(named, Named::End(_)) && self.trust.unclosed.is_none()
     }
 
     /// In reasoning that was never closed, the last round of sections counts.

@@ -155,7 +155,14 @@ pub(super) fn is_container(data: &Loose<'_>) -> bool {
 
 /// Whether a list may as well be a remark in prose: `[as I said]`.
 pub(super) fn is_phrases(data: &Loose<'_>) -> bool {
-    let is_phrase =
-        |item: &Loose<'_>| !is_container(item) && item.slips.has(LeniencyKind::Unquoted);
+    let is_phrase = |item: &Loose<'_>| match item.shape {
+        Data::Bare(text) => item.slips.has(LeniencyKind::Unquoted) && !is_numeric(text),
+        _ => false,
+    };
     matches!(&data.shape, Data::List(items) if items.iter().all(is_phrase))
+}
+
+/// Whether a text without quotes is a number in some habit, or a date, or a time.
+fn is_numeric(text: &str) -> bool {
+    text.contains(char::is_numeric) && !text.contains(char::is_alphabetic)
 }

@@ -59,7 +59,7 @@ pub(super) fn scan(text: &str) -> Result<Found, NumberError> {
         return Err(if word { NumberError::InWord } else { NumberError::Several });
     }
     let head = Head::read(&text[..start])?;
-    let tail = Tail::read(&text[end..])?;
+    let tail = Tail::read(&text[end..], head.unit)?;
     let mut used = Leniencies::NONE;
     let unit = head.unit || tail.unit;
     let prose = head.prose || tail.prose;
@@ -177,7 +177,8 @@ struct Tail {
 }
 
 impl Tail {
-    fn read(text: &str) -> Result<Self, NumberError> {
+    /// Reads it, behind an amount of money or another number.
+    fn read(text: &str, money: bool) -> Result<Self, NumberError> {
         let rest = text.trim();
         if rest == "." {
             return Ok(Self { point: true, ..Self::default() });
@@ -188,7 +189,7 @@ impl Tail {
         let word = rest.split(char::is_whitespace).next().unwrap_or_default();
         let word = word.trim_end_matches(is_stop);
         let rest_of = rest.get(word.len()..).unwrap_or_default();
-        if multiplies(word) {
+        if multiplies(word, money) {
             return Err(NumberError::Magnitude);
         }
         let sign = word.starts_with(['%', '‰', '٪', '％']) || word.starts_with(CURRENCIES);
@@ -209,9 +210,9 @@ fn in_unit(c: char) -> bool {
         || matches!(c, '%' | '‰' | '٪' | '％' | '°' | '/' | '·' | '^' | '\'' | '"' | '′' | '″')
 }
 
-fn multiplies(word: &str) -> bool {
-    // A lone small `m` is the metre.
-    if word.is_empty() || word == "m" {
+fn multiplies(word: &str, money: bool) -> bool {
+    // A lone small `m` is the metre, unless it is of money.
+    if word.is_empty() || (word == "m" && !money) {
         return false;
     }
     let word = word.to_lowercase();

@@ -27,7 +27,7 @@ impl<'t> Parser<'t> {
         self.at = start + text.len();
         let mut found = plain(text);
         match kind_of(text) {
-            Kind::Json | Kind::Numeric => {}
+            Kind::Json => {}
             Kind::Python => self.slip(&mut found.slips, LeniencyKind::Python)?,
             Kind::Other => self.slip(&mut found.slips, LeniencyKind::Unquoted)?,
         }
@@ -146,8 +146,6 @@ impl<'t> Parser<'t> {
 enum Kind {
     /// A number, `true`, `false` or `null` as JSON spells them.
     Json,
-    /// A number in another habit.
-    Numeric,
     /// A word of Python's.
     Python,
     Other,
@@ -157,13 +155,8 @@ fn kind_of(text: &str) -> Kind {
     match text {
         "True" | "False" | "None" => Kind::Python,
         _ if is_json(text) => Kind::Json,
-        _ if is_numeric(text) => Kind::Numeric,
         _ => Kind::Other,
     }
-}
-
-fn is_numeric(text: &str) -> bool {
-    text.contains(|c: char| c.is_numeric()) && !text.contains(|c: char| c.is_alphabetic())
 }
 
 /// Whether the beginning of a phrase is a number or word of JSON's. It is asked at every blank, so
