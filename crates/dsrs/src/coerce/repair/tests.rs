@@ -69,12 +69,12 @@ fn what_the_end_cut_off_is_missing() {
 fn texts_need_no_quotes() {
     assert_read(
         "{name: Ann O'Hara, site: http://x.org/a, at: 12:30, lang: C#, rank: #1}",
-        "{name: Ann O'Hara!unquoted, site: http://x.org/a!unquoted, at: 12:30, \
-         lang: C#!unquoted, rank: #1}!unquoted",
+        "{name: Ann O'Hara!unquoted, site: http://x.org/a!unquoted, at: 12:30!unquoted, \
+         lang: C#!unquoted, rank: #1!unquoted}!unquoted",
     );
     assert_read(
         "{city: Paris, France, n: 1,200}",
-        "{city: Paris, France!unquoted, n: 1,200}!unquoted",
+        "{city: Paris, France!unquoted, n: 1,200!unquoted}!unquoted",
     );
     assert_read("[red, dark green]", "[red!unquoted, dark green!unquoted]");
     assert_read("[\n  red\n  green\n]", "[red!unquoted, green!unquoted]!punctuation");
@@ -109,7 +109,7 @@ fn inner_quotes_and_escapes_are_mended() {
 fn comments_are_left_out() {
     assert_read("{\"a\": 1, // one\n \"b\": 2 # two\n /* three */}", "{a: 1, b: 2}!comment");
     assert_read("[1, # one\n 2]", "[1, 2]!comment");
-    assert_read("[#fff, #000]", "[#fff!unquoted, #000]");
+    assert_read("[#fff, #000]", "[#fff!unquoted, #000!unquoted]");
 }
 
 #[test]
