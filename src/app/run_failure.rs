@@ -112,6 +112,9 @@ pub(super) fn code(kind: &PredictErrorKind) -> &'static str {
         PredictErrorKind::UnknownModel { .. } => "unknown_model",
         PredictErrorKind::NoModel => "no_model",
         PredictErrorKind::Missing => "missing_graph",
+        PredictErrorKind::NoTools { .. } => "tools_unsupported",
+        PredictErrorKind::Program => "program_failed",
+        PredictErrorKind::Sandbox => "sandbox_failed",
     }
 }
 

@@ -56,6 +56,12 @@ pub enum ProblemCode {
     NoModel,
     /// A stored graph that a node uses is gone.
     MissingGraph,
+    /// A predictor has tools, and its model is not told of any.
+    ToolsUnsupported,
+    /// No program of the LM came to its end.
+    ProgramFailed,
+    /// The sandbox failed, not the program in it.
+    SandboxFailed,
     /// The LM's answer does not fit the schema.
     ParseError,
     /// An assert failed.
@@ -106,6 +112,8 @@ impl ProblemCode {
         Self::UnknownModel,
         Self::NoModel,
         Self::MissingGraph,
+        Self::ToolsUnsupported,
+        Self::ProgramFailed,
         Self::ParseError,
         Self::ConstraintFailed,
         Self::InvalidValue,
@@ -113,6 +121,7 @@ impl ProblemCode {
         Self::RateLimited,
         Self::HeadersTooLarge,
         Self::Internal,
+        Self::SandboxFailed,
         Self::LmError,
         Self::Unavailable,
         Self::Timeout,
@@ -165,6 +174,13 @@ impl ProblemCode {
             Self::UnknownModel => unprocessable("unknown_model", "The model is not configured"),
             Self::NoModel => unprocessable("no_model", "No model is configured"),
             Self::MissingGraph => unprocessable("missing_graph", "A graph that is used is gone"),
+            Self::ToolsUnsupported => {
+                unprocessable("tools_unsupported", "The model is not told of tools")
+            }
+            Self::ProgramFailed => unprocessable("program_failed", "The LM's programs failed"),
+            Self::SandboxFailed => {
+                (S::INTERNAL_SERVER_ERROR, "sandbox_failed", "The sandbox failed")
+            }
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
             Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
             Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::own_tools::{OwnTools, ROUNDS};
 use super::schema_predictor::SchemaPredictor;
 use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
 use super::{Ctx, Misread, PredictError, PredictErrorKind};
@@ -44,6 +45,7 @@ pub(super) async fn predict<T>(
         span.inputs = Some(input);
     });
     let outcome = match model(predictor, ctx) {
+        Ok(model) if predictor.tools.is_some() && !model.tools => Err(no_tools(model)),
         Ok(model) => {
             let offer = offer.filter(|_| model.tools);
             let mut call = Call { predictor, ctx, model, offer, span, attempts: 0, last: None };
@@ -71,6 +73,15 @@ fn model<'c>(predictor: &SchemaPredictor, ctx: &'c Ctx) -> Result<&'c Arc<Model>
     })
 }
 
+fn no_tools(model: &Model) -> PredictError {
+    let alias = model.alias.clone();
+    let message = format!(
+        "the predictor has tools, and the model `{alias}` is not told of any; where its server can, \
+         say so (the capability `tools`), or use ReAct, which needs no such server"
+    );
+    PredictError::new(PredictErrorKind::NoTools { alias }, message)
+}
+
 /// One prediction on its way.
 struct Call<'c> {
     predictor: &'c SchemaPredictor,
@@ -95,10 +106,16 @@ impl Call<'_> {
         let params = self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
         let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
         let constraint = self.constraint(params.max_tokens);
-        let tools = self.offer.map(|offer| offer.tools.clone());
+        let tools = self.offer.map(|offer| offer.tools).or(self.own_tools().map(OwnTools::offer));
+        let tools = tools.cloned();
+        let mut asked = 1;
         let mut request = LmRequest { constraint, tools, ..LmRequest::new(chat, params) };
         for remaining in (0..=node.parse_retries).rev() {
-            let reply = self.send(&mut request).await?;
+            let before = request.chat.turns.len();
+            let reply = self.answer(&mut request).await?;
+            if request.chat.turns.len() > before {
+                asked = request.chat.turns.len();
+            }
             let error = match self.read(&reply) {
                 Ok(parsed) => match accept(&parsed.fields) {
                     Ok(accepted) => return Ok((parsed, accepted)),
@@ -111,11 +128,36 @@ impl Call<'_> {
                 return Err(misfit(&error, &reply));
             }
             // Only the last answer is shown again: older ones would teach the same mistakes.
-            request.chat.turns.truncate(1);
+            request.chat.turns.truncate(asked);
             request.chat.turns.push(Message::assistant(said(&reply)));
             request.chat.turns.push(self.predictor.plan.ask_again(&error));
         }
         Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
+    }
+
+    /// The tools of the predictor's own, where it is not called with others.
+    fn own_tools(&self) -> Option<&OwnTools> {
+        self.predictor.tools.as_deref().filter(|_| self.offer.is_none())
+    }
+
+    /// An answer. While the LM asks for calls of the predictor's own tools, they are made and it is
+    /// asked again; after so many rounds it is not told of tools any more.
+    async fn answer(&mut self, request: &mut LmRequest) -> Result<LmReply, PredictError> {
+        for left in (0..ROUNDS).rev() {
+            let reply = self.send(request).await?;
+            let own = self.own_tools().filter(|_| !reply.tool_calls.is_empty());
+            let Some(own) = own else { return Ok(reply) };
+            let results = own.call(&self.ctx.under(self.span), &reply.tool_calls).await?;
+            let turns = &mut request.chat.turns;
+            let called = reply.tool_calls.iter().zip(results);
+            let results: Vec<_> = called.map(|(call, text)| Message::result(call, text)).collect();
+            turns.push(Message::calling(reply.text, reply.tool_calls));
+            turns.extend(results);
+            if left == 0 {
+                request.tools = None;
+            }
+        }
+        self.send(request).await
     }
 
     /// The outputs of an answer: in its text, or in the calls that it asks for.
@@ -131,7 +173,7 @@ impl Call<'_> {
     /// that may answer with calls of tools cannot be held to the layout of a text.
     fn constraint(&self, max_tokens: Option<u32>) -> Option<Constraint> {
         let constrain = &self.model.constrain;
-        let free = self.offer.is_some() || constrain.is_refused();
+        let free = self.offer.is_some() || self.own_tools().is_some() || constrain.is_refused();
         let form = constrain.form().filter(|_| !free)?;
         self.predictor.plan.constraint(form, max_tokens)
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use facet::{ConstTypeId, Facet, Shape};
 
+use super::toolbox::Toolbox;
 use super::typed::{Demo, PredictBuilder, admit_typed};
 use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor};
 use crate::lm::Message;
@@ -127,7 +128,14 @@ impl<S: Signature> Predict<S> {
         Self(UnsafeCell::new(PredictCell { predictor, signature: PhantomData }))
     }
 
-    /// A predictor with an instruction, demos or LM settings.
+    /// The same predictor with tools that the LM may have called.
+    pub(super) fn with_tools(self, tools: Toolbox) -> Self {
+        let PredictCell { predictor, signature } = self.0.into_inner();
+        let predictor = predictor.with_tools(tools);
+        Self(UnsafeCell::new(PredictCell { predictor, signature }))
+    }
+
+    /// A predictor with an instruction, demos, LM settings or tools.
     pub fn builder() -> PredictBuilder<S> {
         PredictBuilder::default()
     }

@@ -61,8 +61,17 @@ pub enum PredictErrorKind {
         /// The alias.
         alias: Arc<str>,
     },
+    /// The predictor has tools, and its model has no way to be told of them.
+    NoTools {
+        /// The alias.
+        alias: Arc<str>,
+    },
     /// No model is configured at all.
     NoModel,
+    /// No program that the LM wrote came to its end.
+    Program,
+    /// The sandbox failed in which its programs run.
+    Sandbox,
     /// Something that the definition names was there when it was written, and is no more.
     Missing,
 }
@@ -78,6 +87,8 @@ impl PredictErrorKind {
                 | Self::NoModel
                 | Self::Missing
                 | Self::UnknownModel { .. }
+                | Self::NoTools { .. }
+                | Self::Sandbox
                 | Self::InvalidValue { .. }
         )
     }

@@ -7,6 +7,8 @@ use futures_util::future::BoxFuture;
 
 use super::call::{self, Offer};
 use super::demos;
+use super::own_tools::OwnTools;
+use super::toolbox::Toolbox;
 use super::{Ctx, DynPredictor, PredictError, PredictState};
 use crate::adapter::ChatPlan;
 use crate::lm::{LmReply, Message, Prefix, ToolSet};
@@ -22,6 +24,7 @@ pub struct SchemaPredictor {
     pub(super) path: Arc<str>,
     pub(super) state: PredictState,
     pub(super) prefix: Arc<Prefix>,
+    pub(super) tools: Option<Arc<OwnTools>>,
 }
 
 impl SchemaPredictor {
@@ -31,7 +34,14 @@ impl SchemaPredictor {
     pub fn new(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
         let plan = ChatPlan::new(schema);
         let prefix = plan.prefix(&plan.schema().instructions, []);
-        Self { plan, path: path.into(), state: PredictState::default(), prefix }
+        let state = PredictState::default();
+        Self { plan, path: path.into(), state, prefix, tools: None }
+    }
+
+    /// The same predictor with tools that the LM may have called before it answers.
+    pub(super) fn with_tools(self, tools: Toolbox) -> Self {
+        let tools = (!tools.is_empty()).then(|| Arc::new(OwnTools::of(tools)));
+        Self { tools, ..self }
     }
 
     /// Its path within its node.

@@ -1,9 +1,12 @@
 //! Typed demos and the builder of typed predictors: Rust values at the rim, plain data behind it.
 
+use std::fmt::Display;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{LmOverrides, Predict, PredictState, state};
+use super::toolbox::Toolbox;
+use super::{LmOverrides, Predict, PredictState, Tool, ToolOutput, function_tool, state};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::reflect::{ReflectError, from_payload, to_payload};
 use crate::signature::{Data, Signature};
@@ -22,14 +25,15 @@ pub struct Demo<S: Signature> {
 #[must_use]
 pub struct PredictBuilder<S: Signature> {
     state: PredictState,
+    tools: Toolbox,
     problems: Problems,
     signature: PhantomData<fn() -> S>,
 }
 
 impl<S: Signature> Default for PredictBuilder<S> {
     fn default() -> Self {
-        let (state, problems) = (PredictState::default(), Problems::new());
-        Self { state, problems, signature: PhantomData }
+        let (state, tools) = (PredictState::default(), Toolbox::default());
+        Self { state, tools, problems: Problems::new(), signature: PhantomData }
     }
 }
 
@@ -56,13 +60,75 @@ impl<S: Signature> PredictBuilder<S> {
         self
     }
 
+    /// Adds an async function of a struct as a tool, which the LM may have called before it answers;
+    /// what it fails with is told to the LM. The model has to have a way to be told of tools.
+    ///
+    /// ```
+    /// use dsrs::facet::{self, Facet};
+    /// use dsrs::{Predict, Signature};
+    ///
+    /// #[derive(Signature)]
+    /// struct QA {
+    ///     #[input]
+    ///     question: String,
+    ///     #[output]
+    ///     answer: String,
+    /// }
+    ///
+    /// #[derive(Facet)]
+    /// struct City {
+    ///     name: String,
+    /// }
+    ///
+    /// let qa = Predict::<QA>::builder()
+    ///     .tool("population", "How many people live in a city.", |city: City| async move {
+    ///         match city.name.as_str() {
+    ///             "Turku" => Ok(206_000),
+    ///             other => Err(format!("nothing is known of {other}")),
+    ///         }
+    ///     })
+    ///     .build()
+    ///     .unwrap();
+    /// # let _ = qa;
+    /// ```
+    pub fn tool<A, R, E, Running>(
+        self,
+        name: impl Into<Arc<str>>,
+        description: impl Into<Arc<str>>,
+        function: impl Fn(A) -> Running + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: Data,
+        R: ToolOutput + 'static,
+        E: Display + 'static,
+        Running: Future<Output = Result<R, E>> + Send + 'static,
+    {
+        match function_tool(name, description, function) {
+            Ok(tool) => self.shared_tool(tool),
+            Err(error) => self.without_tool(error.to_string()),
+        }
+    }
+
+    /// Adds a tool of any kind.
+    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        match self.tools.add(tool) {
+            Ok(()) => self,
+            Err(reason) => self.without_tool(reason),
+        }
+    }
+
+    fn without_tool(mut self, reason: String) -> Self {
+        self.problems.add(&At::Root.key("tools"), Code::InvalidConfig, reason);
+        self
+    }
+
     /// The predictor.
     ///
     /// # Errors
-    /// Every demo value that does not fit.
+    /// Every demo value that does not fit, and every tool that cannot be told to an LM.
     pub fn build(self) -> Result<Predict<S>, Problems> {
         self.problems.or(())?;
-        let mut predict = Predict::new();
+        let mut predict = Predict::new().with_tools(self.tools);
         predict.load_state(self.state)?;
         Ok(predict)
     }

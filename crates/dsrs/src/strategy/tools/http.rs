@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::url::UrlTemplate;
 use crate::lm::ToolSpec;
+use crate::predict::is_tool_name;
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object, nearest};
 use crate::value::{Fields, Map, Payload};
@@ -148,12 +149,6 @@ pub(super) fn tool_name(
     let detail = "the name of a tool is 1 to 64 letters, digits, `_` or `-`";
     problems.add(at, Code::InvalidName, detail);
     None
-}
-
-/// Whether providers of LMs take it for the name of a tool.
-pub(super) fn is_tool_name(name: &str) -> bool {
-    let sign = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    (1..=64).contains(&name.len()) && name.chars().all(sign)
 }
 
 fn method(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<HttpMethod> {

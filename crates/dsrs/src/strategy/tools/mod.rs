@@ -9,7 +9,6 @@ mod graph;
 mod http;
 mod missing;
 mod python;
-mod toolbox;
 mod url;
 
 pub use builtin::{BuiltinTool, MadeTool, builtin_tools};
@@ -18,4 +17,3 @@ pub use url::UrlTemplate;
 
 #[allow(unused_imports, reason = "as above")]
 pub(super) use config::{TOOLS_SCHEMA, read_tools};
-pub(super) use toolbox::Toolbox;

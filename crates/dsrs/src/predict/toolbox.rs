@@ -1,18 +1,16 @@
-//! The tools of one node: found by name, their arguments checked before they are called, each call a
+//! The tools of one predictor or agent: found by name, their arguments checked before they are called, each call a
 //! span of the trace, each result a text for the LM. Whatever goes wrong with a call is a text too;
 //! only the end of the run is an error.
 
+use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use jsonschema::Validator;
 use tokio::time::sleep_until;
 
-use super::http::is_tool_name;
+use super::{Ctx, PredictError, PredictErrorKind, SpanId, SpanKind, SpanStatus, Tool, ToolError};
 use crate::lm::{ToolSet, ToolSpec};
-use crate::predict::{
-    Ctx, PredictError, PredictErrorKind, SpanId, SpanKind, SpanStatus, Tool, ToolError,
-};
 use crate::read::{listed, nearest};
 use crate::value::{Fields, Payload};
 
@@ -23,19 +21,37 @@ const RESULT_LIMIT: usize = 20_000;
 const SLIPS: usize = 5;
 
 /// Tools by name.
-#[derive(Default)]
-pub(in crate::strategy) struct Toolbox {
+#[derive(Clone, Default)]
+pub(crate) struct Toolbox {
     tools: IndexMap<Arc<str>, Entry>,
 }
 
+#[derive(Clone)]
 struct Entry {
     tool: Arc<dyn Tool>,
-    arguments: Validator,
+    arguments: Arc<Validator>,
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.tools.keys()).finish()
+    }
+}
+
+/// Whether providers of LMs take it for the name of a tool.
+pub(crate) fn is_tool_name(name: &str) -> bool {
+    let sign = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(sign)
 }
 
 impl Toolbox {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
     /// Adds a tool, or says why it cannot be one of these.
-    pub(in crate::strategy) fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), String> {
+    pub(crate) fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), String> {
         let spec = tool.spec();
         let name = spec.name.clone();
         if !is_tool_name(&name) {
@@ -50,21 +66,19 @@ impl Toolbox {
             serde_json::from_str(spec.parameters.get()).unwrap_or_default();
         let arguments = jsonschema::validator_for(&schema)
             .map_err(|error| format!("the arguments of `{name}` are no JSON Schema: {error}"))?;
+        let arguments = Arc::new(arguments);
         self.tools.insert(name, Entry { tool, arguments });
         Ok(())
     }
 
     /// What the LM is told of each, in order.
-    pub(in crate::strategy) fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+    pub(crate) fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|entry| entry.tool.spec())
     }
 
     /// What it is told beside the messages, where its model has a way for that; `more` are calls that
     /// mean something else than a tool.
-    pub(in crate::strategy) fn offer(
-        &self,
-        more: impl IntoIterator<Item = ToolSpec>,
-    ) -> Arc<ToolSet> {
+    pub(crate) fn offer(&self, more: impl IntoIterator<Item = ToolSpec>) -> Arc<ToolSet> {
         ToolSet::of(self.specs().cloned().chain(more))
     }
 
@@ -77,7 +91,7 @@ impl Toolbox {
     }
 
     /// Calls a tool and tells what came of it. Anything but the end of the run is a text.
-    pub(in crate::strategy) async fn call(
+    pub(crate) async fn call(
         &self,
         ctx: &Ctx,
         name: &str,
