@@ -24,6 +24,7 @@ mod settle;
 mod single;
 mod stretch;
 mod system;
+mod trajectory;
 mod turn;
 mod unwrapped;
 mod worn;
@@ -64,6 +65,23 @@ impl ChatAdapter {
     #[must_use]
     pub fn format_output(schema: &SignatureSchema, output: &Fields) -> String {
         turn::output(schema, output)
+    }
+
+    /// What was done on the way to an answer, as the text of an input: steps of labelled texts, of
+    /// which the first `left_out` are not shown.
+    ///
+    /// ```
+    /// use dsrs::adapter::ChatAdapter;
+    /// let steps = [[("thought", "look it up")], [("thought", "done")]];
+    /// let text = ChatAdapter::format_trajectory(0, steps);
+    /// assert_eq!(text, "Step 1\nthought: look it up\n\nStep 2\nthought: done");
+    /// ```
+    #[must_use]
+    pub fn format_trajectory<L: AsRef<str>, T: AsRef<str>>(
+        left_out: usize,
+        steps: impl IntoIterator<Item = impl IntoIterator<Item = (L, T)>>,
+    ) -> String {
+        trajectory::write(left_out, steps)
     }
 
     /// The sections of an answer by the names in their headers, as they stand there. The first of

@@ -33,6 +33,8 @@ pub enum LmErrorKind {
     /// The provider does not know the constraint on the answer, or cannot read it: the request may
     /// succeed without.
     ConstraintRefused,
+    /// The conversation is longer than the model can read: a shorter one may succeed.
+    ContextOverflow,
     /// An answer that is not of the provider's own format.
     Malformed,
     /// Given up because nobody wants the answer any more.
@@ -43,7 +45,7 @@ impl LmError {
     /// Whether the same request may succeed if it is sent again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        use LmErrorKind::{Cancelled, ConstraintRefused, Refused};
-        !matches!(self.kind, Refused | ConstraintRefused | Cancelled)
+        use LmErrorKind::{Cancelled, ConstraintRefused, ContextOverflow, Refused};
+        !matches!(self.kind, Refused | ConstraintRefused | ContextOverflow | Cancelled)
     }
 }

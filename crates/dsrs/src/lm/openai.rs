@@ -135,8 +135,13 @@ impl OpenAi {
             let refused = request.constraint.as_ref().is_some_and(|constraint| {
                 failure::refuses(answer.status, &answer.body, constraint)
             });
-            let kind = failure::kind(answer.status);
-            let kind = if refused { LmErrorKind::ConstraintRefused } else { kind };
+            let kind = match failure::kind(answer.status) {
+                _ if failure::overflows(answer.status, &answer.body) => {
+                    LmErrorKind::ContextOverflow
+                }
+                _ if refused => LmErrorKind::ConstraintRefused,
+                kind => kind,
+            };
             return Err(self.failed(&answer, kind));
         }
         wire::reply(&answer.body, &self.model).map_err(|why| match why {

@@ -124,7 +124,13 @@ impl<S: Signature> Predict<S> {
     /// As [`SignatureSchema::of`].
     #[must_use]
     pub fn new() -> Self {
-        let predictor = SchemaPredictor::new(SignatureSchema::of::<S>(), short_name::<S>());
+        Self::over(SignatureSchema::of::<S>(), short_name::<S>())
+    }
+
+    /// A predictor over a schema that was made for its type at run time: the fields are those of
+    /// `S`, what is told of them may be more.
+    pub(crate) fn over(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
+        let predictor = SchemaPredictor::new(schema, path);
         Self(UnsafeCell::new(PredictCell { predictor, signature: PhantomData }))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::coerce::Report;
-use crate::lm::LmError;
+use crate::lm::{LmError, LmErrorKind};
 
 /// A prediction that failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -110,6 +110,12 @@ impl PredictError {
     #[must_use]
     pub fn new(kind: PredictErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), predictor: None, source: None }
+    }
+
+    /// Whether the conversation was longer than the model can read.
+    #[must_use]
+    pub fn is_context_overflow(&self) -> bool {
+        self.source.as_ref().is_some_and(|error| error.kind == LmErrorKind::ContextOverflow)
     }
 
     /// The same error, tied to a predictor.

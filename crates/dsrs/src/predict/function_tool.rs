@@ -31,12 +31,6 @@ impl<T: Data> ToolOutput for T {
     }
 }
 
-impl ToolOutput for Payload {
-    fn into_data(self) -> Result<Payload, ReflectError> {
-        Ok(self)
-    }
-}
-
 /// An async function of a struct as a tool. What it fails with is told to the LM.
 ///
 /// ```

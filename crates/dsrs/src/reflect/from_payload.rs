@@ -50,6 +50,9 @@ fn fill(building: Building, data: &Payload) -> Built {
     if let Some(kind) = shape.scalar_type() {
         return scalar(building, kind, data);
     }
+    if shape.id == Payload::SHAPE.id {
+        return building.set(data.clone()).map_err(|error| step(&error));
+    }
     match (shape.def, data) {
         (Def::List(_), Payload::List(found)) => {
             let list = building.init_list_with_capacity(found.len()).map_err(|e| step(&e))?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use facet::{
-    ConstTypeId, Def, Field, ScalarType, Shape, StructKind, Type as Kind, UserType, Variant,
+    ConstTypeId, Def, Facet, Field, ScalarType, Shape, StructKind, Type as Kind, UserType, Variant,
 };
 
 use super::ReflectError;
@@ -14,6 +14,7 @@ use crate::types::{
     Class, ClassField, Constraint, ConstraintKind, Enum, EnumMember, Literal, TypeDef, TypeDefs,
     TypeIR,
 };
+use crate::value::Payload;
 
 /// A field after flattening: the field itself and the steps to it.
 #[derive(Clone, Debug)]
@@ -87,6 +88,9 @@ impl ShapeTypes {
     pub fn type_of(&mut self, shape: &'static Shape) -> Result<TypeIR, ReflectError> {
         if let Some(scalar) = shape.scalar_type() {
             return self::scalar(scalar, shape);
+        }
+        if shape.id == Payload::SHAPE.id {
+            return Ok(TypeIR::Any);
         }
         match shape.def {
             Def::Option(option) => Ok(self.type_of(option.t())?.optional()),

@@ -25,6 +25,9 @@ fn write(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
     if let Some(kind) = shape.scalar_type() {
         return scalar(value, kind);
     }
+    if shape.id == Payload::SHAPE.id {
+        return read::<Payload>(value).cloned();
+    }
     match shape.def {
         Def::Option(_) => {
             let option = value.into_option().map_err(|error| broken(value, &error))?;

@@ -98,7 +98,11 @@ impl StrategyFactory for Factory {
     }
 }
 
-fn with_reasoning(base: &SignatureSchema, at: &At<'_>) -> Result<SignatureSchema, Problems> {
+/// The schema with the reasoning in front of its outputs.
+pub(super) fn with_reasoning(
+    base: &SignatureSchema,
+    at: &At<'_>,
+) -> Result<SignatureSchema, Problems> {
     let added = added_outputs::<Reasoning>();
     let mut own = base.inputs.iter().chain(&base.outputs);
     let taken = own.find_map(|field| {

@@ -9,8 +9,8 @@ mod graph_pin;
 mod hosted;
 mod module;
 mod predict;
+mod react;
 pub mod registry;
-#[allow(dead_code, reason = "the strategy that uses them is on its way")]
 mod tools;
 mod typed_factory;
 
@@ -21,6 +21,7 @@ pub use factory::{BuildEnv, Stored, StrategyFactory};
 pub use graph_pin::{GraphPin, NoGraph};
 pub use hosted::HostedModule;
 pub use module::DynModule;
+pub use react::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, WithTrajectory};
 pub use registry::StrategyRegistration;
 pub use tools::{
     BuiltinTool, HeaderText, HttpCall, HttpMethod, HttpTool, MadeTool, UrlTemplate, builtin_tools,

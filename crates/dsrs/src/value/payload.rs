@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
+use facet::Facet;
 use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -20,7 +21,11 @@ pub type Fields = Map;
 /// let payload = Payload::from_json(r#"{"b": 1.0, "a": [1, null]}"#).unwrap();
 /// assert_eq!(payload.to_json(), r#"{"b":1.0,"a":[1,null]}"#);
 /// ```
-#[derive(Clone, Debug, PartialEq, Default)]
+///
+/// In a Rust type it stands for anything: `HashMap<String, Payload>` is `dict[str, any]`.
+#[derive(Clone, Debug, PartialEq, Default, Facet)]
+#[facet(opaque)]
+#[repr(u8)]
 pub enum Payload {
     /// Absence.
     #[default]

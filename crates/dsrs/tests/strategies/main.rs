@@ -9,4 +9,5 @@
 )]
 
 mod chain_of_thought;
+mod react;
 mod support;

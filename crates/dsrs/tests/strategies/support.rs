@@ -154,6 +154,13 @@ fn sample(field: &FieldSchema, mark: &str) -> Payload {
                 Payload::map(std::iter::once(("key".into(), of(value, mark))).collect())
             }
             TypeIR::Union(members) => members.first().map_or(Payload::Null, |ty| of(ty, mark)),
+            TypeIR::Class(class) => {
+                let members = class.fields.iter();
+                members
+                    .map(|(name, field)| (name.clone(), of(&field.ty, mark)))
+                    .collect::<Fields>()
+                    .into()
+            }
             _ => Payload::str(mark),
         }
     }

@@ -22,6 +22,27 @@ pub(super) const fn kind(status: u16) -> LmErrorKind {
     }
 }
 
+/// What servers say of a conversation that is longer than the model can read: the codes of OpenAI
+/// and llama.cpp, then the words of these, vLLM, Ollama, Anthropic and Gemini.
+const OVERFLOWS: [&str; 10] = [
+    "context_length_exceeded",
+    "exceed_context_size",
+    "maximum context length",
+    "context window",
+    "exceeds the available context size",
+    "exceed context limit",
+    "too many tokens",
+    "prompt is too long",
+    "input is too long",
+    "exceeds the maximum number of tokens",
+];
+
+/// Whether the provider says that the conversation is too long. 429 speaks of tokens in a minute.
+pub(super) fn overflows(status: u16, body: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(body).to_lowercase();
+    status != 429 && OVERFLOWS.iter().any(|words| said.contains(words))
+}
+
 /// Whether the provider refuses the constraint on the answer rather than the request: 422, or 400
 /// with a word of it in the message. llama.cpp says so of a grammar that it cannot read, too.
 pub(super) fn refuses(status: u16, body: &[u8], constraint: &Constraint) -> bool {
@@ -107,6 +128,15 @@ mod tests {
         assert_eq!(refused, [LmErrorKind::Refused; 7]);
         assert_eq!([408, 409, 500, 502, 503, 529].map(kind), [LmErrorKind::Provider; 6]);
         assert_eq!(kind(429), LmErrorKind::RateLimited);
+    }
+
+    #[test]
+    fn a_conversation_that_is_too_long_is_told_by_its_words() {
+        let openai = br#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#;
+        let llama = br#"{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size","type":"exceed_context_size_error"}}"#;
+        assert!(overflows(400, openai) && overflows(400, llama));
+        assert!(!overflows(400, br#"{"error":{"message":"no such model"}}"#));
+        assert!(!overflows(429, b"Too many tokens per minute"));
     }
 
     #[test]

@@ -109,6 +109,7 @@ impl HttpTool {
 
     /// Reads the description of a request.
     pub(super) fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
+        let before = problems.len();
         let mut object = Object::open(payload, at, problems)?;
         let name = object.required("name", tool_name);
         let description = object.required("description", read::shared_text);
@@ -125,11 +126,12 @@ impl HttpTool {
         });
         object.close();
         let spec = ToolSpec { name: name?, description: description?, parameters: parameters? };
-        Some(Self {
+        let headers = headers.unwrap_or_default();
+        (problems.len() == before).then_some(Self {
             spec,
             method: method?,
             url: url?,
-            headers: headers.unwrap_or_default(),
+            headers,
             timeout: Duration::from_millis(timeout.unwrap_or(10_000)),
             max_bytes: usize::try_from(max_bytes.unwrap_or(256 << 10)).unwrap_or(usize::MAX),
         })

@@ -15,5 +15,4 @@ pub use builtin::{BuiltinTool, MadeTool, builtin_tools};
 pub use http::{HeaderText, HttpCall, HttpMethod, HttpTool};
 pub use url::UrlTemplate;
 
-#[allow(unused_imports, reason = "as above")]
 pub(super) use config::{TOOLS_SCHEMA, read_tools};

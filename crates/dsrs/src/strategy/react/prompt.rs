@@ -1,0 +1,124 @@
+//! What the two predictors of `react` are: their fields, and what the LM is told to do. Once, for
+//! signatures that are data and for typed ones.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::FINISH;
+use crate::lm::ToolSpec;
+use crate::problem::{At, Code, Problem, Problems};
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{Class, ClassField, Type, TypeDef, TypeIR, TypeScope, tell, tell_defs};
+use crate::value::Payload;
+
+pub(super) const TRAJECTORY: &str = "trajectory";
+pub(super) const THOUGHT: &str = "next_thought";
+pub(super) const TOOL_NAME: &str = "next_tool_name";
+pub(super) const TOOL_ARGS: &str = "next_tool_args";
+pub(super) const MORE: &str = "more_tool_calls";
+
+/// The schema of `action`: the inputs and the steps so far, to a thought and the calls that follow
+/// from it.
+pub(super) fn action<'t>(
+    base: &SignatureSchema,
+    tools: impl Iterator<Item = &'t ToolSpec>,
+) -> SignatureSchema {
+    let mut inputs = base.inputs.clone();
+    inputs.push(trajectory());
+    let args = || TypeIR::dict(TypeIR::Any).optional();
+    let members = [("name", TypeIR::Str), ("args", args())];
+    let fields = members.map(|(name, ty)| (Arc::from(name), ClassField::of(ty)));
+    let call = TypeIR::Class(Arc::new(Class { description: None, fields: fields.into() }));
+    let more = TypeIR::list(call).optional();
+    SignatureSchema {
+        instructions: instructions(base, tools).into(),
+        inputs,
+        outputs: vec![
+            told(THOUGHT, TypeIR::Str, "what is known, what is missing, what to do next"),
+            told(TOOL_NAME, TypeIR::Str, "the name of one tool"),
+            told(TOOL_ARGS, args(), "its arguments"),
+            told(MORE, more, "further calls to make at the same time; null if there are none"),
+        ],
+        defs: base.defs.clone(),
+    }
+}
+
+/// The schema of `extract`, without its reasoning: the inputs and the steps, to the outputs.
+pub(super) fn extract(base: &SignatureSchema) -> SignatureSchema {
+    let mut schema = base.clone();
+    schema.inputs.push(trajectory());
+    schema
+}
+
+/// Refuses fields of the signature's own that the strategy adds. The outputs are checked by the
+/// reasoning before them.
+pub(super) fn check_names(base: &SignatureSchema, at: &At<'_>) -> Result<(), Problems> {
+    let added = [TRAJECTORY, THOUGHT, TOOL_NAME, TOOL_ARGS, MORE];
+    let taken =
+        |field: &&FieldSchema, name: &str| &*field.name == name || &**field.lm_name() == name;
+    let inputs = base.inputs.iter().flat_map(|field| added.map(|name| (field, name)));
+    let outputs = base.outputs.iter().map(|field| (field, TRAJECTORY));
+    let found = inputs.chain(outputs).find(|(field, name)| taken(field, name));
+    let Some((field, _)) = found else { return Ok(()) };
+    let detail = format!("`{}` is a field that react adds; rename the signature's own", field.name);
+    Err(Problem { pointer: at.pointer(), code: Code::DuplicateName, detail }.into())
+}
+
+fn trajectory() -> FieldSchema {
+    told(TRAJECTORY, TypeIR::Str, "the steps so far: thoughts, calls of tools and their results")
+}
+
+fn told(name: &'static str, ty: TypeIR, description: &'static str) -> FieldSchema {
+    FieldSchema { description: Some(description.into()), ..FieldSchema::of(name, ty) }
+}
+
+fn instructions<'t>(base: &SignatureSchema, tools: impl Iterator<Item = &'t ToolSpec>) -> String {
+    let outputs: Vec<_> =
+        base.outputs.iter().map(|field| format!("`{}`", field.lm_name())).collect();
+    let outputs = outputs.join(", ");
+    let mut text = format!(
+        "{}\n\nYou get there step by step, with tools. `{TRAJECTORY}` tells the steps so far. In \
+         this step, think in `{THOUGHT}`, name one tool in `{TOOL_NAME}` and give its arguments in \
+         `{TOOL_ARGS}`; calls that do not need each other's results may be made at the same time \
+         with `{MORE}`. The results stand in `{TRAJECTORY}` in the next step. Do not write {outputs} \
+         yet: once you know enough for that, the tool is `{FINISH}`.\n\nTools:\n",
+        base.instructions.trim()
+    );
+    for tool in tools {
+        let _ = writeln!(text, "- `{}`: {}", tool.name, tool.description.trim());
+        let _ = writeln!(text, "  Arguments: {}", arguments(tool).replace('\n', "\n  "));
+    }
+    let _ = write!(
+        text,
+        "- `{FINISH}`: Ends the steps; {outputs} can be written now.\n  Arguments: {{}}"
+    );
+    text
+}
+
+/// The arguments of a tool as types are told elsewhere in the prompt; as the JSON Schema itself where
+/// it says more than types do.
+fn arguments(tool: &ToolSpec) -> String {
+    let schema = tool.parameters.get();
+    Payload::from_json(schema)
+        .ok()
+        .and_then(|schema| typed(&schema))
+        .unwrap_or_else(|| schema.into())
+}
+
+fn typed(schema: &Payload) -> Option<String> {
+    let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
+    let ir = scope.read_type(schema, &At::Root, &mut problems)?;
+    let defs = scope.finish();
+    // The object of the arguments has no name of its own, though the reader gave it one.
+    let ir = match &ir {
+        TypeIR::Named(name) => match defs.get(name) {
+            Some(TypeDef::Class(class)) => TypeIR::Class(class.clone().into()),
+            _ => ir,
+        },
+        _ => ir,
+    };
+    let ty = Type::new(ir, defs);
+    let named = tell_defs(std::slice::from_ref(&ty));
+    let where_ = if named.is_empty() { String::new() } else { format!("\nwith\n{named}") };
+    problems.is_empty().then(|| format!("{}{where_}", tell(&ty)))
+}

@@ -1,0 +1,244 @@
+//! `ReAct<S>`: the same agent over a typed signature.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use facet::Facet;
+
+use super::agent::{Agent, Limits, with_steps};
+use super::{ACTION, EXTRACT, prompt};
+use crate::module::{Module, Predicted};
+use crate::predict::typed::fields;
+use crate::predict::{
+    Ctx, Predict, PredictError, PredictErrorKind, Tool, ToolOutput, function_tool,
+};
+use crate::problem::{At, Code, Problems};
+use crate::reflect::{ReflectError, from_payload};
+use crate::signature::{Data, Signature, SignatureSchema};
+use crate::strategy::chain_of_thought::with_reasoning;
+use crate::strategy::tools::Toolbox;
+use crate::strategy::{ChainOfThought, WithReasoning};
+use crate::value::Payload;
+
+/// What the LM is asked in each step.
+#[derive(dsrs::Signature)]
+pub struct Action<I> {
+    #[input(flatten)]
+    input: I,
+    /// the steps so far: thoughts, calls of tools and their results
+    #[input]
+    trajectory: String,
+    /// what is known, what is missing, what to do next
+    #[output]
+    next_thought: String,
+    /// the name of one tool
+    #[output]
+    next_tool_name: String,
+    /// its arguments
+    #[output]
+    next_tool_args: Option<HashMap<String, Payload>>,
+    /// further calls to make at the same time; null if there are none
+    #[output]
+    more_tool_calls: Option<Vec<FurtherCall>>,
+}
+
+/// A call that is made at the same time as another.
+#[derive(Clone, Debug, Facet)]
+pub struct FurtherCall {
+    /// The name of the tool.
+    pub name: String,
+    /// Its arguments.
+    pub args: Option<HashMap<String, Payload>>,
+}
+
+/// What the LM is asked when the steps are over.
+#[derive(dsrs::Signature)]
+pub struct Extract<I, O> {
+    #[input(flatten)]
+    input: I,
+    /// the steps so far: thoughts, calls of tools and their results
+    #[input]
+    trajectory: String,
+    #[output(flatten)]
+    output: O,
+}
+
+/// The output that tells what was done.
+#[derive(dsrs::Augmentation, Clone, Debug)]
+#[augment(output, append)]
+pub struct Trajectory {
+    /// the steps that led to the answer
+    pub trajectory: String,
+}
+
+/// An agent: thinks, calls tools and looks at their results until it can answer.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dsrs::facet::{self, Facet};
+/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::{Ctx, Module, ReAct, Signature};
+///
+/// #[derive(Signature)]
+/// struct QA {
+///     #[input]
+///     question: String,
+///     #[output]
+///     answer: String,
+/// }
+///
+/// #[derive(Facet)]
+/// struct City {
+///     name: String,
+/// }
+///
+/// let agent = ReAct::<QA>::builder()
+///     .tool("population", "How many people live in a city.", |city: City| async move {
+///         match city.name.as_str() {
+///             "Turku" => Ok(206_000),
+///             other => Err(format!("nothing is known of {other}")),
+///         }
+///     })
+///     .max_iters(5)
+///     .build()
+///     .unwrap();
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let lm = Arc::new(Scripted::answering([
+///     "[[ ## next_thought ## ]]\nI look it up.\n[[ ## next_tool_name ## ]]\npopulation\n\
+///      [[ ## next_tool_args ## ]]\n{\"name\": \"Turku\"}",
+///     "[[ ## next_thought ## ]]\nI know.\n[[ ## next_tool_name ## ]]\nfinish",
+///     "[[ ## reasoning ## ]]\nIt was found.\n[[ ## answer ## ]]\n206000",
+/// ]));
+/// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
+/// let input = QAInput { question: "How many people live in Turku?".into() };
+/// let result = agent.call(&ctx, input).await.unwrap();
+/// assert_eq!(result.answer, "206000");
+/// assert!(result.trajectory.contains("result: 206000"));
+/// # });
+/// ```
+#[derive(Facet)]
+pub struct ReAct<S: Signature> {
+    /// Thinks, and names the tools to call.
+    pub action: Predict<Action<S::Input>>,
+    /// Makes the outputs of what was done.
+    pub extract: ChainOfThought<Extract<S::Input, S::Output>>,
+    #[facet(opaque, dsrs::skip)]
+    agent: Agent,
+}
+
+impl<S: Signature> ReAct<S> {
+    /// An agent on its way, without tools yet.
+    pub fn builder() -> ReActBuilder<S> {
+        ReActBuilder {
+            toolbox: Toolbox::default(),
+            limits: Limits::default(),
+            problems: Problems::new(),
+            signature: PhantomData,
+        }
+    }
+}
+
+impl<S: Signature> Module for ReAct<S> {
+    type Input = S::Input;
+    type Output = WithTrajectory<S::Output>;
+
+    async fn forward(
+        &self,
+        ctx: &Ctx,
+        input: S::Input,
+    ) -> Result<Predicted<Self::Output>, PredictError> {
+        let input = fields(&input).map_err(|error| {
+            let field = error.path.split(['.', '[']).next().unwrap_or_default().into();
+            PredictError::new(PredictErrorKind::InvalidValue { field }, error.to_string())
+        })?;
+        let mut steps = self.agent.act(ctx, &self.action.predictor, &input).await?;
+        let extract = &self.extract.predict.predictor;
+        let typed = |found: &crate::value::Fields| {
+            from_payload::<WithReasoning<ExtractOutput<S::Output>>>(&Payload::map(found.clone()))
+        };
+        let ask = |input| extract.forward_as(ctx, input, typed);
+        let found = with_steps(&mut steps, &input, ask).await?;
+        let inner = found.inner.output;
+        Ok(Predicted::of(WithTrajectory { inner, trajectory: steps.whole() }))
+    }
+}
+
+/// An agent on its way.
+#[must_use]
+pub struct ReActBuilder<S: Signature> {
+    toolbox: Toolbox,
+    limits: Limits,
+    problems: Problems,
+    signature: PhantomData<fn() -> S>,
+}
+
+impl<S: Signature> ReActBuilder<S> {
+    /// Adds an async function of a struct as a tool; what it fails with is told to the LM.
+    pub fn tool<A, R, E, Running>(
+        self,
+        name: impl Into<Arc<str>>,
+        description: impl Into<Arc<str>>,
+        function: impl Fn(A) -> Running + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: Data,
+        R: ToolOutput + 'static,
+        E: Display + 'static,
+        Running: Future<Output = Result<R, E>> + Send + 'static,
+    {
+        self.with(function_tool(name, description, function))
+    }
+
+    /// Adds a tool of any kind.
+    pub fn shared_tool(self, tool: Arc<dyn Tool>) -> Self {
+        self.with(Ok(tool))
+    }
+
+    fn with(mut self, tool: Result<Arc<dyn Tool>, ReflectError>) -> Self {
+        let added = tool.map_err(|error| error.to_string()).and_then(|tool| self.toolbox.add(tool));
+        if let Err(reason) = added {
+            self.problems.add(&At::Root.key("tools"), Code::InvalidConfig, reason);
+        }
+        self
+    }
+
+    /// The most steps; 10 where it is not said.
+    pub const fn max_iters(mut self, most: usize) -> Self {
+        self.limits.max_iters = most;
+        self
+    }
+
+    /// The most calls at the same time; 8 where it is not said.
+    pub fn max_parallel(mut self, most: usize) -> Self {
+        self.limits.max_parallel = most.max(1);
+        self
+    }
+
+    /// The agent.
+    ///
+    /// # Errors
+    /// Tools that cannot be told to an LM or have a name twice, and fields of the signature that
+    /// have the name of one that the strategy adds.
+    pub fn build(mut self) -> Result<ReAct<S>, Problems> {
+        let base = SignatureSchema::of::<S>();
+        self.problems.extend(prompt::check_names(&base, &At::Root).err().into_iter().flatten());
+        let extract = with_reasoning(&prompt::extract(&base), &At::Root);
+        let extract = match extract {
+            Ok(extract) if self.problems.is_empty() => extract,
+            outcome => {
+                self.problems.extend(outcome.err().into_iter().flatten());
+                return Err(self.problems);
+            }
+        };
+        let action = prompt::action(&base, self.toolbox.specs());
+        Ok(ReAct {
+            action: Predict::over(action.into(), ACTION),
+            extract: ChainOfThought { predict: Predict::over(extract.into(), EXTRACT) },
+            agent: Agent::new(self.toolbox, self.limits),
+        })
+    }
+}
