@@ -1,4 +1,5 @@
-//! The command line: `serve`, `migrate`, `openapi`, with a flag for every setting that has one.
+//! The command line: `serve`, `migrate`, `openapi`, with a flag for every setting that has one, and
+//! the command by which the server starts itself to run a program of a model.
 //! Turns failures into one line on stderr and an exit code.
 
 use std::collections::BTreeMap;
@@ -11,12 +12,16 @@ use std::sync::LazyLock;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, Environment, Flags, Kind, SETTINGS, Setting};
+use crate::config::{Config, Environment, Flags, Kind, SANDBOX_COMMAND, SETTINGS, Setting};
 use crate::serve;
 
 /// Runs the program as its arguments say.
 pub fn run() -> ExitCode {
     let matches = command().get_matches();
+    if matches.subcommand_name() == Some(SANDBOX_COMMAND) {
+        // Before settings, log and threads: it confines itself and then knows none of them.
+        return dsrs_sandbox::child_main();
+    }
     let done = match matches.subcommand() {
         Some(("migrate", args)) => with_config(args, serve::migrate),
         Some(("openapi", _)) => print_openapi(),
@@ -60,6 +65,7 @@ fn command() -> Command {
                 .args(flags(concerns_database)),
         )
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
+        .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
 }
 
 fn concerns_database(row: &Setting) -> bool {

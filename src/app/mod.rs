@@ -15,6 +15,7 @@ mod programs;
 mod run;
 mod run_failure;
 mod run_record;
+mod sandbox;
 mod state;
 mod strategy;
 mod task;
@@ -22,6 +23,7 @@ mod task;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dsrs::sandbox::Sandbox;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -53,6 +55,8 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shutdown: Shutdown,
     pub(crate) limits: Limits,
+    /// Where Python of a model runs; none when that is switched off.
+    sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) idempotency_window: Duration,
     recorder: RunRecorder,
     run_slots: Arc<Semaphore>,
@@ -81,6 +85,7 @@ impl App {
             models: Arc::new(models),
             model_settings: config.models.clone(),
             limits: config.limits,
+            sandbox: sandbox::open(&config.sandbox),
             idempotency_window: config.idempotency_window,
             recorder,
             metrics,
@@ -89,6 +94,12 @@ impl App {
         });
         let background = Background::start(&app, writer);
         (app, background)
+    }
+
+    /// Where Python of a model runs; none when that is switched off.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<&Arc<dyn Sandbox>> {
+        self.sandbox.as_ref()
     }
 
     /// Whether the database answers and is migrated, and whether the server takes work.

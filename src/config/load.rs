@@ -13,6 +13,7 @@ use super::keys::{ApiKeys, unusable};
 use super::layers::Layers;
 use super::models::read_models;
 use super::reader::Reader;
+use super::sandbox::read_sandbox;
 use super::{Config, DatabaseConfig, Limits, Record, parse};
 
 /// The file that is read when none is named and it is there.
@@ -75,6 +76,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
     let models = read_models(read);
     let record = read.required("runs.record", record);
     let limits = read_limits(read);
+    let sandbox = read_sandbox(read);
     let idempotency_window = read.required("idempotency_window", parse::duration);
     let shutdown_timeout = read.required("shutdown_timeout", parse::duration);
     let log = read.required("log", parse::text);
@@ -87,6 +89,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
         models: models?,
         record: record?,
         limits: limits?,
+        sandbox: sandbox?,
         idempotency_window: idempotency_window?,
         shutdown_timeout: shutdown_timeout?,
         log: log?,

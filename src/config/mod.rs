@@ -11,6 +11,7 @@ mod models;
 mod nearest;
 mod parse;
 mod reader;
+mod sandbox;
 mod table;
 
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ pub use environment::{Environment, HostPaths};
 pub use keys::ApiKeys;
 pub use load::{ConfigError, Flags};
 pub use models::{Capability, Constrain, DEFAULT_ALIAS, ModelConfig, Models, Provider};
+pub use sandbox::{SANDBOX_COMMAND, SandboxConfig};
 pub use table::{Kind, SETTINGS, Setting, setting};
 
 /// Everything the server was told, checked.
@@ -45,6 +47,8 @@ pub struct Config {
     pub record: Record,
     /// Bounds on requests and runs.
     pub limits: Limits,
+    /// Where Python of a model runs.
+    pub sandbox: SandboxConfig,
     /// How long an `Idempotency-Key` is remembered.
     pub idempotency_window: Duration,
     /// Time that running work gets when the server stops.

@@ -186,6 +186,18 @@ pub static SETTINGS: &[Setting] = &[
     row("limits.body_bytes", Kind::Bytes, "largest request body").default("4MiB").flag(),
     row("limits.run_timeout_ms", Kind::Millis, "time limit of a run").default("300000").flag(),
     row("limits.max_concurrent_runs", Kind::Count, "runs at the same time").default("1024").flag(),
+    row("sandbox.enabled", Kind::Switch, "run Python that a model wrote, in a confined process")
+        .default("true")
+        .flag(),
+    row("sandbox.time_s", Kind::Count, "time limit of one such program, in seconds")
+        .default("5")
+        .flag(),
+    row("sandbox.memory_mib", Kind::Count, "memory limit of one such program, in MiB")
+        .default("128")
+        .flag(),
+    row("sandbox.output_kib", Kind::Count, "limit of what one such program prints, in KiB")
+        .default("64")
+        .flag(),
     row("idempotency_window", Kind::Duration, "how long an `Idempotency-Key` is remembered")
         .default("24h")
         .flag(),

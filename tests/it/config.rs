@@ -335,3 +335,16 @@ fn the_table_of_settings_has_a_row_for_each_and_the_names_that_api_md_fixes() {
         assert!(table.contains(name), "{name} is not in\n{table}");
     }
 }
+
+#[test]
+fn the_sandbox_has_limits_that_settings_change() {
+    let sandbox = load(&[], &[]).unwrap().sandbox;
+    assert!(sandbox.enabled);
+    assert_eq!((sandbox.time.as_secs(), sandbox.memory, sandbox.output), (5, 128 << 20, 64 << 10));
+    let given = [("DSRS_SANDBOX_ENABLED", "no"), ("DSRS_SANDBOX_TIME_S", "2")];
+    let sandbox = load(&given, &[]).unwrap().sandbox;
+    assert!(!sandbox.enabled && sandbox.time.as_secs() == 2);
+    let problems =
+        load(&[("DSRS_SANDBOX_MEMORY_MIB", "0"), ("DSRS_SANDBOX_OUTPUT_KIB", "9999999")], &[]);
+    assert_eq!(problems.map(|_| ()).unwrap_err().len(), 2);
+}

@@ -8,6 +8,7 @@ mod malformed;
 mod openapi;
 mod pg;
 mod readme;
+mod sandbox;
 mod serve;
 mod shows;
 mod store;

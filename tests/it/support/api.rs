@@ -93,7 +93,9 @@ impl Api {
     /// On this database.
     pub async fn start(database: &str, lm: Option<Arc<dyn Lm>>, settings: &[(&str, &str)]) -> Self {
         let env: Environment = settings.iter().copied().collect();
-        let config = Config::load(&Flags::default(), &env).unwrap();
+        let mut config = Config::load(&Flags::default(), &env).unwrap();
+        // This process is the tests, not the server.
+        config.sandbox.program = env!("CARGO_BIN_EXE_dsrs-server").into();
         let db = Db::connect(database, &PoolSettings::default()).await.unwrap();
         let models = Models::new(lm.map(model), None);
         let (metrics, shutdown) = (Arc::new(Metrics::new().unwrap()), Shutdown::new());
