@@ -12,8 +12,7 @@ use super::prompt::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME, TRAJECTORY};
 use super::steps::{Call, Step, Steps};
 use crate::adapter::ChatAdapter;
 use crate::lm::{LmReply, ToolSet, ToolSpec};
-use crate::predict::{Ctx, PredictError, PredictErrorKind, SchemaPredictor};
-use crate::strategy::tools::Toolbox;
+use crate::predict::{Ctx, PredictError, PredictErrorKind, SchemaPredictor, Toolbox};
 use crate::value::{Fields, Payload};
 
 /// The most calls of one step.

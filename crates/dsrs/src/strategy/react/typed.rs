@@ -13,13 +13,12 @@ use super::{ACTION, EXTRACT, prompt};
 use crate::module::{Module, Predicted};
 use crate::predict::typed::fields;
 use crate::predict::{
-    Ctx, Predict, PredictError, PredictErrorKind, Tool, ToolOutput, function_tool,
+    Ctx, Predict, PredictError, PredictErrorKind, Tool, ToolOutput, Toolbox, function_tool,
 };
 use crate::problem::{At, Code, Problems};
 use crate::reflect::{ReflectError, from_payload};
 use crate::signature::{Data, Signature, SignatureSchema};
 use crate::strategy::chain_of_thought::with_reasoning;
-use crate::strategy::tools::Toolbox;
 use crate::strategy::{ChainOfThought, WithReasoning};
 use crate::value::Payload;
 
