@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dsrs::graph::{GraphModule, Program};
 use dsrs::problem::Code;
+use dsrs::sandbox::Sandbox;
 use dsrs::signature::SignatureSchema;
 use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph};
 use dsrs::value::Payload;
@@ -235,6 +236,10 @@ impl BuildEnv for Within<'_> {
 
     fn is_stored(&self) -> bool {
         self.build.phase == Phase::Stored
+    }
+
+    fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
+        self.build.app.sandbox().cloned()
     }
 
     fn pin_graph(&self, pin: &GraphPin) -> Result<GraphPin, NoGraph> {

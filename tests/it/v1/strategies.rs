@@ -9,7 +9,7 @@ async fn strategies_are_listed_with_their_config_schemas() {
     let api = Api::new().await;
     let list = api.get("/v1/strategies").await.expect(200).json();
     let names: Vec<_> = list["items"].as_array().unwrap().iter().map(|s| &s["name"]).collect();
-    assert_eq!(names, ["chain_of_thought", "graph", "predict", "react"]);
+    assert_eq!(names, ["chain_of_thought", "graph", "predict", "program_of_thought", "react"]);
     let one = api.get("/v1/strategies/chain_of_thought").await.expect(200).json();
     assert_eq!(one, list["items"][0]);
     assert_eq!(one["config_schema"]["type"], "object");

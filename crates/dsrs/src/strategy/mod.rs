@@ -9,6 +9,7 @@ mod graph_pin;
 mod hosted;
 mod module;
 mod predict;
+mod program_of_thought;
 mod react;
 pub mod registry;
 mod tools;
@@ -21,6 +22,7 @@ pub use factory::{BuildEnv, Stored, StrategyFactory};
 pub use graph_pin::{GraphPin, NoGraph};
 pub use hosted::HostedModule;
 pub use module::DynModule;
+pub use program_of_thought::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};
 pub use react::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, WithTrajectory};
 pub use registry::StrategyRegistration;
 pub use tools::{

@@ -9,5 +9,6 @@
 )]
 
 mod chain_of_thought;
+mod program_of_thought;
 mod react;
 mod support;

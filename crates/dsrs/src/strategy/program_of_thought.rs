@@ -1,0 +1,143 @@
+//! `program_of_thought`: the LM writes a program, the sandbox runs it, and the outputs are made of
+//! what came out (Chen et al. 2022; DSPy's `ProgramOfThought`). Three predictors: `code_generate`,
+//! `code_regenerate` after a program that failed, and `generate_output`, each with its reasoning.
+
+mod coder;
+mod prompt;
+mod typed;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use self::coder::Coder;
+use self::prompt::Schemas;
+use super::registry::StrategyRegistration;
+use super::{BuildEnv, DynModule, StrategyFactory};
+use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::read::{Object, count};
+use crate::signature::SignatureSchema;
+use crate::value::{Fields, Payload};
+
+pub use typed::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};
+
+const GENERATE: &str = "code_generate.predict";
+const REGENERATE: &str = "code_regenerate.predict";
+const OUTPUT: &str = "generate_output.predict";
+
+/// Programs that are tried when the config does not say.
+const MAX_ITERS: usize = 3;
+
+struct Factory;
+
+inventory::submit! { StrategyRegistration(&Factory) }
+
+impl StrategyFactory for Factory {
+    fn name(&self) -> &'static str {
+        "program_of_thought"
+    }
+
+    fn description(&self) -> &'static str {
+        "Has the LM write a Python program, runs it in a sandbox and makes the outputs of what came \
+         out: for counting, dates and arithmetic. Two LM calls, and one more for every program that \
+         has to be mended."
+    }
+
+    fn config_schema(&self) -> Payload {
+        let schema = r#"{"type": "object", "properties": {
+            "max_iters": {"type": "integer", "minimum": 1, "maximum": 20, "default": 3,
+                "description": "the most programs that are tried"}
+        }, "additionalProperties": false}"#;
+        // A constant of the program: the registry's tests compile it.
+        Payload::from_json(schema).unwrap_or_default()
+    }
+
+    fn predictors(&self) -> &[&'static str] {
+        &[GENERATE, REGENERATE, OUTPUT]
+    }
+
+    fn create(
+        &self,
+        env: &dyn BuildEnv,
+        base: &Arc<SignatureSchema>,
+        config: &Payload,
+        at: &At<'_>,
+    ) -> Result<Box<dyn DynModule>, Problems> {
+        let mut problems = Problems::new();
+        let sandbox = env.sandbox();
+        if sandbox.is_none() && !env.is_stored() {
+            problems.push(no_sandbox(at));
+        }
+        let max_iters = max_iters(config, &at.key("config"), &mut problems);
+        let schemas = Schemas::of(base, &at.key("signature"));
+        let schemas = schemas.map_err(|found| problems.extend(found)).ok();
+        match schemas.filter(|_| problems.is_empty()) {
+            Some(schemas) => Ok(Box::new(Untyped {
+                schema: base.clone(),
+                generate: SchemaPredictor::new(schemas.generate, GENERATE),
+                regenerate: SchemaPredictor::new(schemas.regenerate, REGENERATE),
+                output: SchemaPredictor::new(schemas.output, OUTPUT),
+                coder: Coder { sandbox, max_iters },
+            })),
+            None => Err(problems),
+        }
+    }
+}
+
+fn no_sandbox(at: &At<'_>) -> Problem {
+    let detail = "there is no sandbox here to run programs in; the server's operator can enable one \
+                  (`[sandbox]`)";
+    let pointer = at.key("strategy").pointer();
+    Problem { pointer, code: Code::InvalidConfig, detail: detail.into() }
+}
+
+fn max_iters(config: &Payload, at: &At<'_>, problems: &mut Problems) -> usize {
+    let Some(mut object) = Object::open(config, at, problems) else { return MAX_ITERS };
+    let most = object.optional("max_iters", count);
+    object.close();
+    most.and_then(|most| usize::try_from(most).ok()).map_or(MAX_ITERS, |most| most.max(1))
+}
+
+struct Untyped {
+    schema: Arc<SignatureSchema>,
+    generate: SchemaPredictor,
+    regenerate: SchemaPredictor,
+    output: SchemaPredictor,
+    coder: Coder,
+}
+
+impl Untyped {
+    async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
+        let ran = self.coder.run(ctx, &self.generate, &self.regenerate, &input).await?;
+        let mut found = self.output.forward(ctx, ran.shown(input)).await?;
+        found.shift_remove("reasoning");
+        Ok(found)
+    }
+}
+
+impl DynModule for Untyped {
+    fn schema(&self) -> &Arc<SignatureSchema> {
+        &self.schema
+    }
+
+    fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
+        vec![(GENERATE, &self.generate), (REGENERATE, &self.regenerate), (OUTPUT, &self.output)]
+    }
+
+    fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
+        vec![
+            (GENERATE, &mut self.generate),
+            (REGENERATE, &mut self.regenerate),
+            (OUTPUT, &mut self.output),
+        ]
+    }
+
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
+        Box::pin(self.run(ctx, input))
+    }
+}

@@ -1,0 +1,176 @@
+//! The loop of `program_of_thought`: have a program written, run it, have it mended while it fails.
+//! One algorithm over predictors and a sandbox, whatever the signature is written in.
+
+use std::sync::Arc;
+
+use super::prompt;
+use crate::predict::{
+    Ctx, DynPredictor, PredictError, PredictErrorKind, SchemaPredictor, SpanKind, SpanStatus,
+};
+use crate::sandbox::{Ran, Sandbox, SandboxError};
+use crate::value::{Fields, Payload};
+
+/// What the trace calls a run of a program.
+const TOOL: &str = "python";
+
+/// Where programs run, and how many are tried.
+pub(super) struct Coder {
+    /// Gone where a stored graph finds none any more.
+    pub(super) sandbox: Option<Arc<dyn Sandbox>>,
+    pub(super) max_iters: usize,
+}
+
+/// A program that came to its end.
+pub(super) struct Program {
+    code: Arc<str>,
+    output: String,
+}
+
+impl Program {
+    /// The inputs of the predictor that makes the outputs.
+    pub(super) fn shown(self, mut input: Fields) -> Fields {
+        input.insert(prompt::FINAL.into(), Payload::Str(self.code));
+        input.insert(prompt::OUTPUT.into(), self.output.into());
+        input
+    }
+}
+
+impl Coder {
+    /// Has programs written until one comes to its end or there have been enough.
+    pub(super) async fn run(
+        &self,
+        ctx: &Ctx,
+        generate: &SchemaPredictor,
+        regenerate: &SchemaPredictor,
+        input: &Fields,
+    ) -> Result<Program, PredictError> {
+        let mut answer = generate.forward(ctx, input.clone()).await?;
+        for left in (0..self.max_iters).rev() {
+            let code = code_of(&answer);
+            let error = match self.try_once(ctx, &code, input).await? {
+                Ok(output) => return Ok(Program { code, output }),
+                Err(error) => error,
+            };
+            if left == 0 {
+                return Err(self.given_up(&error));
+            }
+            let mut again = input.clone();
+            again.insert(prompt::PREVIOUS.into(), Payload::Str(code));
+            again.insert(prompt::ERROR.into(), Payload::Str(error.message));
+            answer = regenerate.forward(ctx, again).await?;
+        }
+        Err(PredictError::new(PredictErrorKind::Program, "no program was to be tried"))
+    }
+
+    /// Runs a program under a span of its own: what came out, or how it failed.
+    async fn try_once(
+        &self,
+        ctx: &Ctx,
+        code: &Arc<str>,
+        input: &Fields,
+    ) -> Result<Result<String, SandboxError>, PredictError> {
+        let Some(sandbox) = &self.sandbox else {
+            let message = "there is no sandbox any more to run programs in";
+            return Err(PredictError::new(PredictErrorKind::Sandbox, message));
+        };
+        let span = ctx.trace().open(SpanKind::Tool, &ctx.node.node, ctx.parent, |span| {
+            span.tool = Some(TOOL.into());
+            span.inputs = Some(Fields::from_iter([("code".into(), Payload::Str(code.clone()))]));
+        });
+        let ran = tokio::select! {
+            biased;
+            () = ctx.run.cancelled.cancelled() => {
+                ctx.trace().close(span, SpanStatus::Cancelled, |_| {});
+                let message = "the run was cancelled";
+                return Err(PredictError::new(PredictErrorKind::Cancelled, message));
+            }
+            ran = sandbox.run(code, input) => ran,
+        };
+        match ran {
+            Ok(ran) => {
+                let output = told(&ran);
+                ctx.trace().close(span, SpanStatus::Succeeded, |span| {
+                    let result = ("result".into(), Payload::from(output.as_str()));
+                    span.outputs = Some(Fields::from_iter([result]));
+                });
+                Ok(Ok(output))
+            }
+            Err(error) => {
+                let message = error.message.clone();
+                ctx.trace().close(span, SpanStatus::Failed, |span| span.error = Some(message));
+                match error.kind.is_of_the_program() {
+                    true => Ok(Err(error)),
+                    false => {
+                        let kind = PredictErrorKind::Sandbox;
+                        Err(PredictError::new(kind, format!("the sandbox failed: {error}")))
+                    }
+                }
+            }
+        }
+    }
+
+    fn given_up(&self, error: &SandboxError) -> PredictError {
+        let tried = match self.max_iters {
+            1 => "the LM's program failed".to_owned(),
+            most => format!("{most} programs of the LM failed, the last one"),
+        };
+        PredictError::new(PredictErrorKind::Program, format!("{tried}: {error}"))
+    }
+}
+
+/// What came out of a program: what it printed, then the value of its last line.
+fn told(ran: &Ran) -> String {
+    let value = match &ran.value {
+        Payload::Null => String::new(),
+        Payload::Str(text) => text.to_string(),
+        value => value.to_json(),
+    };
+    match (ran.printed.trim_end(), value.is_empty()) {
+        ("", true) => "(nothing: it printed nothing and its last line has no value)".to_owned(),
+        ("", false) => value,
+        (printed, true) => printed.to_owned(),
+        (printed, false) => format!("{printed}\n{value}"),
+    }
+}
+
+/// The program of an answer; a fence around it is the LM's habit and not part of it.
+fn code_of(answer: &Fields) -> Arc<str> {
+    let Some(Payload::Str(text)) = answer.get(prompt::CODE) else { return "".into() };
+    match unfenced(text) {
+        Some(code) => code.into(),
+        None => text.clone(),
+    }
+}
+
+/// The inside of the first fence, if the text has one.
+fn unfenced(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once("```")?;
+    let (_, code) = after.split_once('\n')?;
+    Some(code.split_once("```").map_or(code, |(code, _)| code).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> String {
+        code_of(&Fields::from_iter([(prompt::CODE.into(), Payload::from(text))])).to_string()
+    }
+
+    #[test]
+    fn a_program_is_taken_out_of_its_fence() {
+        assert_eq!(code("x = 1\nx"), "x = 1\nx");
+        assert_eq!(code("```python\nx = 1\n  \nx\n```"), "x = 1\n  \nx");
+        assert_eq!(code("Here it is:\n```\nx\n```\nDone."), "x");
+        assert_eq!(code("```python\nx = 1"), "x = 1");
+    }
+
+    #[test]
+    fn what_came_out_is_what_was_printed_and_then_the_value() {
+        let out = |printed: &str, value: Payload| told(&Ran { printed: printed.into(), value });
+        assert_eq!(out("a\nb\n", Payload::Int(3)), "a\nb\n3");
+        assert_eq!(out("a\n", Payload::Null), "a");
+        assert_eq!(out("", Payload::from("text")), "text");
+        assert!(out("", Payload::Null).starts_with("(nothing"));
+    }
+}

@@ -1,0 +1,102 @@
+//! What the three predictors of `program_of_thought` are: their fields, and what the LM is told to
+//! do. Once, for signatures that are data and for typed ones.
+
+use std::sync::Arc;
+
+use crate::problem::{At, Code, Problem, Problems};
+use crate::sandbox::DIALECT;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::strategy::chain_of_thought::with_reasoning;
+use crate::types::TypeIR;
+
+pub(super) const CODE: &str = "generated_code";
+pub(super) const PREVIOUS: &str = "previous_code";
+pub(super) const ERROR: &str = "error";
+pub(super) const FINAL: &str = "final_generated_code";
+pub(super) const OUTPUT: &str = "code_output";
+
+/// The schemas of the three predictors.
+pub(super) struct Schemas {
+    pub(super) generate: Arc<SignatureSchema>,
+    pub(super) regenerate: Arc<SignatureSchema>,
+    pub(super) output: Arc<SignatureSchema>,
+}
+
+impl Schemas {
+    /// The schemas for a signature; `at` is its place.
+    pub(super) fn of(base: &SignatureSchema, at: &At<'_>) -> Result<Self, Problems> {
+        check_names(base, at)?;
+        let reasoned = |schema| with_reasoning(&schema, at).map(Arc::new);
+        Ok(Self {
+            generate: reasoned(generate(base))?,
+            regenerate: reasoned(regenerate(base))?,
+            output: reasoned(output(base))?,
+        })
+    }
+}
+
+fn generate(base: &SignatureSchema) -> SignatureSchema {
+    SignatureSchema {
+        instructions: coding(base, "").into(),
+        inputs: base.inputs.clone(),
+        outputs: vec![told(CODE, "the program, and nothing else")],
+        defs: base.defs.clone(),
+    }
+}
+
+fn regenerate(base: &SignatureSchema) -> SignatureSchema {
+    let failed = format!(
+        " The program in `{PREVIOUS}` failed with what `{ERROR}` says: write one that does not."
+    );
+    let mut inputs = base.inputs.clone();
+    inputs.push(told(PREVIOUS, "the program that failed"));
+    inputs.push(told(ERROR, "how it failed"));
+    SignatureSchema { instructions: coding(base, &failed).into(), inputs, ..generate(base) }
+}
+
+fn output(base: &SignatureSchema) -> SignatureSchema {
+    let mut schema = base.clone();
+    schema.inputs.push(told(FINAL, "a program that was written for this task"));
+    schema.inputs.push(told(OUTPUT, "what came out when it ran"));
+    schema.instructions = format!(
+        "{}\n\nThe program in `{FINAL}` was written for this and run; go by what came out of it, \
+         which stands in `{OUTPUT}`.",
+        base.instructions.trim()
+    )
+    .into();
+    schema
+}
+
+fn coding(base: &SignatureSchema, failed: &str) -> String {
+    let names = |fields: &[FieldSchema]| {
+        let names: Vec<_> = fields.iter().map(|field| format!("`{}`", field.name)).collect();
+        names.join(", ")
+    };
+    let (inputs, outputs) = (names(&base.inputs), names(&base.outputs));
+    format!(
+        "{}\n\nDo not write {outputs} yet. Write a program whose result shows what they are.{failed} \
+         The inputs {inputs} are there as variables of these names.\n\n{DIALECT}",
+        base.instructions.trim()
+    )
+}
+
+fn told(name: &'static str, description: &'static str) -> FieldSchema {
+    FieldSchema { description: Some(description.into()), ..FieldSchema::of(name, TypeIR::Str) }
+}
+
+/// Refuses fields of the signature's own that the strategy adds.
+fn check_names(base: &SignatureSchema, at: &At<'_>) -> Result<(), Problems> {
+    let is = |field: &FieldSchema, name: &str| &*field.name == name || &**field.lm_name() == name;
+    let inputs = base
+        .inputs
+        .iter()
+        .flat_map(|field| [CODE, PREVIOUS, ERROR, FINAL, OUTPUT].map(|name| (field, name)));
+    let outputs = base.outputs.iter().flat_map(|field| [FINAL, OUTPUT].map(|name| (field, name)));
+    let mut all = inputs.chain(outputs);
+    let Some((field, _)) = all.find(|(field, name)| is(field, name)) else { return Ok(()) };
+    let detail = format!(
+        "`{}` is a field that program_of_thought adds; rename the signature's own",
+        field.name
+    );
+    Err(Problem { pointer: at.pointer(), code: Code::DuplicateName, detail }.into())
+}

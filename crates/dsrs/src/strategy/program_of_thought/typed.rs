@@ -1,0 +1,166 @@
+//! `ProgramOfThought<S>`: the same over a typed signature.
+
+use std::sync::Arc;
+
+use facet::Facet;
+
+use super::coder::Coder;
+use super::prompt::Schemas;
+use super::{GENERATE, MAX_ITERS, OUTPUT, REGENERATE};
+use crate::module::{Module, Predicted};
+use crate::predict::typed::fields;
+use crate::predict::{Ctx, Predict, PredictError, PredictErrorKind};
+use crate::problem::{At, Problems};
+use crate::reflect::from_payload;
+use crate::sandbox::Sandbox;
+use crate::signature::{Signature, SignatureSchema};
+use crate::strategy::{ChainOfThought, WithReasoning};
+use crate::value::{Fields, Payload};
+
+/// What the LM is asked first.
+#[derive(dsrs::Signature)]
+pub struct CodeGenerate<I> {
+    #[input(flatten)]
+    input: I,
+    /// the program, and nothing else
+    #[output]
+    generated_code: String,
+}
+
+/// What the LM is asked when a program failed.
+#[derive(dsrs::Signature)]
+pub struct CodeRegenerate<I> {
+    #[input(flatten)]
+    input: I,
+    /// the program that failed
+    #[input]
+    previous_code: String,
+    /// how it failed
+    #[input]
+    error: String,
+    /// the program, and nothing else
+    #[output]
+    generated_code: String,
+}
+
+/// What the LM is asked when a program has run.
+#[derive(dsrs::Signature)]
+pub struct GenerateOutput<I, O> {
+    #[input(flatten)]
+    input: I,
+    /// a program that was written for this task
+    #[input]
+    final_generated_code: String,
+    /// what came out when it ran
+    #[input]
+    code_output: String,
+    #[output(flatten)]
+    output: O,
+}
+
+/// Has the LM write a program, runs it and makes the outputs of what came out.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::sandbox::{Ran, Sandbox, SandboxError};
+/// use dsrs::value::{Fields, Payload};
+/// use dsrs::{Ctx, Module, ProgramOfThought, Signature};
+/// use futures_util::future::{BoxFuture, FutureExt};
+///
+/// #[derive(Signature)]
+/// struct Sum {
+///     #[input]
+///     numbers: Vec<i64>,
+///     #[output]
+///     sum: i64,
+/// }
+///
+/// /// Stands for `dsrs_sandbox::ChildSandbox`.
+/// struct Adds;
+///
+/// impl Sandbox for Adds {
+///     fn run<'a>(
+///         &'a self,
+///         _code: &'a str,
+///         _inputs: &'a Fields,
+///     ) -> BoxFuture<'a, Result<Ran, SandboxError>> {
+///         async { Ok(Ran { printed: "".into(), value: Payload::Int(6) }) }.boxed()
+///     }
+/// }
+///
+/// let program = ProgramOfThought::<Sum>::new(Arc::new(Adds)).unwrap();
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let lm = Arc::new(Scripted::sections([
+///     ("reasoning", "They are added."),
+///     ("generated_code", "sum(numbers)"),
+///     ("sum", "6"),
+/// ]));
+/// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
+/// let result = program.call(&ctx, SumInput { numbers: vec![1, 2, 3] }).await.unwrap();
+/// assert_eq!(result.sum, 6);
+/// # });
+/// ```
+#[derive(Facet)]
+pub struct ProgramOfThought<S: Signature> {
+    /// Writes a program.
+    pub code_generate: ChainOfThought<CodeGenerate<S::Input>>,
+    /// Mends one that failed.
+    pub code_regenerate: ChainOfThought<CodeRegenerate<S::Input>>,
+    /// Makes the outputs of what came out.
+    pub generate_output: ChainOfThought<GenerateOutput<S::Input, S::Output>>,
+    #[facet(opaque, dsrs::skip)]
+    coder: Coder,
+}
+
+impl<S: Signature> ProgramOfThought<S> {
+    /// A module whose programs run in this sandbox, three at most for one call.
+    ///
+    /// # Errors
+    /// Fields of the signature that have the name of one that the strategy adds.
+    pub fn new(sandbox: Arc<dyn Sandbox>) -> Result<Self, Problems> {
+        let schemas = Schemas::of(&SignatureSchema::of::<S>(), &At::Root)?;
+        Ok(Self {
+            code_generate: ChainOfThought { predict: Predict::over(schemas.generate, GENERATE) },
+            code_regenerate: ChainOfThought {
+                predict: Predict::over(schemas.regenerate, REGENERATE),
+            },
+            generate_output: ChainOfThought { predict: Predict::over(schemas.output, OUTPUT) },
+            coder: Coder { sandbox: Some(sandbox), max_iters: MAX_ITERS },
+        })
+    }
+
+    /// The most programs that are tried.
+    #[must_use]
+    pub fn max_iters(mut self, most: usize) -> Self {
+        self.coder.max_iters = most.max(1);
+        self
+    }
+}
+
+impl<S: Signature> Module for ProgramOfThought<S> {
+    type Input = S::Input;
+    type Output = S::Output;
+
+    async fn forward(
+        &self,
+        ctx: &Ctx,
+        input: S::Input,
+    ) -> Result<Predicted<S::Output>, PredictError> {
+        let input = fields(&input).map_err(|error| {
+            let field = error.path.split(['.', '[']).next().unwrap_or_default().into();
+            PredictError::new(PredictErrorKind::InvalidValue { field }, error.to_string())
+        })?;
+        let generate = &self.code_generate.predict.predictor;
+        let regenerate = &self.code_regenerate.predict.predictor;
+        let ran = self.coder.run(ctx, generate, regenerate, &input).await?;
+        let typed = |found: &Fields| {
+            from_payload::<WithReasoning<GenerateOutputOutput<S::Output>>>(&Payload::map(
+                found.clone(),
+            ))
+        };
+        let output = &self.generate_output.predict.predictor;
+        let found = output.forward_as(ctx, ran.shown(input), typed).await?;
+        Ok(Predicted::of(found.inner.output))
+    }
+}
