@@ -108,6 +108,7 @@ pub(super) fn code(kind: &PredictErrorKind) -> &'static str {
         PredictErrorKind::Cancelled => "run_cancelled",
         PredictErrorKind::Parse { .. } => "parse_error",
         PredictErrorKind::Constraint { .. } => "constraint_failed",
+        PredictErrorKind::Reward => "reward_failed",
         PredictErrorKind::InvalidValue { .. } => "invalid_value",
         PredictErrorKind::UnknownModel { .. } => "unknown_model",
         PredictErrorKind::NoModel => "no_model",

@@ -113,6 +113,9 @@ fn span_data(object: &mut JsonObject, span: &Span) {
     if let Some(attempt) = span.attempt {
         object.shown("attempt", attempt);
     }
+    if let Some(reward) = span.reward {
+        object.shown("reward", reward);
+    }
     if let Some(constraint) = span.constraint {
         object.text("constraint", constraint.as_str());
     }
@@ -139,6 +142,7 @@ fn check_json(check: &CheckOutcome) -> String {
 const fn kind(kind: SpanKind) -> &'static str {
     match kind {
         SpanKind::Node => "node",
+        SpanKind::Attempt => "attempt",
         SpanKind::Predictor => "predictor",
         SpanKind::Lm => "lm",
         SpanKind::Tool => "tool",
@@ -158,6 +162,7 @@ fn name<'s>(span: &'s Span, predictor: Option<&'s str>) -> &'s str {
     match span.kind {
         SpanKind::Lm => span.model.as_deref().unwrap_or("lm"),
         SpanKind::Tool => span.tool.as_deref().unwrap_or("tool"),
+        SpanKind::Attempt => "attempt",
         SpanKind::Node | SpanKind::Predictor => predictor.unwrap_or(&span.node),
     }
 }

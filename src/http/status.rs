@@ -66,6 +66,8 @@ pub enum ProblemCode {
     ParseError,
     /// An assert failed.
     ConstraintFailed,
+    /// No attempt of a strategy could be judged.
+    RewardFailed,
     /// A value that a node received is outside what its type can carry.
     InvalidValue,
     /// The idempotency key was used with another body.
@@ -116,6 +118,7 @@ impl ProblemCode {
         Self::ProgramFailed,
         Self::ParseError,
         Self::ConstraintFailed,
+        Self::RewardFailed,
         Self::InvalidValue,
         Self::IdempotencyKeyReused,
         Self::RateLimited,
@@ -183,6 +186,7 @@ impl ProblemCode {
             }
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
             Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
+            Self::RewardFailed => unprocessable("reward_failed", "No attempt could be judged"),
             Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),
             Self::IdempotencyKeyReused => {
                 unprocessable("idempotency_key_reused", "The key belongs to another request")

@@ -46,4 +46,7 @@ pub use predict::typed::Demo;
 pub use predict::{Ctx, Predict};
 // The traits beside their derives: one import brings both.
 pub use signature::{Augmentation, Augmented, Signature};
-pub use strategy::{BestOfN, ChainOfThought, ProgramOfThought, ReAct, Reasoning, WithReasoning};
+pub use strategy::{
+    BestOfN, ChainOfThought, MultiChainComparison, ProgramOfThought, Rationale, ReAct, Reasoning,
+    Refine, WithRationale, WithReasoning,
+};

@@ -21,7 +21,8 @@ pub struct Span {
     pub id: u32,
     /// The span it belongs to.
     pub parent_id: Option<u32>,
-    /// `node`, `predictor`, `lm` or `tool`.
+    /// `node`, `attempt` (one of several tries of a strategy at the same inputs), `predictor`, `lm`
+    /// or `tool`.
     pub kind: String,
     /// What it is called.
     pub name: String,
@@ -49,8 +50,10 @@ pub struct Span {
     pub tool_calls: Option<Vec<ToolCall>>,
     /// The model that answered.
     pub model: Option<String>,
-    /// Which try this is.
+    /// Which try this is, from 1: of an LM request, or of an attempt within its strategy.
     pub attempt: Option<u32>,
+    /// How good an attempt was found to be.
+    pub reward: Option<f64>,
     /// How the answer was constrained, where the model is to be: `gbnf`, `json_schema`, or `refused`
     /// when its server has refused that and the request went without.
     pub constraint: Option<String>,

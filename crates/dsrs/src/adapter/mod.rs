@@ -58,7 +58,7 @@ impl ChatAdapter {
     /// A user message: every input under its header, and what to write.
     #[must_use]
     pub fn format_input(schema: &SignatureSchema, input: &Fields) -> String {
-        turn::input(schema, &turn::closing(schema), input)
+        turn::input(schema, &turn::closing(schema), input, &[])
     }
 
     /// An assistant message: every output under its header, and the end mark.

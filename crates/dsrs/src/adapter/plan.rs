@@ -62,7 +62,13 @@ impl ChatPlan {
     /// The user message of a call.
     #[must_use]
     pub fn ask(&self, input: &Fields) -> Message {
-        Message::user(turn::input(&self.schema, &self.closing, input))
+        self.ask_with(input, &[])
+    }
+
+    /// The user message of a call that is given advice besides its inputs.
+    #[must_use]
+    pub fn ask_with(&self, input: &Fields, hints: &[&str]) -> Message {
+        Message::user(turn::input(&self.schema, &self.closing, input, hints))
     }
 
     /// The user message that follows an answer which does not fit.

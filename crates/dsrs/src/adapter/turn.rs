@@ -13,6 +13,9 @@ use crate::value::{Fields, Payload};
 /// Types longer than this are told in the system message only.
 const TOLD_LIMIT: usize = 60;
 
+/// What advice is called in a prompt.
+const HINT: &str = "hint";
+
 /// What stands for an output that a demo leaves out.
 const LEFT_OUT: &str = "(left out in this example)";
 
@@ -33,8 +36,13 @@ pub(super) fn closing(schema: &SignatureSchema) -> String {
     text
 }
 
-/// Every input that is there, then the closing line.
-pub(super) fn input(schema: &SignatureSchema, closing: &str, input: &Fields) -> String {
+/// Every input that is there, then advice if there is any, then the closing line.
+pub(super) fn input(
+    schema: &SignatureSchema,
+    closing: &str,
+    input: &Fields,
+    hints: &[&str],
+) -> String {
     let mut text = String::with_capacity(64 * schema.inputs.len() + closing.len() + texts(input));
     for field in &schema.inputs {
         if let Some(value) = input.get(&field.name) {
@@ -43,8 +51,25 @@ pub(super) fn input(schema: &SignatureSchema, closing: &str, input: &Fields) -> 
             text.push_str("\n\n");
         }
     }
+    if !hints.is_empty() {
+        advice(&mut text, schema, hints);
+    }
     text.push_str(closing);
     text
+}
+
+/// Advice under a header of its own, which no field has.
+fn advice(text: &mut String, schema: &SignatureSchema, hints: &[&str]) {
+    let mut name = HINT.to_owned();
+    let fields = schema.inputs.iter().chain(&schema.outputs);
+    while fields.clone().any(|field| **field.lm_name() == *name) {
+        name.push('_');
+    }
+    let _ = write!(text, "[[ ## {name} ## ]]\nEarlier attempts fell short. For this one:\n");
+    for hint in hints {
+        let _ = writeln!(text, "{hint}");
+    }
+    text.push('\n');
 }
 
 /// Every output, then the end mark. An output that is not there is said to be left out, so that

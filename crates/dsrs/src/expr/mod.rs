@@ -4,10 +4,12 @@
 mod calculate;
 mod pattern;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use minijinja::{Environment, Value, context};
+use minijinja::value::ValueKind;
+use minijinja::{Environment, Value};
 
 use crate::value::Payload;
 
@@ -49,12 +51,46 @@ pub struct ExprError {
 /// assert!(Condition::compile("this <").is_err());
 /// ```
 #[derive(Clone)]
-pub struct Condition {
+pub struct Condition(Expression);
+
+impl Condition {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// As [`Expression::compile`].
+    pub fn compile(source: &str) -> Result<Self, ExprError> {
+        Expression::compile(source).map(Self)
+    }
+
+    /// Whether it holds of a value.
+    ///
+    /// # Errors
+    /// When the evaluation fails: operands that do not fit, or out of fuel.
+    pub fn holds(&self, this: &Payload) -> Result<bool, ExprError> {
+        Ok(self.0.evaluate([("this", this)])?.is_true())
+    }
+
+    /// The expression as it was written.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<str> {
+        self.0.source()
+    }
+}
+
+/// A compiled expression over named values.
+///
+/// ```
+/// use dsrs::{expr::Expression, value::Payload};
+/// let expression = Expression::compile("1 - text|length / 10").unwrap();
+/// assert_eq!(expression.number([("text", &Payload::str("ab"))]), Ok(0.8));
+/// ```
+#[derive(Clone)]
+pub struct Expression {
     source: Arc<str>,
     compiled: Arc<minijinja::Expression<'static, 'static>>,
 }
 
-impl Condition {
+impl Expression {
     /// Compiles an expression.
     ///
     /// # Errors
@@ -72,13 +108,40 @@ impl Condition {
         Ok(Self { source: Arc::from(source), compiled: Arc::new(compiled) })
     }
 
-    /// Whether it holds of a value.
+    /// The number that it gives over these values; true counts as 1, false as 0.
     ///
     /// # Errors
-    /// When the evaluation fails: operands that do not fit, or out of fuel.
-    pub fn holds(&self, this: &Payload) -> Result<bool, ExprError> {
-        let this = to_value(this);
-        self.compiled.eval(context! { this }).map(|found| found.is_true()).map_err(explain)
+    /// When the evaluation fails (operands that do not fit, or out of fuel), or gives no number.
+    pub fn number<'v>(
+        &self,
+        values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
+    ) -> Result<f64, ExprError> {
+        let found = self.evaluate(values)?;
+        let number = match found.kind() {
+            ValueKind::Bool => Some(f64::from(u8::from(found.is_true()))),
+            ValueKind::Number => {
+                f64::try_from(found.clone()).ok().filter(|found| found.is_finite())
+            }
+            _ => None,
+        };
+        number.ok_or_else(|| {
+            let reason = format!("it gives `{found}`, which is neither a number nor true or false");
+            ExprError { reason }
+        })
+    }
+
+    /// The values that it asks for, as paths: `name` or `name.member`.
+    #[must_use]
+    pub fn asks_for(&self) -> HashSet<String> {
+        self.compiled.undeclared_variables(true)
+    }
+
+    fn evaluate<'v>(
+        &self,
+        values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
+    ) -> Result<Value, ExprError> {
+        let values = values.into_iter().map(|(name, value)| (name, to_value(value)));
+        self.compiled.eval(Value::from_pairs(values)).map_err(explain)
     }
 
     /// The expression as it was written.
@@ -90,7 +153,13 @@ impl Condition {
 
 impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Condition({})", self.source)
+        write!(f, "Condition({})", self.source())
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Expression({})", self.source)
     }
 }
 

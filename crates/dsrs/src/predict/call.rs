@@ -39,7 +39,8 @@ pub(super) async fn predict<T>(
     accept: Accept<'_, T>,
     offer: Option<&Offer<'_>>,
 ) -> Result<(Fields, T), PredictError> {
-    let question = predictor.plan.ask(&input);
+    let hints = ctx.hints.as_ref().map_or_else(Vec::new, |hints| hints.of(&predictor.path));
+    let question = predictor.plan.ask_with(&input, &hints);
     let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
         span.predictor = Some(predictor.path.clone());
         span.inputs = Some(input);

@@ -12,7 +12,7 @@ use facet::{ConstTypeId, Facet, Shape};
 
 use super::toolbox::Toolbox;
 use super::typed::{Demo, PredictBuilder, admit_typed};
-use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor};
+use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor, state};
 use crate::lm::Message;
 use crate::problem::{At, Problems};
 use crate::signature::{Signature, SignatureSchema};
@@ -128,7 +128,7 @@ impl<S: Signature> Predict<S> {
     }
 
     /// A predictor over a schema that was made for its type at run time: the fields are those of
-    /// `S`, what is told of them may be more.
+    /// `S`, with inputs besides that a strategy adds; what is told of them may be more.
     pub(crate) fn over(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
         let predictor = SchemaPredictor::new(schema, path);
         Self(UnsafeCell::new(PredictCell { predictor, signature: PhantomData }))
@@ -179,6 +179,12 @@ impl<S: Signature> fmt::Debug for Predict<S> {
 }
 
 impl<S: Signature> PredictCell<S> {
+    /// Its path within its node, shown in traces and errors.
+    #[must_use]
+    pub const fn path(&self) -> &Arc<str> {
+        self.predictor.path()
+    }
+
     /// The state as data, which goes to JSON and back without the types.
     #[must_use]
     pub fn dump_state(&self) -> PredictState {
@@ -190,7 +196,22 @@ impl<S: Signature> PredictCell<S> {
     /// # Errors
     /// None for a state that was loaded: its demos were converted once already.
     pub fn demos(&self) -> Result<Vec<Demo<S>>, Problems> {
-        admit_typed::<S>(&self.predictor.state().demos, &At::Root.key("demos"))
+        self.typed_demos(&self.predictor.state().demos, &At::Root.key("demos"))
+    }
+
+    /// The demos as Rust values, without what the schema has and the types have not.
+    fn typed_demos(&self, demos: &[state::Demo], at: &At<'_>) -> Result<Vec<Demo<S>>, Problems> {
+        let own = SignatureSchema::of::<S>();
+        if own.inputs.len() == self.predictor.schema().inputs.len() {
+            return admit_typed::<S>(demos, at);
+        }
+        let mut demos = demos.to_vec();
+        let added =
+            |name: &str| own.input(name).is_none() && self.predictor.schema().input(name).is_some();
+        for demo in &mut demos {
+            demo.input.retain(|name, _| !added(name));
+        }
+        admit_typed::<S>(&demos, at)
     }
 }
 
@@ -205,7 +226,7 @@ impl<S: Signature> DynPredictor for PredictCell<S> {
 
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {
         // A value may be of the schema's type and not of Rust's, such as 300 for a `u8`.
-        let typed = admit_typed::<S>(&state.demos, &at.key("demos"));
+        let typed = self.typed_demos(&state.demos, &at.key("demos"));
         let mut loaded = self.predictor.clone();
         let fits = loaded.load_state(state, at);
         fits.and(typed.map(drop))?;

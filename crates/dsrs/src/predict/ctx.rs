@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::hints::Hints;
 use super::tally::Tally;
 use super::trace::{SpanId, Trace};
 use crate::lm::Models;
@@ -58,6 +59,10 @@ pub struct Ctx {
     pub parent: Option<SpanId>,
     /// Where LM calls are counted for whoever waits for them.
     pub tally: Option<Arc<Tally>>,
+    /// Advice for the predictors of the attempt that this is part of.
+    pub hints: Option<Arc<Hints>>,
+    /// How many attempts this is inside of: attempts may make attempts.
+    pub within: u32,
 }
 
 impl Ctx {
@@ -77,7 +82,7 @@ impl Ctx {
     /// A context for the calls of a node in a run.
     #[must_use]
     pub const fn of(run: Arc<RunScope>, node: Arc<NodeScope>, parent: Option<SpanId>) -> Self {
-        Self { run, node, parent, tally: None }
+        Self { run, node, parent, tally: None, hints: None, within: 0 }
     }
 
     /// As [`Self::new`], for as long as `limit` from now.
@@ -99,18 +104,34 @@ impl Ctx {
         Self { parent: Some(parent), ..self.clone() }
     }
 
+    /// The same context with advice for predictors, by their paths within the node. What was
+    /// advised before stays.
+    #[must_use]
+    pub fn hinted(&self, hints: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
+        Self { hints: Some(Hints::over(self.hints.clone(), hints)), ..self.clone() }
+    }
+
     /// The same context for one of several tries at the same thing: with a temperature and a seed
     /// of its own, so that neither the LM nor a cache gives the same answer again. The first try is
     /// as it would be alone.
     #[must_use]
     pub fn varied(&self, number: usize) -> Self {
-        if number == 0 {
-            return self.clone();
+        match number {
+            0 => Self { within: self.within + 1, ..self.clone() },
+            _ => self.varied_at(number, 1.0),
         }
+    }
+
+    /// As [`Self::varied`], with a temperature for every try. The first keeps its seed.
+    #[must_use]
+    pub fn varied_at(&self, number: usize, temperature: f64) -> Self {
         let mut node = (*self.node).clone();
-        node.lm.params.temperature = Some(1.0);
-        node.lm.params.seed = i64::try_from(number).ok();
-        Self { node: Arc::new(node), ..self.clone() }
+        node.lm.params.temperature = Some(temperature);
+        if number > 0 {
+            let seed = node.lm.params.seed.unwrap_or(0);
+            node.lm.params.seed = Some(varied_seed(seed, number, self.within));
+        }
+        Self { node: Arc::new(node), within: self.within + 1, ..self.clone() }
     }
 
     /// The trace of the run.
@@ -118,4 +139,13 @@ impl Ctx {
     pub fn trace(&self) -> &Trace {
         &self.run.trace
     }
+}
+
+/// The seed of a try: one digit for each attempt that it is inside of, so that no two tries of one
+/// run have the same. Every server takes what fits 31 bits.
+fn varied_seed(seed: i64, number: usize, within: u32) -> i64 {
+    const DIGIT: i64 = 1_009;
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    let added = number.wrapping_mul(DIGIT.wrapping_pow(within));
+    seed.wrapping_add(added).rem_euclid(i64::from(i32::MAX))
 }

@@ -51,6 +51,8 @@ pub enum PredictErrorKind {
         /// How the answer was read.
         misread: Box<Misread>,
     },
+    /// No reward could be found for what a strategy tried.
+    Reward,
     /// An input does not fit its type (a whole number beyond ±2^53 where a float is wanted).
     InvalidValue {
         /// The input field.

@@ -19,6 +19,8 @@ pub struct SpanId(pub u32);
 pub enum SpanKind {
     /// A node of a graph.
     Node,
+    /// One of several tries of a strategy at the same inputs.
+    Attempt,
     /// A call of a predictor: one or more LM calls.
     Predictor,
     /// One LM request.
@@ -91,8 +93,11 @@ pub struct Span {
     pub tool_calls: Vec<ToolCall>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
-    /// Which try this is, counted from 1 over retries and asking again.
+    /// Which try this is, counted from 1: of an LM request over retries and asking again, of an
+    /// attempt within its strategy.
     pub attempt: Option<u32>,
+    /// How good an attempt was found to be.
+    pub reward: Option<f64>,
     /// How the answer was constrained, where the model is to be.
     pub constraint: Option<Constrained>,
     /// What it used.
@@ -156,6 +161,7 @@ impl Trace {
             tool_calls: Vec::new(),
             model: None,
             attempt: None,
+            reward: None,
             constraint: None,
             usage: None,
             parse_report: None,
@@ -176,6 +182,25 @@ impl Trace {
             span.status = status;
             span.duration = Some(now.saturating_sub(span.started));
             fill(span);
+        }
+    }
+
+    /// Marks a span as cancelled that is no longer wanted, and all that still run below it.
+    pub fn cancel(&self, id: SpanId) {
+        let now = self.elapsed();
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stopped = Vec::new();
+        for (index, span) in spans.iter_mut().enumerate().skip(id.0 as usize - 1) {
+            let own = SpanId(u32::try_from(index + 1).unwrap_or(u32::MAX));
+            // A span starts after the one it belongs to, so one pass finds them all.
+            if own != id && !span.parent.is_some_and(|parent| stopped.contains(&parent)) {
+                continue;
+            }
+            stopped.push(own);
+            if span.status == SpanStatus::Running {
+                span.status = SpanStatus::Cancelled;
+                span.duration = Some(now.saturating_sub(span.started));
+            }
         }
     }
 

@@ -1,29 +1,45 @@
 //! Strategies: ways of prompting, by name. A factory makes a module from a base signature and a
 //! config; the registry finds factories at link time. Knows predictors and nothing of graphs.
 
+mod advice;
+mod attempt;
 mod best_of_n;
 mod chain_of_thought;
+mod config;
 mod factory;
 mod graph;
 mod graph_pin;
 mod hosted;
+mod majority;
 mod module;
+mod multi_chain_comparison;
+mod normal;
+mod parallel;
+mod pins;
 mod predict;
 mod program_of_thought;
 mod react;
+mod refine;
 pub mod registry;
+mod reward;
+mod sampling;
+mod search;
 mod tools;
 mod typed_factory;
+mod wrapped;
 
-pub use best_of_n::{BestOfN, Reward};
+pub use advice::OfferAdvice;
+pub use best_of_n::{BestOfN, RewardFn};
 pub use chain_of_thought::{ChainOfThought, Reasoning, WithReasoning};
 pub(crate) use factory::AsStored;
 pub use factory::{BuildEnv, Stored, StrategyFactory};
 pub use graph_pin::{GraphPin, NoGraph};
 pub use hosted::HostedModule;
 pub use module::DynModule;
+pub use multi_chain_comparison::{MultiChainComparison, Rationale, WithRationale};
 pub use program_of_thought::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};
 pub use react::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, WithTrajectory};
+pub use refine::Refine;
 pub use registry::StrategyRegistration;
 pub use tools::{
     BuiltinTool, HeaderText, HttpCall, HttpMethod, HttpTool, MadeTool, UrlTemplate, builtin_tools,

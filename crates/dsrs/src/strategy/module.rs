@@ -38,6 +38,12 @@ pub trait DynModule: Send + Sync {
     /// The same predictors, to change.
     fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)>;
 
+    /// How many attempts one call makes at most, where attempts make attempts of their own all of
+    /// those; 1 for a module that does everything once.
+    fn attempts(&self) -> usize {
+        1
+    }
+
     /// Runs once. Inputs are complete and of the schema's types; so are the outputs.
     fn forward<'a>(
         &'a self,

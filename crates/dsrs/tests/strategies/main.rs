@@ -8,7 +8,11 @@
     reason = "a test may fail loudly"
 )]
 
+mod best_of_n;
 mod chain_of_thought;
+mod majority;
+mod multi_chain_comparison;
 mod program_of_thought;
 mod react;
+mod refine;
 mod support;

@@ -1,0 +1,112 @@
+//! A strategy inside of another: made by the registry from `{strategy, config?}`, with its
+//! predictors under a name of their own. Knows nothing of what it is wrapped for.
+
+use std::sync::Arc;
+
+use super::config::{count, member};
+use super::{BuildEnv, DynModule, registry};
+use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::signature::SignatureSchema;
+use crate::value::{Fields, Payload};
+
+/// The name under which wrapped predictors are found.
+pub(super) const MODULE: &str = "module";
+
+/// How many attempts a call may make in all, those within attempts included: each may wait for an
+/// LM at the same time as all others.
+const ATTEMPT_LIMIT: usize = 1_000;
+
+/// A module inside of another.
+pub(super) struct Wrapped {
+    module: Box<dyn DynModule>,
+    paths: Vec<String>,
+}
+
+impl Wrapped {
+    /// Puts the predictors of a module under a name: `name`, or `name.path`.
+    pub(super) fn under(name: &str, mut module: Box<dyn DynModule>) -> Self {
+        let mut paths = Vec::new();
+        for (path, predictor) in module.predictors_mut() {
+            let path = if path.is_empty() { name.to_owned() } else { format!("{name}.{path}") };
+            predictor.set_path(path.as_str().into());
+            paths.push(path);
+        }
+        Self { module, paths }
+    }
+
+    /// The module that a config names, `default` where it names none; `at` is the node's place.
+    pub(super) fn read(
+        env: &dyn BuildEnv,
+        base: &Arc<SignatureSchema>,
+        config: &Payload,
+        default: &str,
+        at: &At<'_>,
+    ) -> Result<Self, Problems> {
+        let wanted = member(config, MODULE);
+        let strategy = wanted.and_then(|wanted| member(wanted, "strategy"));
+        let strategy = strategy.and_then(Payload::as_str).unwrap_or(default);
+        let inner = wanted.and_then(|wanted| member(wanted, "config"));
+        let (config_at, signature_at) = (at.key("config"), at.key("signature"));
+        let here = config_at.key(MODULE);
+        registry::create(env, strategy, base, inner, &here)
+            .map(|module| Self::under(MODULE, module))
+            .map_err(|problems| moved(problems, &here.key("signature"), &signature_at))
+    }
+
+    pub(super) fn schema(&self) -> &Arc<SignatureSchema> {
+        self.module.schema()
+    }
+
+    pub(super) fn attempts(&self) -> usize {
+        self.module.attempts()
+    }
+
+    pub(super) fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
+        let handles = self.module.predictors().into_iter().map(|(_, predictor)| predictor);
+        self.paths.iter().map(String::as_str).zip(handles).collect()
+    }
+
+    pub(super) fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
+        let handles = self.module.predictors_mut().into_iter().map(|(_, predictor)| predictor);
+        self.paths.iter().map(String::as_str).zip(handles).collect()
+    }
+
+    pub(super) async fn forward(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
+        self.module.forward(ctx, input).await
+    }
+}
+
+/// The number of attempts that a config says, or what it is when it does not; refused where each
+/// makes so many attempts within that all are too many.
+pub(super) fn attempts(
+    config: &Payload,
+    (name, default): (&str, usize),
+    within: usize,
+    at: &At<'_>,
+) -> Result<usize, Problems> {
+    let attempts = count(config, name, default);
+    let all = attempts.saturating_mul(within);
+    if all <= ATTEMPT_LIMIT {
+        return Ok(attempts);
+    }
+    let pointer = at.key("config").key(name).pointer();
+    let detail = format!(
+        "{attempts} attempts, each of which makes {within} within, are {all}; at most \
+         {ATTEMPT_LIMIT} are allowed"
+    );
+    Err(Problem { pointer, code: Code::TooLarge, detail }.into())
+}
+
+/// Problems of a signature that a wrapped strategy found stand where the signature does.
+fn moved(problems: Problems, from: &At<'_>, to: &At<'_>) -> Problems {
+    let (from, to) = (from.pointer(), to.pointer());
+    let mut all = Problems::new();
+    for mut problem in problems {
+        if let Some(rest) = problem.pointer.strip_prefix(&from) {
+            problem.pointer = format!("{to}{rest}");
+        }
+        all.push(problem);
+    }
+    all
+}

@@ -1,0 +1,304 @@
+//! `best_of_n`: attempts that differ, judged by an expression, by an LM or by a stored graph.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::graph::Program;
+use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::predict::{PredictErrorKind, Span, SpanKind, SpanStatus};
+use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
+use dsrs::value::Payload;
+use tokio::time::Instant;
+
+use crate::support::{
+    Env, answer, asked, assert_demos_are_seen, called, create_in, ctx, fields, module, outputs,
+    paths, refused, run, run_on, told,
+};
+
+/// Wants a short answer.
+const SHORT: &str = r#"{"module": {"strategy": "chain_of_thought"}, "n": 3, "threshold": 1,
+    "reward": {"expression": "1 / outputs.answer|length"}}"#;
+
+/// A graph of one node `a` that answers a question.
+fn graph(strategy: &str, config: &str) -> String {
+    format!(
+        r#"{{"name": "g", "nodes": {{"a": {{"strategy": "{strategy}", "config": {config},
+            "signature": "question -> answer", "retries": 0, "parse_retries": 0}}}}}}"#
+    )
+}
+
+fn thought(text: &str) -> Answer {
+    answer(&[("reasoning", "hm"), ("answer", text)]).into()
+}
+
+/// Number, status and reward of each attempt.
+fn attempts(spans: &[Span]) -> Vec<String> {
+    let attempts = spans.iter().filter(|span| span.kind == SpanKind::Attempt);
+    let told = attempts.map(|span| {
+        let reward = span.reward.map_or_else(|| "none".to_owned(), |reward| reward.to_string());
+        format!("{} {:?} {reward}", span.attempt.unwrap(), span.status)
+    });
+    told.collect()
+}
+
+#[test]
+fn it_looks_like_the_strategy_that_it_wraps_and_keeps_its_predictors_open() {
+    let mut best = module("best_of_n", "question -> answer", SHORT);
+    assert_eq!(told(&*best), "question: str -> reasoning: str, answer: str");
+    assert_eq!(paths(&*best), ["module.predict"]);
+    assert_demos_are_seen(&mut *best);
+
+    let config = r#"{"module": {"strategy": "predict"}, "reward": {"judge":
+        {"signature": "answer -> score: float", "score": "score", "strategy": "chain_of_thought"}}}"#;
+    let mut judged = module("best_of_n", "question -> answer", config);
+    assert_eq!(paths(&*judged), ["module", "judge.predict"]);
+    assert_demos_are_seen(&mut *judged);
+}
+
+#[tokio::test]
+async fn it_stops_at_the_first_attempt_that_is_good_enough_and_the_trace_tells_of_each() {
+    let lm = Arc::new(Scripted::answering([thought("four"), thought("4"), thought("4!")]));
+    let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
+    assert_eq!(attempts(&outcome.spans), ["1 Succeeded 0.25", "2 Succeeded 1"]);
+    assert_eq!(called(&outcome.spans), ["module.predict", "module.predict"]);
+    assert_eq!(outcome.usage.lm_calls, 2);
+    let predictor = outcome.spans.iter().find(|span| span.kind == SpanKind::Predictor).unwrap();
+    let parent = &outcome.spans[predictor.parent.unwrap().0 as usize - 1];
+    assert_eq!((parent.kind, parent.attempt), (SpanKind::Attempt, Some(1)));
+}
+
+#[tokio::test]
+async fn the_first_attempt_is_as_it_would_be_alone_and_the_others_differ_even_within_others() {
+    let nested = r#"{"module": {"strategy": "best_of_n", "config": {"module": {"strategy": "predict"},
+        "n": 2, "reward": {"expression": "0"}}}, "n": 2, "reward": {"expression": "0"}}"#;
+    let best = module("best_of_n", "question -> answer", nested);
+    assert_eq!(paths(&*best), ["module.module"]);
+    let lm = Arc::new(Scripted::always(answer(&[("answer", "4")])));
+    best.forward(&ctx(&lm), fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
+    let sent = |request: &LmRequest| (request.params.temperature, request.params.seed);
+    let sent: Vec<_> = lm.requests().iter().map(sent).collect();
+    let hot = Some(1.0);
+    assert_eq!(sent, [(None, None), (hot, Some(1009)), (hot, Some(1)), (hot, Some(1010))]);
+}
+
+#[tokio::test]
+async fn the_best_is_taken_when_none_is_good_enough_and_the_earlier_of_equals() {
+    let words = ["four", "4?", "4!"].map(thought);
+    let lm = Arc::new(Scripted::answering(words));
+    let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4?"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_parallel_it_takes_as_long_as_one_attempt_and_stops_the_others_when_one_is_enough() {
+    let config = SHORT.replace("\"n\": 3", "\"n\": 3, \"parallel\": true");
+    let answers = [Answer::hang(), thought("4").after(Duration::from_secs(2)), Answer::hang()];
+    let lm = Arc::new(Scripted::answering(answers));
+    let started = Instant::now();
+    let outcome = run(&graph("best_of_n", &config), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
+    assert_eq!(started.elapsed().as_secs(), 2);
+    assert_eq!(attempts(&outcome.spans), ["1 Cancelled none", "2 Succeeded 1", "3 Cancelled none"]);
+    let stopped = outcome.spans.iter().filter(|span| span.status == SpanStatus::Cancelled);
+    assert_eq!(stopped.count(), 6, "two attempts with a predictor and a request each");
+}
+
+#[tokio::test]
+async fn failing_attempts_are_tolerated_as_often_as_it_is_said() {
+    let broken = || Answer::fail(LmErrorKind::Refused, "no such model").status(404);
+    let lm = Arc::new(Scripted::answering([broken(), thought("4")]));
+    let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
+    assert_eq!(attempts(&outcome.spans), ["1 Failed none", "2 Succeeded 1"]);
+
+    let strict = SHORT.replace("\"n\": 3", "\"n\": 3, \"fail_count\": 0");
+    let lm = Arc::new(Scripted::answering([broken(), thought("4")]));
+    let outcome = run(&graph("best_of_n", &strict), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Lm);
+    assert_eq!(lm.requests().len(), 1);
+
+    let lm = Arc::new(Scripted::always(Answer::from("what?")));
+    let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
+    let error = outcome.outputs.unwrap_err().error;
+    assert!(matches!(error.kind, PredictErrorKind::Parse { .. }), "{error}");
+    assert_eq!(error.predictor.as_deref(), Some("module.predict"));
+    assert_eq!(lm.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn an_attempt_that_cannot_be_judged_has_failed_and_the_trace_says_why() {
+    let config = r#"{"module": {"strategy": "chain_of_thought"}, "n": 2, "threshold": 1,
+        "reward": {"expression": "outputs.answer if outputs.answer == 'x' else 1"}}"#;
+    let lm = Arc::new(Scripted::answering([thought("x"), thought("4")]));
+    let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
+    let told = outcome.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
+    let error = told.error.as_deref().unwrap();
+    assert!(error.contains("`x`, which is neither a number nor true or false"), "{error}");
+
+    let lm = Arc::new(Scripted::always(thought("x")));
+    let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Reward);
+}
+
+#[tokio::test]
+async fn a_judge_sees_inputs_and_outputs_by_name_and_its_calls_are_counted() {
+    let config = r#"{"module": {"strategy": "predict"}, "n": 2, "threshold": 0.9, "reward": {"judge":
+        {"signature": "question, answer -> why, score: float", "score": "score"}}}"#;
+    let judged = |score| answer(&[("why", "so"), ("score", score)]);
+    let lm =
+        [answer(&[("answer", "five")]), judged("0.1"), answer(&[("answer", "four")]), judged("1")];
+    let lm = Arc::new(Scripted::answering(lm));
+    let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"answer":"four"}"#);
+    assert_eq!(called(&outcome.spans), ["module", "judge", "module", "judge"]);
+    assert_eq!(attempts(&outcome.spans), ["1 Succeeded 0.1", "2 Succeeded 1"]);
+    assert_eq!(outcome.usage.lm_calls, 4);
+    let requests = lm.requests();
+    assert!(asked(&requests[3]).contains("2 + 2?") && asked(&requests[3]).contains("four"));
+    assert_eq!(requests[3].params.seed, None, "a judge is the same for every attempt");
+}
+
+/// A server that stores one graph: `grade`, which gives a bool.
+struct Graphs;
+
+impl BuildEnv for Graphs {
+    fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+
+    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+        Ok(GraphPin { version: Some(3), ..graph.clone() })
+    }
+
+    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+        match &*graph.graph {
+            "grade" => Ok(module("predict", "answer, hint: str? -> good: bool", "{}")),
+            "translate" => Ok(module("predict", "answer, tongue -> text", "{}")),
+            other => Err(NoGraph::new(format!("there is no stored graph `{other}`"))),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stored_graph_rewards_by_its_one_number_or_bool() {
+    let config = r#"{"module": {"strategy": "predict"}, "n": 2, "threshold": 1,
+        "reward": {"graph": "grade"}}"#;
+    let best = create_in(&Graphs, "best_of_n", "question -> answer", config).unwrap();
+    assert_eq!(paths(&*best), ["module"]);
+    let lm = ["five", "four"].map(|text| answer(&[("answer", text)]));
+    let [five, four] = lm;
+    let good = |flag| answer(&[("good", flag)]);
+    let lm = Arc::new(Scripted::answering([five, good("no"), four, good("yes")]));
+    let outputs = best.forward(&ctx(&lm), fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
+    assert_eq!(Payload::map(outputs).to_json(), r#"{"answer":"four"}"#);
+
+    let refused = |graph: &str| {
+        let config = config.replace("grade", graph);
+        let found = create_in(&Graphs, "best_of_n", "question -> answer", &config);
+        found.err().unwrap().to_string()
+    };
+    assert!(refused("translate").contains("`text` of `translate` is `str`"));
+    assert!(refused("nothing").starts_with("/config/reward/graph: there is no stored graph"));
+}
+
+#[tokio::test]
+async fn a_stored_graph_that_rewards_is_pinned_and_fails_in_execution_when_it_is_gone() {
+    let config = r#"{"module": {"strategy": "best_of_n", "config": {"module": {"strategy": "predict"},
+        "reward": {"graph": "grade"}}}, "reward": {"graph": "grade"}}"#;
+    let document = Payload::from_json(&graph("best_of_n", config)).unwrap();
+    let program = Program::from_document(&document, &Graphs).unwrap();
+    let text = program.canonical_text();
+    assert_eq!(text.matches(r#""reward":{"graph":"grade","version":3}"#).count(), 2, "{text}");
+
+    let kept = Program::from_document(program.document(), &Stored).unwrap();
+    let lm = Arc::new(Scripted::always(answer(&[("answer", "four")])));
+    let outcome = kept.execute(&run_on(&lm), fields(r#"{"question": "2 + 2?"}"#)).await;
+    assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Missing);
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once_at_its_place() {
+    let config = r#"{"module": {"strategy": "predictt"}, "reward": {"expression": "outputs.x +"}}"#;
+    assert_eq!(
+        refused("best_of_n", "question -> answer", config),
+        ["/config/module/strategy unknown_strategy", "/config/reward/expression invalid_config"]
+    );
+    let of = |reward: &str| {
+        let config = format!(r#"{{"module": {{"strategy": "predict"}}, "reward": {reward}}}"#);
+        refused("best_of_n", "question -> answer", &config)
+    };
+    assert_eq!(
+        of(r#"{"expression": "inputs.questoin + outputs.answer|length + score"}"#),
+        ["/config/reward/expression unknown_field", "/config/reward/expression unknown_field"]
+    );
+    assert_eq!(of("{}"), ["/config/reward invalid_config"]);
+    assert_eq!(of(r#"{"expression": "1", "graph": "g"}"#), ["/config/reward invalid_config"]);
+    assert_eq!(of(r#"{"graph": "g"}"#), ["/config/reward/graph invalid_config"]);
+    assert_eq!(
+        of(r#"{"judge": {"signature": "answer: int, tone -> score", "score": "points"}}"#),
+        [
+            "/config/reward/judge/score unknown_field",
+            "/config/reward/judge/signature type_mismatch",
+            "/config/reward/judge/signature unconnected_input"
+        ]
+    );
+    assert_eq!(
+        of(r#"{"judge": {"signature": "answer ->", "score": "score", "strategy": "no"}}"#),
+        [
+            "/config/reward/judge/signature invalid_signature",
+            "/config/reward/judge/strategy unknown_strategy"
+        ]
+    );
+    assert_eq!(refused("best_of_n", "question -> reasoning", SHORT), ["/signature duplicate_name"]);
+    let unknown = r#"{"module": {"strategy": "predict", "conf": {}}, "m": 1, "reward": {"x": 1}}"#;
+    assert_eq!(
+        refused("best_of_n", "question -> answer", unknown),
+        [
+            "/config/module invalid_config",
+            "/config/reward invalid_config",
+            "/config invalid_config"
+        ]
+    );
+}
+
+#[test]
+fn attempts_within_attempts_are_bounded_together() {
+    let inner = r#"{"strategy": "best_of_n", "config": {"module": {"strategy": "predict"},
+        "n": 50, "reward": {"expression": "1"}}}"#;
+    let of =
+        |n: u32| format!(r#"{{"module": {inner}, "n": {n}, "reward": {{"expression": "1"}}}}"#);
+    assert_eq!(refused("best_of_n", "x -> y", &of(21)), ["/config/n too_large"]);
+    assert_eq!(create_in(&Env, "best_of_n", "x -> y", &of(20)).unwrap().attempts(), 1000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ends_the_run_ends_it_at_once() {
+    for parallel in [false, true] {
+        let config = SHORT.replace("\"n\": 3", &format!("\"n\": 3, \"parallel\": {parallel}"));
+        let lm = Arc::new(Scripted::always(Answer::hang()));
+        let run = run_on(&lm);
+        let cancel = run.cancelled.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            cancel.cancel();
+        });
+        let program = crate::support::build(&graph("best_of_n", &config));
+        let outcome = program.execute(&run, fields(r#"{"question": "?"}"#)).await;
+        assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Cancelled);
+        assert_eq!(lm.requests().len(), if parallel { 3 } else { 1 });
+        assert!(outcome.spans.iter().all(|span| span.status == SpanStatus::Cancelled));
+    }
+    let lm = Arc::new(Scripted::always(thought("4")));
+    let unknown =
+        graph("best_of_n", SHORT).replace(r#""retries": 0"#, r#""lm": {"model": "default"}"#);
+    let program = crate::support::build(&unknown);
+    let models = dsrs::lm::Models::new([], None);
+    let late = Instant::now() + Duration::from_secs(10);
+    let run = Arc::new(dsrs::predict::RunScope::new(Arc::new(models), late));
+    let outcome = program.execute(&run, fields(r#"{"question": "?"}"#)).await;
+    assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::NoModel);
+    assert_eq!(attempts(&outcome.spans), ["1 Failed none"]);
+    assert!(lm.requests().is_empty());
+}
