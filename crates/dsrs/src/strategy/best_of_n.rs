@@ -68,7 +68,7 @@ impl StrategyFactory for Factory {
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
         let (module, search, reward) = read_search(env, base, config, at)?;
-        Ok(Box::new(Untried { module, search, reward }))
+        Ok(Box::new(Searched { module, search, reward }))
     }
 }
 
@@ -120,13 +120,13 @@ pub(super) fn read_search(
     }
 }
 
-struct Untried {
+struct Searched {
     module: Wrapped,
     search: Search,
     reward: Reward,
 }
 
-impl DynModule for Untried {
+impl DynModule for Searched {
     fn schema(&self) -> &Arc<SignatureSchema> {
         self.module.schema()
     }
