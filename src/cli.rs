@@ -96,7 +96,7 @@ fn flag(name: &'static str, row: &Setting) -> Arg {
 fn help(row: &Setting) -> String {
     let mut names = row.also.to_vec();
     let own = row.env_name();
-    names.insert(0, &own);
+    names.splice(0..0, own.as_deref());
     let words = match row.kind {
         Kind::OneOf(words) => format!(": {}", words.join(", ")),
         _ => String::new(),

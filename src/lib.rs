@@ -1,5 +1,5 @@
 //! The server around the `dsrs` engine: settings, database, HTTP. Rooms use only rooms before
-//! them: config, pg, store, app, http; then `serve` puts them together for `cli`. `shutdown`
+//! them: config, tool, pg, store, app, http; then `serve` puts them together for `cli`. `shutdown`
 //! stands below them all.
 
 pub mod cli;
@@ -8,6 +8,7 @@ pub mod pg;
 pub mod serve;
 pub mod shutdown;
 pub mod store;
+pub mod tool;
 
 pub mod app;
 

@@ -1,4 +1,5 @@
-//! What goes on beside requests: the writer of runs, the watch for changed graphs, and housekeeping.
+//! What goes on beside requests: the writer of runs, the watch for changed graphs, the
+//! connections to MCP servers, and housekeeping.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,8 @@ impl Background {
         let stop = CancellationToken::new();
         let db = app.db.clone();
         until(&stop, "changes", async move { db.watch_changes().await });
+        let tools = app.tools.clone();
+        until(&stop, "tools", async move { tools.keep().await });
         let weak = Arc::downgrade(app);
         until(&stop, "upkeep", async move {
             let mut tick = every(UPKEEP);

@@ -1,15 +1,16 @@
-//! What a definition may name while it is written or loaded: models, and other stored graphs. An
-//! engine that builds cannot wait for the database, so the graphs that a definition names are found
-//! by building it until it asks for none that is not known.
+//! What a definition may name while it is written or loaded: models, tools, and other stored
+//! graphs. An engine that builds cannot wait for the database, so the graphs that a definition names
+//! are found by building it until it asks for none that is not known.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dsrs::graph::{GraphModule, Program};
+use dsrs::predict::Tool;
 use dsrs::problem::Code;
 use dsrs::sandbox::Sandbox;
 use dsrs::signature::SignatureSchema;
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph};
+use dsrs::strategy::{BuildEnv, DynModule, GraphPin, HttpTool, NoGraph};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
@@ -240,6 +241,14 @@ impl BuildEnv for Within<'_> {
 
     fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
         self.build.app.sandbox().cloned()
+    }
+
+    fn http_tool(&self, tool: &HttpTool) -> Result<Arc<dyn Tool>, String> {
+        self.build.app.tools.http(tool)
+    }
+
+    fn mcp_tools(&self, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+        self.build.app.tools.mcp(server)
     }
 
     fn pin_graph(&self, pin: &GraphPin) -> Result<GraphPin, NoGraph> {

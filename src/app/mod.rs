@@ -1,5 +1,5 @@
-//! The verbs of the service, noun first: ids, wall clocks, transactions and caches. Uses `store`
-//! and the engine; knows nothing of HTTP.
+//! The verbs of the service, noun first: ids, wall clocks, transactions and caches. Uses `store`,
+//! `tool` and the engine; knows nothing of HTTP.
 
 mod background;
 mod clock;
@@ -31,6 +31,7 @@ use crate::config::{Config, Limits, Models as ModelSettings};
 use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, StoreError};
+use crate::tool::Toolbox;
 use metrics::Metrics;
 use programs::Programs;
 
@@ -52,6 +53,7 @@ pub struct App {
     pub(crate) db: Db,
     pub(crate) models: Arc<dsrs::lm::Models>,
     pub(crate) model_settings: ModelSettings,
+    tools: Arc<Toolbox>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shutdown: Shutdown,
     pub(crate) limits: Limits,
@@ -84,6 +86,7 @@ impl App {
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
             models: Arc::new(models),
             model_settings: config.models.clone(),
+            tools: Arc::new(Toolbox::new(&config.tools)),
             limits: config.limits,
             sandbox: sandbox::open(&config.sandbox),
             idempotency_window: config.idempotency_window,
@@ -94,6 +97,12 @@ impl App {
         });
         let background = Background::start(&app, writer);
         (app, background)
+    }
+
+    /// Waits until every MCP server of the settings has been tried once, so that definitions know its
+    /// tools.
+    pub async fn tools_tried(&self) {
+        self.tools.tried().await;
     }
 
     /// Where Python of a model runs; none when that is switched off.

@@ -4,6 +4,7 @@
 //! What is in force is remembered for as long as the store vouches that no graph has changed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dsrs::graph::{GraphState, Program};
 use dsrs::problem::{At, Problems};
@@ -31,11 +32,13 @@ type ProgramKey = (Box<str>, Box<str>);
 pub(super) struct Programs {
     pins: Cache<PinKey, (u64, Arc<GraphPin>)>,
     built: Cache<ProgramKey, Arc<Program>>,
+    /// The count of changes of tools that they were built at.
+    tools: AtomicU64,
 }
 
 impl Programs {
     pub(super) fn new() -> Self {
-        Self { pins: Cache::new(PINS), built: Cache::new(PROGRAMS) }
+        Self { pins: Cache::new(PINS), built: Cache::new(PROGRAMS), tools: AtomicU64::new(0) }
     }
 }
 
@@ -49,7 +52,7 @@ impl App {
         pick: Pick,
     ) -> Result<(Arc<GraphPin>, Arc<Program>), AppError> {
         if let Some(pin) = self.remembered_pin(scope, graph, pick)
-            && let Some(program) = self.programs.built.get(&key(&pin))
+            && let Some(program) = self.built().get(&key(&pin))
         {
             return Ok((pin, program));
         }
@@ -96,7 +99,7 @@ impl App {
         scope: &Scope,
         pin: &GraphPin,
     ) -> Result<Arc<Program>, AppError> {
-        if let Some(program) = self.programs.built.get(&key(pin)) {
+        if let Some(program) = self.built().get(&key(pin)) {
             return Ok(program);
         }
         let pick = Pick { version: Some(pin.version), state_version: Some(pin.state_version) };
@@ -131,13 +134,13 @@ impl App {
         state_hash: &str,
     ) -> Result<Arc<Program>, AppError> {
         let key = (hash.into(), state_hash.into());
-        if let Some(program) = self.programs.built.get(&key) {
+        if let Some(program) = self.built().get(&key) {
             return Ok(program);
         }
         let plain = self.plain_program(scope, definition, hash).await?;
         let state = read_state(state)?;
         if state.0.is_empty() {
-            self.programs.built.insert(key, plain.clone());
+            self.built().insert(key, plain.clone());
             return Ok(plain);
         }
         let tune = |env: &dyn BuildEnv| plain.with_state(env, &state, &At::Root);
@@ -153,7 +156,7 @@ impl App {
         hash: &str,
     ) -> Result<Arc<Program>, AppError> {
         let key = (hash.into(), "".into());
-        if let Some(program) = self.programs.built.get(&key) {
+        if let Some(program) = self.built().get(&key) {
             return Ok(program);
         }
         let document = Payload::from_json(definition)
@@ -176,6 +179,16 @@ impl App {
         Box::pin(self.graphs_of(scope, Phase::Stored, build)).await
     }
 
+    /// The programs that were built of the tools there are now.
+    fn built(&self) -> &Cache<ProgramKey, Arc<Program>> {
+        let (built, seen) = (&self.programs.built, &self.programs.tools);
+        let now = self.tools.changes();
+        if seen.load(Ordering::Acquire) != now && seen.swap(now, Ordering::AcqRel) != now {
+            built.invalidate_all();
+        }
+        built
+    }
+
     /// Looks a program up, or builds it once however many ask.
     fn cached(
         &self,
@@ -183,7 +196,7 @@ impl App {
         build: impl FnOnce() -> Result<Program, Problems>,
     ) -> Result<Arc<Program>, AppError> {
         let build = || build().map(Arc::new).map_err(|problems| broken(&problems));
-        self.programs.built.try_get_with(key, build).map_err(|error| match &*error {
+        self.built().try_get_with(key, build).map_err(|error| match &*error {
             AppError::Internal(cause) => AppError::Internal(cause.clone()),
             other => AppError::Internal(other.to_string()),
         })

@@ -13,7 +13,7 @@ pub fn settings_markdown() -> String {
 }
 
 fn markdown_row(row: &Setting) -> String {
-    let mut names = vec![row.env_name()];
+    let mut names = Vec::from_iter(row.env_name());
     names.extend(row.also.iter().map(|name| (*name).to_owned()));
     let names: Vec<String> = names.iter().map(|name| code(name)).collect();
     let flag = row.flag_name().map(|name| code(&format!("--{name}"))).unwrap_or_default();

@@ -90,18 +90,26 @@ impl Reader<'_> {
     }
 }
 
-/// Whether tables may stand here: a part of some setting's path, or a model.
+/// Whether tables may stand here: a part of some setting's path, or within a table whose members
+/// the owner names.
 fn is_section(path: &str) -> bool {
-    let model = path.strip_prefix("models.").is_some_and(|alias| !alias.is_empty());
     let prefix = format!("{path}.");
-    model || SETTINGS.iter().any(|row| row.path.starts_with(&prefix))
+    chosen(path).is_some() || SETTINGS.iter().any(|row| row.path.starts_with(&prefix))
 }
 
 /// The keys that could have been meant where `path` stands.
 fn known_keys(path: &str) -> Vec<String> {
-    let alias = path.strip_prefix("models.").and_then(|rest| rest.rsplit_once('.'));
-    let keys = SETTINGS.iter().filter(|row| row.is_model_member() == alias.is_some());
-    keys.map(|row| row.path_for(alias.map_or("NAME", |(alias, _)| alias))).collect()
+    let member = chosen(path).and_then(|(section, rest)| Some((section, rest.rsplit_once('.')?.0)));
+    let keys = SETTINGS.iter().filter(|row| row.section() == member.map(|(section, _)| section));
+    keys.map(|row| row.path_for(member.map_or("NAME", |(_, name)| name))).collect()
+}
+
+/// The section of a path within one whose members the owner names, and the rest of the path.
+fn chosen(path: &str) -> Option<(&'static str, &str)> {
+    let sections = SETTINGS.iter().filter_map(|row| row.section());
+    sections
+        .filter_map(|section| Some((section, path.strip_prefix(section)?.strip_prefix('.')?)))
+        .next()
 }
 
 /// A scalar as one text, an array of texts where a list is wanted.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use super::environment::Environment;
 use super::nearest::hint;
@@ -40,6 +40,14 @@ pub(super) struct Given {
 impl Given {
     pub(super) fn new(text: impl Into<String>, origin: Origin) -> Self {
         Self { items: vec![text.into()], origin }
+    }
+
+    /// The items as the file keeps them apart; a text from elsewhere is taken apart at its commas.
+    pub(super) fn items(&self) -> Vec<String> {
+        match self.origin {
+            Origin::File { .. } => self.items.clone(),
+            _ => self.list().map(str::to_owned).collect(),
+        }
     }
 
     /// The items, those of a comma-separated text taken apart.
@@ -81,18 +89,31 @@ impl Layers {
 
     /// The aliases of models that anything is said about, in the order they were met.
     pub(super) fn aliases(&self) -> Vec<String> {
-        let members = self.given.keys().filter_map(|path| path.strip_prefix("models."));
-        let mut aliases: Vec<String> = Vec::new();
-        for (alias, _) in members.filter_map(|rest| rest.rsplit_once('.')) {
-            if !aliases.iter().any(|known| known == alias) {
-                aliases.push(alias.to_owned());
-            }
+        self.names("models", |rest| rest.rsplit_once('.').map(|(alias, _)| alias))
+    }
+
+    /// The names that the owner chose in a section, in the order they were met.
+    pub(super) fn chosen(&self, section: &str) -> Vec<String> {
+        match section {
+            "models" => self.aliases(),
+            _ => self.names(section, |rest| rest.split('.').next()),
         }
-        aliases
+    }
+
+    /// The members of the table at a path, in the order they were met.
+    pub(super) fn members(&self, table: &str) -> Vec<String> {
+        self.names(table, Some)
+    }
+
+    fn names<'a>(&'a self, table: &str, name: impl Fn(&'a str) -> Option<&'a str>) -> Vec<String> {
+        let members =
+            self.given.keys().filter_map(|path| path.strip_prefix(table)?.strip_prefix('.'));
+        let names: IndexSet<&str> = members.filter_map(name).collect();
+        names.into_iter().map(str::to_owned).collect()
     }
 
     fn lay_defaults(&mut self) {
-        for row in SETTINGS.iter().filter(|row| !row.is_model_member()) {
+        for row in SETTINGS.iter().filter(|row| row.section().is_none()) {
             if let Some(text) = row.default {
                 self.given.insert(row.path.to_owned(), Given::new(text, Origin::Default));
             }
@@ -100,7 +121,7 @@ impl Layers {
     }
 
     fn lay_environment(&mut self, env: &Environment) {
-        for row in SETTINGS.iter().filter(|row| !row.is_model_member()) {
+        for row in SETTINGS.iter().filter(|row| row.section().is_none()) {
             for name in row.also {
                 self.lay_variable(row.path.to_owned(), name, env.get(name));
             }
@@ -124,26 +145,32 @@ impl Layers {
 
     /// The path that a variable's name without `DSRS_` means.
     fn path_of_variable(&self, rest: &str) -> Option<String> {
-        let Some(nested) = rest.strip_prefix("MODELS__") else {
-            let row = SETTINGS.iter().find(|row| row.env_name()[5..] == *rest)?;
-            return (!row.is_model_member()).then(|| row.path.to_owned());
-        };
-        let (alias, member) = nested.rsplit_once("__").filter(|(alias, _)| !alias.is_empty())?;
-        let path = format!("models.*.{}", member.to_lowercase());
-        let row = SETTINGS.iter().find(|row| row.path == path)?;
-        Some(row.path_for(&self.alias_of_variable(alias)))
+        SETTINGS.iter().find_map(|row| {
+            let pattern = row.env_name()?;
+            let pattern = pattern.strip_prefix("DSRS_")?;
+            let Some(section) = row.section() else {
+                return (pattern == rest).then(|| row.path.to_owned());
+            };
+            let (before, after) = pattern.split_once("NAME")?;
+            let name = rest.strip_prefix(before)?.strip_suffix(after)?;
+            (!name.is_empty()).then(|| row.path_for(&self.name_of_variable(section, name)))
+        })
     }
 
-    /// An alias as the file spells it, where the file has it: a variable cannot spell `fast-1`.
-    fn alias_of_variable(&self, spelled: &str) -> String {
-        let shout = |alias: &str| alias.to_uppercase().replace(['-', '.'], "_");
-        let known = self.aliases().into_iter().find(|alias| shout(alias) == spelled);
-        known.unwrap_or_else(|| spelled.to_lowercase())
+    /// A chosen name as the file spells it, where the file has it: a variable cannot spell `fast-1`.
+    fn name_of_variable(&self, section: &str, spelled: &str) -> String {
+        let shout = |name: &str| name.to_uppercase().replace(['-', '.'], "_");
+        let known = self.chosen(section).into_iter().find(|name| shout(name) == spelled);
+        known.unwrap_or_else(|| match section {
+            // Their names are written like those of variables.
+            "secrets" => spelled.to_owned(),
+            _ => spelled.to_lowercase(),
+        })
     }
 }
 
 fn unknown_variable(name: &str) -> String {
-    let known: Vec<String> = SETTINGS.iter().map(Setting::env_name).collect();
+    let known: Vec<String> = SETTINGS.iter().filter_map(Setting::env_name).collect();
     let hint = hint(name, known.iter().map(String::as_str));
     format!("environment variable {name} is not a setting and is ignored{hint}")
 }

@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use url::Url;
 
+use super::allow::read_allowed;
 use super::environment::Environment;
 use super::file::read_file;
 use super::keys::{ApiKeys, unusable};
 use super::layers::Layers;
+use super::mcp::read_servers;
 use super::models::read_models;
 use super::reader::Reader;
 use super::sandbox::read_sandbox;
-use super::{Config, DatabaseConfig, Limits, Record, parse};
+use super::secrets::read_secrets;
+use super::{Config, DatabaseConfig, Limits, Record, ToolSettings, parse};
 
 /// The file that is read when none is named and it is there.
 const USUAL_FILE: &str = "dsrs.toml";
@@ -74,6 +77,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
     let api_keys = read_keys(read);
     let insecure = read.required("insecure", parse::switch);
     let models = read_models(read);
+    let tools = read_tools(read);
     let record = read.required("runs.record", record);
     let limits = read_limits(read);
     let sandbox = read_sandbox(read);
@@ -87,6 +91,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
         api_keys,
         insecure: insecure?,
         models: models?,
+        tools,
         record: record?,
         limits: limits?,
         sandbox: sandbox?,
@@ -120,6 +125,13 @@ fn read_database(read: &mut Reader<'_>) -> Option<DatabaseConfig> {
         max_connections: max_connections?,
         pg_bin: pg_bin.map(PathBuf::from),
     })
+}
+
+fn read_tools(read: &mut Reader<'_>) -> ToolSettings {
+    let allow = read_allowed(read, "tools.allow");
+    let secrets = read_secrets(read);
+    let mcp = read_servers(read, &secrets);
+    ToolSettings { allow, secrets, mcp }
 }
 
 fn read_limits(read: &mut Reader<'_>) -> Option<Limits> {

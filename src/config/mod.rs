@@ -1,31 +1,38 @@
 //! Settings: found in file, environment and flags, checked all at once, and handed on as one typed
 //! [`Config`]. The lowest room of the server: it knows no database, no engine and no HTTP.
 
+mod allow;
 mod docs;
 mod environment;
 mod file;
 mod keys;
 mod layers;
 mod load;
+mod mcp;
 mod models;
 mod nearest;
 mod parse;
 mod reader;
 mod sandbox;
+mod secrets;
 mod table;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use secrecy::SecretString;
 
+pub use allow::Allowed;
 pub use docs::settings_markdown;
 pub use environment::{Environment, HostPaths};
 pub use keys::ApiKeys;
 pub use load::{ConfigError, Flags};
+pub use mcp::{McpConfig, McpTransport};
 pub use models::{Capability, Constrain, DEFAULT_ALIAS, ModelConfig, Models, Provider};
 pub use sandbox::{SANDBOX_COMMAND, SandboxConfig};
+pub use secrets::{SecretText, Secrets};
 pub use table::{Kind, SETTINGS, Setting, setting};
 
 /// Everything the server was told, checked.
@@ -43,6 +50,8 @@ pub struct Config {
     pub insecure: bool,
     /// The language models by alias.
     pub models: Models,
+    /// What tools may reach and name.
+    pub tools: ToolSettings,
     /// When runs are recorded.
     pub record: Record,
     /// Bounds on requests and runs.
@@ -70,6 +79,17 @@ pub struct DatabaseConfig {
     pub max_connections: u32,
     /// Where the private Postgres's programs are, instead of searching.
     pub pg_bin: Option<PathBuf>,
+}
+
+/// What tools may reach and name.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSettings {
+    /// What their requests may go to; nothing, where nothing is listed.
+    pub allow: Vec<Allowed>,
+    /// The secrets that they may name.
+    pub secrets: Secrets,
+    /// The MCP servers whose tools there are, in the order they were written.
+    pub mcp: IndexMap<String, McpConfig>,
 }
 
 /// When a run is written to the database.

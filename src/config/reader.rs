@@ -4,6 +4,7 @@
 use super::environment::Environment;
 use super::layers::{Given, Layers};
 use super::parse::Expected;
+use super::secrets::{SecretText, Secrets};
 use super::table::{Kind, Setting, setting};
 
 /// Reads typed values out of the layers.
@@ -45,6 +46,19 @@ impl<'a> Reader<'a> {
         match self.given(path) {
             Some(_) => self.optional(path, parse),
             None => default_of(path).and_then(|text| parse(text).ok()),
+        }
+    }
+
+    /// A text with `${NAME}` in it, each of which must be a secret of the settings.
+    pub(super) fn with_secrets(&mut self, path: &str, secrets: &Secrets) -> Option<SecretText> {
+        let given = self.given(path)?;
+        let text = given.items.first().map_or("", String::as_str);
+        match SecretText::read(text, secrets) {
+            Ok(text) => Some(text),
+            Err(reason) => {
+                self.refuse(path, given, &reason);
+                None
+            }
         }
     }
 

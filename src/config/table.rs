@@ -56,7 +56,8 @@ impl Kind {
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Dotted path in the settings file; a `*` stands for a model's alias.
+    /// Dotted path in the settings file; a `*` stands for a name that the owner chooses, such as a
+    /// model's alias.
     pub path: &'static str,
     /// What its text is.
     pub kind: Kind,
@@ -71,10 +72,11 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The setting's own environment variable; the alias stands as `NAME`.
-    pub fn env_name(&self) -> String {
-        let shown = self.path.replace(".*.", "__NAME__").replace('.', "_");
-        format!("DSRS_{}", shown.to_uppercase())
+    /// The setting's own environment variable, where it has one; a chosen name stands as `NAME`.
+    pub fn env_name(&self) -> Option<String> {
+        let spellable = self.path.matches('*').count() < 2;
+        let shown = self.path.replace(".*.", "__NAME__").replace(".*", "__NAME").replace('.', "_");
+        spellable.then(|| format!("DSRS_{}", shown.to_uppercase()))
     }
 
     /// The flag without its dashes, if there is one.
@@ -82,27 +84,37 @@ impl Setting {
         self.flag.then(|| self.path.replace(['.', '_'], "-"))
     }
 
-    /// Whether this row describes a member of every `[models.NAME]`.
-    pub fn is_model_member(&self) -> bool {
-        self.path.starts_with(MODELS)
+    /// The table in whose members the owner chooses names, for a row of such a one: `models` of
+    /// `models.*.timeout_ms`.
+    pub fn section(&self) -> Option<&'static str> {
+        self.path.split_once(".*").map(|(section, _)| section)
     }
 
-    /// The row's path with a model's alias put in.
-    pub fn path_for(&self, alias: &str) -> String {
-        self.path.replacen('*', alias, 1)
+    /// The row's path with a chosen name put in.
+    pub fn path_for(&self, name: &str) -> String {
+        self.path.replacen('*', name, 1)
+    }
+
+    /// Whether a plain path is one of this row's.
+    fn describes(&self, path: &str) -> bool {
+        let Some((before, after)) = self.path.split_once('*') else { return self.path == path };
+        let Some(rest) = path.strip_prefix(before) else { return false };
+        // Aliases of models are the only names with dots.
+        if before == MODELS {
+            return rest.strip_suffix(after).is_some_and(|alias| !alias.is_empty());
+        }
+        let (name, rest) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+        let member = |start: &str| rest.strip_prefix(start).is_some_and(|name| !name.is_empty());
+        !name.is_empty() && after.strip_suffix('*').map_or(rest == after, member)
     }
 }
 
 /// How the path of every model setting begins.
-const MODELS: &str = "models.*.";
+const MODELS: &str = "models.";
 
 /// The row of a plain path such as `limits.body_bytes` or `models.fast.model`.
 pub fn setting(path: &str) -> Option<&'static Setting> {
-    let pattern = match path.strip_prefix("models.").and_then(|rest| rest.rsplit_once('.')) {
-        Some((_, member)) => format!("{MODELS}{member}"),
-        None => path.to_owned(),
-    };
-    SETTINGS.iter().find(|row| row.path == pattern)
+    SETTINGS.iter().find(|row| row.describes(path))
 }
 
 const fn row(path: &'static str, kind: Kind, doc: &'static str) -> Setting {
@@ -176,6 +188,21 @@ pub static SETTINGS: &[Setting] = &[
     .default("none"),
     row("models.*.input_price", Kind::Number, "price of a million input tokens"),
     row("models.*.output_price", Kind::Number, "price of a million output tokens"),
+    row("secrets.*", Kind::Secret, "a secret that tools name; definitions never hold its text"),
+    row(
+        "tools.allow",
+        Kind::List,
+        "what tools may reach: hosts, `*.` of a host, `*` for every public one, addresses and networks",
+    ),
+    row("mcp.*.command", Kind::List, "an MCP server to start: its program and arguments"),
+    row(
+        "mcp.*.env.*",
+        Kind::Secret,
+        "a variable that it starts with; `${NAME}` is a secret's text",
+    ),
+    row("mcp.*.url", Kind::Url, "an MCP server to ask over HTTP"),
+    row("mcp.*.headers.*", Kind::Secret, "a header for it; `${NAME}` is a secret's text"),
+    row("mcp.*.timeout_ms", Kind::Millis, "time limit of one call").default("30000"),
     row(
         "runs.record",
         Kind::OneOf(&["ack", "async", "off"]),

@@ -117,6 +117,7 @@ async fn serve_on(
     let metrics = Arc::new(Metrics::new()?);
     let (app, background) =
         App::start(config, database.db.clone(), models, metrics, shutdown.clone());
+    app.tools_tried().await;
     let router = http::router(app, config.api_keys.clone());
     let threads = Threads::start()?;
     run(listener, router, &threads, config.shutdown_timeout, shutdown).await;

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use dsrs_server::config::{Config, Environment, Flags, Record, SETTINGS, settings_markdown};
+use dsrs_server::config::{
+    Config, Environment, Flags, McpTransport, Record, SETTINGS, settings_markdown,
+};
 use secrecy::ExposeSecret;
 
 /// Environment and flags with no settings file in sight.
@@ -311,12 +313,50 @@ fn mistakes_in_a_model_are_told_by_its_alias() {
         [
             "models.a.api_key_env: environment variable NOT_SET is not set",
             "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", which is every OpenAI-compatible endpoint",
-            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs; did you mean \"grammar\"?",
+            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs, tools; did you mean \"grammar\"?",
             "models.a.constrain = \"bnf\" (FILE:6): expected \"none\", \"gbnf\" or \"json_schema\"",
             "models.b.api_key and models.b.api_key_env are both given; keep one",
             "models.b c: an alias is up to 63 letters, digits, \"_\", \"-\" and \".\", a letter or digit first",
         ]
     );
+}
+
+#[test]
+fn tools_secrets_and_mcp_servers_are_read_from_the_file_and_the_environment() {
+    let file = SettingsFile::new(
+        "[secrets]\nparcels-key = 'x'\nPARCELS = 'hush'\n\
+         [tools]\nallow = ['api.example.com', 'http://a.example']\n\
+         [mcp.files]\ncommand = ['npx', 'a,b']\nenv = { TOKEN = '${PARCEL}' }\n\
+         [mcp.both]\ncommand = ['x']\nurl = 'http://127.0.0.1/'\n\
+         [mcp.none]\ntimeout_ms = 5\n[mcp.odd]\nurl = 'x'\ncomand = 'y'\n",
+    );
+    let found = problems(file.load(&[("DSRS_SECRETS__OTHER", "o")]));
+    assert_eq!(
+        found,
+        [
+            "FILE:16: unknown key \"mcp.odd.comand\"; did you mean \"mcp.odd.command\"?",
+            "tools.allow = \"api.example.com,http://a.example\" (FILE:5): \"http://a.example\" is not a \
+             host (api.example.com), a host and its port (api.example.com:8443), all below one \
+             (*.example.com), an address (10.0.0.5, 10.0.0.5:8080, [::1]:8080), a network \
+             (10.0.0.0/8) or * for every public host",
+            "secrets.parcels-key: the name of a secret is up to 63 letters, digits and \"_\"",
+            "mcp.files.env.TOKEN (FILE:8): there is no secret \"PARCEL\"; the server's settings have \
+             PARCELS, OTHER; did you mean \"PARCELS\"?",
+            "mcp.both: expected either a command, with env if need be, or a url, with headers",
+            "mcp.none: expected either a command, with env if need be, or a url, with headers",
+            "mcp.odd.url (FILE:15): expected a URL that begins with http:// or https://",
+        ]
+    );
+    let file = SettingsFile::new("[mcp.files]\ncommand = ['npx', 'a,b']\n");
+    let env = [("DSRS_TOOLS_ALLOW", "*, 10.0.0.0/8"), ("DSRS_MCP__FILES__TIMEOUT_MS", "5")];
+    let config = file.load(&env).unwrap();
+    assert_eq!(config.tools.allow.len(), 2);
+    let files = &config.tools.mcp["files"];
+    assert_eq!(files.timeout.as_millis(), 5);
+    let McpTransport::Child { program, arguments, .. } = &files.transport else {
+        panic!("{files:?}");
+    };
+    assert_eq!((program.as_str(), arguments.as_slice()), ("npx", &["a,b".to_owned()][..]));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::path::Path;
 
 /// The service's rooms, ground first. A line's rooms do not know each other's insides by rule, but
 /// may use whatever stands before them.
-const SERVER: &[&str] = &["shutdown", "config", "pg", "store", "app", "http", "serve", "cli"];
+const SERVER: &[&str] =
+    &["shutdown", "config", "tool", "pg", "store", "app", "http", "serve", "cli"];
 
 /// The engine's rooms, ground first.
 const ENGINE: &[&str] = &[

@@ -13,4 +13,5 @@ mod serve;
 mod shows;
 mod store;
 mod support;
+mod tools;
 mod v1;

@@ -100,6 +100,7 @@ impl Api {
         let models = Models::new(lm.map(model), None);
         let (metrics, shutdown) = (Arc::new(Metrics::new().unwrap()), Shutdown::new());
         let (app, background) = App::start(&config, db, models, metrics, shutdown.clone());
+        app.tools_tried().await;
         let router = http::router(app, config.api_keys.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

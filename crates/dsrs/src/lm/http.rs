@@ -149,8 +149,11 @@ async fn read(response: Response<Incoming>, limit: usize) -> Result<HttpAnswer, 
     Ok(HttpAnswer { status: head.status.as_u16(), headers: head.headers, body: body.to_bytes() })
 }
 
-/// TLS with the machine's certificates.
-fn tls() -> Result<ClientConfig, String> {
+/// TLS with the machine's certificates, for whoever else has to connect.
+///
+/// # Errors
+/// What to install where the machine has none.
+pub fn tls() -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 
 pub use constrain::{Constrain, Constraint, ConstraintForm};
 pub use error::{LmError, LmErrorKind};
-pub use http::HttpLimits;
+pub use http::{HttpLimits, tls};
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{Model, Models, Prices};
 pub use openai::{GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};

@@ -107,8 +107,9 @@ impl HttpTool {
         Ok(HttpCall { url, body: Some(Payload::map(body)) })
     }
 
-    /// Reads the description of a request.
-    pub(super) fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
+    /// Reads the description of a request: the `http` of an entry of `tools`. What is wrong with it is
+    /// added to the problems.
+    pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
         let before = problems.len();
         let mut object = Object::open(payload, at, problems)?;
         let name = object.required("name", tool_name);

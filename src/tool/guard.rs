@@ -1,0 +1,282 @@
+//! What an outgoing request may reach. It is asked twice: whether the host of a URL is one that the
+//! owner lists, and, by whoever connects, whether each address is public or listed itself. A name
+//! that means a private address leads nowhere, whoever owns the name. Knows no sockets.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use url::{Host, Url};
+
+use crate::config::Allowed;
+
+/// Decides by the owner's list.
+#[derive(Debug, Default)]
+pub(super) struct Guard {
+    allowed: Vec<Allowed>,
+}
+
+/// Why a request goes no further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Guard {
+    pub(super) fn new(allowed: Vec<Allowed>) -> Self {
+        Self { allowed }
+    }
+
+    /// Whether a URL may be asked for: how it is spoken to, who it presents itself as, and its host.
+    pub(super) fn admit(&self, url: &Url) -> Result<(), Refused> {
+        let scheme = url.scheme();
+        if !matches!(scheme, "http" | "https") {
+            return Err(Refused(format!("`{scheme}` is refused: only http and https are asked")));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refused(
+                "a URL with a user or password in it is refused; use a header with a secret".into(),
+            ));
+        }
+        let port = url.port_or_known_default().unwrap_or_default();
+        match url.host() {
+            Some(host) if self.lists(&host, port) => Ok(()),
+            Some(host) => Err(unlisted(&host, port)),
+            None => Err(Refused("a URL without a host is refused".into())),
+        }
+    }
+
+    fn lists(&self, host: &Host<&str>, port: u16) -> bool {
+        let name = match host {
+            Host::Ipv4(address) => return self.reaches(IpAddr::V4(*address), port),
+            Host::Ipv6(address) => return self.reaches(IpAddr::V6(*address), port),
+            Host::Domain(name) => name.strip_suffix('.').unwrap_or(name),
+        };
+        self.allowed.iter().any(|allowed| match allowed {
+            Allowed::Public => true,
+            Allowed::Host { name: listed, port: only } => name == listed && fits(*only, port),
+            Allowed::Below { name: above, port: only } => {
+                is_below(name, above) && fits(*only, port)
+            }
+            Allowed::Network { .. } => false,
+        })
+    }
+
+    /// Whether a URL may name this address: as one of the public ones, or as a listed one.
+    fn reaches(&self, address: IpAddr, port: u16) -> bool {
+        let public = self.allowed.contains(&Allowed::Public) && is_public(address);
+        public || self.lists_address(address, port)
+    }
+
+    /// Whether a connection may go to an address that an admitted host stands for.
+    pub(super) fn connect(&self, host: &str, address: IpAddr, port: u16) -> Result<(), Refused> {
+        if is_public(address) || self.lists_address(address, port) {
+            return Ok(());
+        }
+        Err(Refused(format!(
+            "`{host}` is at {address}, which is not a public address; the server's `tools.allow` \
+             would have to list it"
+        )))
+    }
+
+    fn lists_address(&self, address: IpAddr, port: u16) -> bool {
+        let plain = address.to_canonical();
+        self.allowed.iter().any(|allowed| match allowed {
+            Allowed::Network { network, port: only } => {
+                (network.contains(&plain) || network.contains(&address)) && fits(*only, port)
+            }
+            _ => false,
+        })
+    }
+}
+
+fn unlisted(host: &Host<&str>, port: u16) -> Refused {
+    Refused(format!("`{host}` (port {port}) is not among the server's `tools.allow`"))
+}
+
+fn fits(only: Option<u16>, port: u16) -> bool {
+    only.is_none_or(|only| only == port)
+}
+
+fn is_below(name: &str, above: &str) -> bool {
+    name.strip_suffix(above).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+}
+
+/// Whether an address is one that anybody on the internet may be asked at.
+fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => !NOT_PUBLIC_4.iter().any(|network| network.contains(&address)),
+        IpAddr::V6(address) => match translated(address) {
+            Some(inner) => is_public(IpAddr::V4(inner)),
+            None => {
+                PUBLIC_6.contains(&address)
+                    && !NOT_PUBLIC_6.iter().any(|network| network.contains(&address))
+            }
+        },
+    }
+}
+
+/// The IPv4 address within one that a NAT64 translates.
+fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [.., a, b, c, d] = address.octets();
+    NAT64.contains(&address).then(|| Ipv4Addr::new(a, b, c, d))
+}
+
+const NOT_PUBLIC_4: [Ipv4Net; 15] = [
+    // this host and network
+    v4([0, 0, 0, 0], 8),
+    // private
+    v4([10, 0, 0, 0], 8),
+    v4([172, 16, 0, 0], 12),
+    v4([192, 168, 0, 0], 16),
+    // shared by carriers
+    v4([100, 64, 0, 0], 10),
+    // loopback
+    v4([127, 0, 0, 0], 8),
+    // link-local, with the metadata services of clouds
+    v4([169, 254, 0, 0], 16),
+    // protocol assignments, documentation, relays, benchmarks
+    v4([192, 0, 0, 0], 24),
+    v4([192, 0, 2, 0], 24),
+    v4([198, 51, 100, 0], 24),
+    v4([203, 0, 113, 0], 24),
+    v4([192, 88, 99, 0], 24),
+    v4([198, 18, 0, 0], 15),
+    // multicast
+    v4([224, 0, 0, 0], 4),
+    // reserved, and broadcast
+    v4([240, 0, 0, 0], 4),
+];
+
+/// All that is given out for the internet; loopback, private and link-local ones lie outside.
+const PUBLIC_6: Ipv6Net = v6([0x2000, 0], 3);
+
+const NOT_PUBLIC_6: [Ipv6Net; 4] = [
+    // protocol assignments, with Teredo, which wraps IPv4
+    v6([0x2001, 0], 23),
+    // documentation
+    v6([0x2001, 0xdb8], 32),
+    v6([0x3fff, 0], 20),
+    // 6to4, which wraps IPv4
+    v6([0x2002, 0], 16),
+];
+
+const NAT64: Ipv6Net = v6([0x64, 0xff9b], 96);
+
+const fn v4([a, b, c, d]: [u8; 4], bits: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), bits)
+}
+
+const fn v6([a, b]: [u16; 2], bits: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0), bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(entries: &[&str]) -> Guard {
+        Guard::new(entries.iter().map(|entry| Allowed::read(entry).unwrap()).collect())
+    }
+
+    fn admits(guard: &Guard, url: &str) -> bool {
+        guard.admit(&Url::parse(url).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn nothing_is_admitted_unless_it_is_listed() {
+        assert!(!admits(&guard(&[]), "https://example.com/"));
+        let guard = guard(&["api.example.com", "*.example.org", "one.example:8443"]);
+        for url in [
+            "https://api.example.com/x",
+            "https://API.EXAMPLE.COM./x",
+            "http://a.b.example.org/",
+            "https://one.example:8443/",
+        ] {
+            assert!(admits(&guard, url), "{url}");
+        }
+        for url in [
+            "https://example.com/",
+            "https://xapi.example.com/",
+            "https://api.example.com.evil.example/",
+            "https://example.org/",
+            "https://evilexample.org/",
+            "https://one.example/",
+            "ftp://api.example.com/",
+            "https://user@api.example.com/",
+            "https://:word@api.example.com/",
+            "https://8.8.8.8/",
+        ] {
+            assert!(!admits(&guard, url), "{url}");
+        }
+    }
+
+    #[test]
+    fn every_public_host_does_not_mean_addresses_that_are_not_public() {
+        let guard = guard(&["*"]);
+        assert!(admits(&guard, "https://example.com/") && admits(&guard, "https://1.1.1.1/"));
+        assert!(admits(&guard, "https://[2606:4700::1]/"));
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://0177.0.0.1/",
+            "http://0x7f000001/",
+            "http://0/",
+            "http://10.1.2.3/",
+            "http://172.31.0.1/",
+            "http://192.168.1.1/",
+            "http://100.64.0.1/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://192.0.2.1/",
+            "http://198.18.0.1/",
+            "http://224.0.0.1/",
+            "http://255.255.255.255/",
+            "http://[::]/",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://[::127.0.0.1]/",
+            "http://[fe80::1]/",
+            "http://[fc00::1]/",
+            "http://[fd12:3456::1]/",
+            "http://[ff02::1]/",
+            "http://[64:ff9b::127.0.0.1]/",
+            "http://[64:ff9b:1::1]/",
+            "http://[2002:7f00:1::]/",
+            "http://[2001:0:7f00:1::]/",
+            "http://[2001:db8::1]/",
+            "http://①②⑦.⓪.⓪.①/",
+        ] {
+            assert!(!admits(&guard, url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_listed_address_is_reached_in_every_spelling_and_by_names_that_are_listed() {
+        let guard = guard(&["127.0.0.1:9000", "wiki.example", "10.0.0.0/8"]);
+        for url in
+            ["http://127.0.0.1:9000/", "http://127.1:9000/", "http://[::ffff:127.0.0.1]:9000/"]
+        {
+            assert!(admits(&guard, url), "{url}");
+        }
+        assert!(!admits(&guard, "http://127.0.0.1:9001/"));
+        assert!(!admits(&guard, "http://localhost:9000/"));
+        let at =
+            |address: &str, port| guard.connect("wiki.example", address.parse().unwrap(), port);
+        assert!(at("10.2.3.4", 80).is_ok() && at("127.0.0.1", 9000).is_ok());
+        assert!(at("127.0.0.1", 80).is_err() && at("192.168.0.1", 80).is_err());
+        assert_eq!(
+            at("::1", 80).unwrap_err().to_string(),
+            "`wiki.example` is at ::1, which is not a public address; the server's `tools.allow` \
+             would have to list it"
+        );
+    }
+}

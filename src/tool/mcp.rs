@@ -1,0 +1,280 @@
+//! The MCP servers of the settings: each is connected to in the background, connected to again when
+//! it is lost, and asked now and then which tools it has, so that a definition gets its answer at
+//! once. Calls wait for a connection; whoever waits hurries the next try.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dsrs::predict::Tool;
+use futures_util::future::join_all;
+use indexmap::IndexMap;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject};
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::mcp_connect::{Running, connect};
+use super::mcp_tool::McpTool;
+use crate::config::{McpConfig, McpTransport};
+
+/// How long a server gets to start and to list its tools. Old ones are found out after 10 s.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// How often the tools are listed again.
+const REFRESH: Duration = Duration::from_secs(60);
+
+/// The first and the longest pause between two tries.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// All servers.
+pub(super) struct McpServers {
+    servers: IndexMap<String, Arc<Server>>,
+    changes: Arc<AtomicU64>,
+}
+
+impl McpServers {
+    /// The servers of the settings. Connects to nothing yet.
+    pub(super) fn new(settings: &IndexMap<String, McpConfig>) -> Self {
+        let changes = Arc::new(AtomicU64::new(0));
+        let server = |(name, config): (&String, &McpConfig)| {
+            let server = Server {
+                name: name.clone(),
+                config: config.clone(),
+                state: watch::Sender::new(State::Untried),
+                stale: Arc::new(Notify::new()),
+                wanted: Notify::new(),
+                changes: changes.clone(),
+            };
+            (name.clone(), Arc::new(server))
+        };
+        Self { servers: settings.iter().map(server).collect(), changes }
+    }
+
+    /// Connects, and stays connected for as long as it is polled.
+    pub(super) async fn keep(&self) {
+        join_all(self.servers.values().map(|server| server.keep())).await;
+    }
+
+    /// Waits until every server has been tried.
+    pub(super) async fn tried(&self) {
+        for server in self.servers.values() {
+            let mut state = server.state.subscribe();
+            let tried = state.wait_for(|state| !matches!(state, State::Untried));
+            // Where nobody keeps them, as while the service ends, there is nothing to wait for.
+            let _ = timeout(CONNECT, tried).await;
+        }
+    }
+
+    /// Counts how often any tool came, changed or went.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The tools of a server, as it listed them last.
+    pub(super) fn tools(&self, name: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+        let Some(server) = self.servers.get(name) else {
+            let known: Vec<&str> = self.servers.keys().map(String::as_str).collect();
+            let known = match known.is_empty() {
+                true => "the server's settings have none".to_owned(),
+                false => format!("the server's settings have {}", known.join(", ")),
+            };
+            return Err(format!("there is no MCP server `{}`; {known}", name.escape_debug()));
+        };
+        match &*server.state.borrow() {
+            State::Up { tools, .. } | State::Lost { tools } => {
+                Ok(tools.iter().map(|tool| tool.clone() as Arc<dyn Tool>).collect())
+            }
+            State::Untried => Err(server.unreachable("it has not answered yet")),
+            State::Down { reason } => Err(server.unreachable(reason)),
+        }
+    }
+}
+
+/// One server.
+pub(super) struct Server {
+    name: String,
+    config: McpConfig,
+    state: watch::Sender<State>,
+    /// Told when its list of tools may no longer hold.
+    stale: Arc<Notify>,
+    /// Told when somebody waits for a connection.
+    wanted: Notify,
+    changes: Arc<AtomicU64>,
+}
+
+type Tools = Arc<[Arc<McpTool>]>;
+
+enum State {
+    /// Nothing has been tried yet.
+    Untried,
+    /// It can be called.
+    Up { peer: Peer<RoleClient>, tools: Tools },
+    /// The connection ended, and is being made again.
+    Lost { tools: Tools },
+    /// The last try failed.
+    Down { reason: String },
+}
+
+impl State {
+    fn tools(&self) -> Option<&Tools> {
+        match self {
+            Self::Up { tools, .. } | Self::Lost { tools } => Some(tools),
+            Self::Untried | Self::Down { .. } => None,
+        }
+    }
+}
+
+impl Server {
+    /// Calls a tool by the server's own name of it; an error is a sentence for the LM.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        args: JsonObject,
+    ) -> Result<CallToolResult, String> {
+        let limit = self.config.timeout;
+        let called = timeout(limit, async {
+            let peer = self.peer().await?;
+            let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
+            let answer = peer.call_tool_once(params).await;
+            answer.map_err(|error| self.failed(&error))
+        });
+        match called.await {
+            Ok(Ok(CallToolResponse::Complete(result))) => Ok(result),
+            Ok(Ok(_)) => Err(format!(
+                "the MCP server `{}` wants more than arguments for `{tool}`, which is not given",
+                self.name
+            )),
+            Ok(Err(reason)) => Err(reason),
+            Err(_) => Err(format!(
+                "the MCP server `{}` gave no answer within {} ms (its timeout_ms)",
+                self.name,
+                limit.as_millis()
+            )),
+        }
+    }
+
+    /// The connection, once there is one; fails when a try that began after this call does.
+    async fn peer(&self) -> Result<Peer<RoleClient>, String> {
+        let mut state = self.state.subscribe();
+        let mut hurried = false;
+        loop {
+            match &*state.borrow_and_update() {
+                State::Up { peer, .. } if !peer.is_transport_closed() => return Ok(peer.clone()),
+                State::Down { reason } if hurried => return Err(self.unreachable(reason)),
+                _ => {}
+            }
+            hurried = true;
+            self.wanted.notify_one();
+            let closed = |_| self.unreachable("the service ends");
+            state.changed().await.map_err(closed)?;
+        }
+    }
+
+    fn failed(&self, error: &ServiceError) -> String {
+        match error {
+            ServiceError::McpError(refusal) => {
+                format!("the MCP server `{}` refused the call: {}", self.name, refusal.message)
+            }
+            other => {
+                // Whether the server is still there is found out by asking for its tools.
+                self.stale.notify_one();
+                let reason = self.without_url(other.to_string());
+                format!("the MCP server `{}` gave no answer: {reason}", self.name)
+            }
+        }
+    }
+
+    fn unreachable(&self, reason: &str) -> String {
+        format!("the MCP server `{}` cannot be reached: {reason}", self.name)
+    }
+
+    /// A reason without the address, which may hold a key.
+    fn without_url(&self, reason: String) -> String {
+        match &self.config.transport {
+            McpTransport::Http { url, .. } => reason.replace(url.as_str(), "its url"),
+            McpTransport::Child { .. } => reason,
+        }
+    }
+
+    async fn keep(self: &Arc<Self>) {
+        let mut pause = PAUSES.0;
+        loop {
+            let began = Instant::now();
+            match self.connect().await {
+                Ok((running, tools)) => {
+                    tracing::info!(server = self.name, tools = tools.len(), "MCP server connected");
+                    self.stay(running, tools).await;
+                    tracing::warn!(server = self.name, "MCP server lost");
+                }
+                Err(reason) => {
+                    tracing::warn!(server = self.name, reason, "MCP server not reachable");
+                    self.enter(State::Down { reason });
+                }
+            }
+            // One that falls as soon as it stands is not picked up without end.
+            if began.elapsed() > PAUSES.1 {
+                pause = PAUSES.0;
+                continue;
+            }
+            tokio::select! {
+                () = sleep(pause) => pause = PAUSES.1.min(pause * 2),
+                () = self.wanted.notified() => {}
+            }
+        }
+    }
+
+    fn enter(&self, state: State) {
+        let listed = |tools: Option<&Tools>| tools.map(|tools| tools.to_vec());
+        let before = listed(self.state.borrow().tools());
+        let after = listed(state.tools());
+        self.state.send_replace(state);
+        let same = match (before, after) {
+            (Some(before), Some(after)) => {
+                before.iter().map(|tool| tool.told()).eq(after.iter().map(|tool| tool.told()))
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        if !same {
+            self.changes.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    async fn connect(self: &Arc<Self>) -> Result<(Running, Tools), String> {
+        let connecting = async {
+            let running = connect(&self.config.transport, &self.stale).await;
+            let running = running.map_err(|reason| self.without_url(reason))?;
+            let tools = self.list(&running).await?;
+            Ok((running, tools))
+        };
+        let connected = timeout(CONNECT, connecting).await;
+        connected.unwrap_or_else(|_| Err(format!("no answer within {} s", CONNECT.as_secs())))
+    }
+
+    /// Stays until the connection ends.
+    async fn stay(self: &Arc<Self>, running: Running, mut tools: Tools) {
+        let peer = running.peer().clone();
+        let mut ended = pin!(running.waiting());
+        loop {
+            self.enter(State::Up { peer: peer.clone(), tools: tools.clone() });
+            tokio::select! {
+                _ = &mut ended => break,
+                () = sleep(REFRESH) => {}
+                () = self.stale.notified() => {}
+            }
+            match timeout(CONNECT, self.list(&peer)).await {
+                Ok(Ok(listed)) => tools = listed,
+                _ => break,
+            }
+        }
+        self.enter(State::Lost { tools });
+    }
+
+    async fn list(self: &Arc<Self>, peer: &Peer<RoleClient>) -> Result<Tools, String> {
+        let tools = peer.list_all_tools().await;
+        let tools = tools.map_err(|error| self.without_url(format!("its tools: {error}")))?;
+        Ok(tools.iter().filter_map(|tool| McpTool::new(tool, self.clone())).map(Arc::new).collect())
+    }
+}

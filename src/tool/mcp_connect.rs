@@ -1,0 +1,122 @@
+//! One connection to an MCP server: a child process or streamable HTTP, the newest protocol or an
+//! older one. Whether and when to connect again is not decided here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hyper::header::{HeaderName, HeaderValue};
+use indexmap::IndexMap;
+use reqwest::redirect;
+use rmcp::ClientHandler;
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, RoleClient, RunningService,
+    serve_client_with_lifecycle,
+};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use tokio::process::Command;
+use tokio::sync::Notify;
+use url::Url;
+
+use crate::config::{McpTransport, SecretText};
+
+/// A connection that is served.
+pub(super) type Running = RunningService<RoleClient, Listener>;
+
+/// What a server may tell us unasked.
+pub(super) struct Listener {
+    stale: Arc<Notify>,
+}
+
+impl ClientHandler for Listener {
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.stale.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let us = Implementation::new("dsrs-server", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), us)
+    }
+}
+
+/// Connects; `stale` is told when the server says that its tools have changed.
+///
+/// # Errors
+/// Why not. It may hold the address.
+pub(super) async fn connect(
+    transport: &McpTransport,
+    stale: &Arc<Notify>,
+) -> Result<Running, String> {
+    let newest = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    };
+    let begun = match begin(transport, stale, newest).await? {
+        // An old server may end at the first word that it does not know.
+        Err(ClientInitializeError::ConnectionClosed(_)) => {
+            begin(transport, stale, ClientLifecycleMode::Initialize).await?
+        }
+        begun => begun,
+    };
+    begun.map_err(|error| error.to_string())
+}
+
+async fn begin(
+    transport: &McpTransport,
+    stale: &Arc<Notify>,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Result<Running, ClientInitializeError>, String> {
+    let listener = Listener { stale: stale.clone() };
+    Ok(match transport {
+        McpTransport::Child { program, arguments, env } => {
+            let child = child(program, arguments, env)?;
+            serve_client_with_lifecycle(listener, child, lifecycle).await
+        }
+        McpTransport::Http { url, headers } => {
+            let http = http(url, headers)?;
+            serve_client_with_lifecycle(listener, http, lifecycle).await
+        }
+    })
+}
+
+fn child(
+    program: &str,
+    arguments: &[String],
+    env: &IndexMap<String, SecretText>,
+) -> Result<TokioChildProcess, String> {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear();
+    command.envs(env.iter().map(|(name, text)| (name, text.expose())));
+    // Out of reach of a Ctrl-C in our terminal: runs that go on may still need it.
+    command.kill_on_drop(true).process_group(0);
+    TokioChildProcess::new(command)
+        .map_err(|error| format!("`{program}` cannot be started: {error}"))
+}
+
+fn http(
+    url: &Url,
+    headers: &IndexMap<String, SecretText>,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(dsrs::lm::tls()?)
+        .no_proxy()
+        // A redirect would take the headers along.
+        .redirect(redirect::Policy::none())
+        // As the SDK's own client: a kept connection may stall behind an unread stream.
+        .pool_max_idle_per_host(0)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let headers = headers.iter().map(|(name, text)| header(name, text));
+    let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .custom_headers(headers.collect::<Result<HashMap<_, _>, _>>()?);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+fn header(name: &str, text: &SecretText) -> Result<(HeaderName, HeaderValue), String> {
+    let unfit =
+        || format!("header `{name}` cannot be sent: its name or its text is not one of headers");
+    let mut value = HeaderValue::from_str(text.expose()).map_err(|_| unfit())?;
+    value.set_sensitive(true);
+    Ok((HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?, value))
+}

@@ -1,0 +1,144 @@
+//! The tools of MCP servers: the example server of the official SDK as a child process and over HTTP.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, LazyLock};
+
+use dsrs::predict::Tool;
+use dsrs_server::config::{Config, Environment, Flags};
+use dsrs_server::tool::Toolbox;
+use serde_json::json;
+
+use super::call;
+use crate::support::scratch;
+
+/// The built example `mcp_server`. A run of all tests has built it already; it is built here for a
+/// run of this binary alone.
+pub static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let deps = std::env::current_exe().unwrap();
+    let example = deps.parent().unwrap().parent().unwrap().join("examples/mcp_server");
+    if example.exists() {
+        return example;
+    }
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "-p", "dsrs-server", "--example", "mcp_server"]);
+    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    assert!(build.status().unwrap().success(), "the example does not build");
+    example
+});
+
+/// What a settings file allows tools to do, with its MCP servers connected to for as long as the
+/// test runs. `EXAMPLE` stands for the path of the example.
+async fn connected(file: &str) -> Arc<Toolbox> {
+    let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
+    let directory = scratch();
+    let path = directory.path().join("dsrs.toml");
+    std::fs::write(&path, file.replace("EXAMPLE", &example)).unwrap();
+    let flags = Flags { config: Some(path), ..Flags::default() };
+    let env = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("OPENAI_API_KEY", "hush-8")]);
+    let config = Config::load(&flags, &env).unwrap_or_else(|error| panic!("{error}"));
+    let toolbox = Arc::new(Toolbox::new(&config.tools));
+    let kept = toolbox.clone();
+    tokio::spawn(async move { kept.keep().await });
+    toolbox.tried().await;
+    toolbox
+}
+
+/// One tool of a server.
+fn tool(toolbox: &Toolbox, server: &str, name: &str) -> Arc<dyn Tool> {
+    let tools = toolbox.mcp(server).unwrap_or_else(|error| panic!("{error}"));
+    tools.into_iter().find(|tool| &*tool.spec().name == name).unwrap()
+}
+
+/// What every connection to the example is good for.
+async fn parcels_are_tracked(toolbox: &Toolbox) {
+    let names = toolbox.mcp("office").unwrap();
+    let mut names: Vec<_> = names.iter().map(|tool| tool.spec().name.to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["close", "distance", "track", "variables", "wait"]);
+    let track = tool(toolbox, "office", "track");
+    assert_eq!(&*track.spec().description, "Where a parcel is.");
+    let parameters: serde_json::Value =
+        serde_json::from_str(track.spec().parameters.get()).unwrap();
+    assert_eq!(parameters["properties"]["number"]["description"], "its number, such as `P-7`");
+    let found = call(&track, &json!({"number": "P-7"})).await;
+    assert_eq!(found, Ok(json!({"number": "P-7", "town": "Turku"})));
+    let lost = call(&track, &json!({"number": "7"})).await;
+    assert_eq!(lost, Err("`7` is no number of a parcel; they begin with P-".to_owned()));
+    let distance = tool(toolbox, "office", "distance");
+    let apart = call(&distance, &json!({"from_km": 5, "to_km": 2})).await;
+    assert_eq!(apart, Ok(json!("3 km")));
+    let unfit = call(&distance, &json!({"from_km": "five"})).await.unwrap_err();
+    assert!(unfit.contains("invalid type: string \"five\""), "{unfit}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_over_its_input_and_output_is_started_called_and_started_again() {
+    let toolbox = connected(
+        "[secrets]\nPARCELS = 'hush-7'\n[mcp.office]\ncommand = ['EXAMPLE']\n\
+         env = { OFFICE_TOKEN = 'key ${PARCELS}' }\ntimeout_ms = 30000",
+    )
+    .await;
+    parcels_are_tracked(&toolbox).await;
+    // Of our own variables it has what programs need, and no key of ours.
+    let variables = call(&tool(&toolbox, "office", "variables"), &json!({})).await;
+    assert_eq!(variables, Ok(json!("OFFICE_TOKEN PATH")));
+    let track = tool(&toolbox, "office", "track");
+    let closed = call(&tool(&toolbox, "office", "close"), &json!({})).await.unwrap_err();
+    assert!(closed.starts_with("the MCP server `office` gave no answer"), "{closed}");
+    let again = call(&track, &json!({"number": "P-8"})).await;
+    assert_eq!(again, Ok(json!({"number": "P-8", "town": "Turku"})));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_takes_too_long_is_told_and_the_server_goes_on() {
+    let toolbox = connected("[mcp.office]\ncommand = ['EXAMPLE']\ntimeout_ms = 500").await;
+    let slow = call(&tool(&toolbox, "office", "wait"), &json!({})).await;
+    let told = "the MCP server `office` gave no answer within 500 ms (its timeout_ms)";
+    assert_eq!(slow, Err(told.to_owned()));
+    parcels_are_tracked(&toolbox).await;
+}
+
+/// A process that ends with the test.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_over_http_is_asked_with_its_headers() {
+    let example = tokio::task::spawn_blocking(|| EXAMPLE.clone()).await.unwrap();
+    let mut served = Command::new(example);
+    served.args(["http", "hush-7"]).stdout(Stdio::piped());
+    let mut served = Ends(served.spawn().unwrap());
+    let mut url = String::new();
+    BufReader::new(served.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let url = url.trim();
+    let toolbox = connected(&format!(
+        "[secrets]\nPARCELS = 'hush-7'\n[mcp.office]\nurl = '{url}'\n\
+         headers = {{ Authorization = 'Bearer ${{PARCELS}}' }}\n[mcp.stranger]\nurl = '{url}'"
+    ))
+    .await;
+    parcels_are_tracked(&toolbox).await;
+    let refused = toolbox.mcp("stranger").err().unwrap();
+    assert!(refused.starts_with("the MCP server `stranger` cannot be reached: "), "{refused}");
+    assert!(!refused.contains("hush") && !refused.contains(url), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_is_named() {
+    let toolbox = connected("[mcp.gone]\ncommand = ['/nowhere/at-all']").await;
+    let gone = toolbox.mcp("gone").err().unwrap();
+    assert_eq!(
+        gone,
+        "the MCP server `gone` cannot be reached: `/nowhere/at-all` cannot be started: No such \
+         file or directory (os error 2)"
+    );
+    let unknown = toolbox.mcp("gon").err().unwrap();
+    assert_eq!(unknown, "there is no MCP server `gon`; the server's settings have gone");
+}
