@@ -8,6 +8,7 @@ mod real_lm;
 mod recording;
 mod restart;
 mod shutdown;
+mod strategies;
 mod support_reply;
 
 use serde_json::{Value, json};

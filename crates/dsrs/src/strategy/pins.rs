@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::config::member;
 use super::reward::{JUDGE, REWARD};
+use super::tools::TOOLS;
 use super::wrapped::MODULE;
 use super::{BuildEnv, GraphPin, registry};
 use crate::problem::{At, Problems};
@@ -31,15 +32,33 @@ pub(super) fn pinned(env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
     change(&mut members, MODULE, |wrapped| pin_strategy(env, wrapped));
     change(&mut members, REWARD, |reward| {
         change(reward, JUDGE, |judge| pin_strategy(env, judge));
-        let read = Payload::map(reward.clone());
-        let mut problems = Problems::new();
-        let pin = Object::open(&read, &At::Root, &mut problems)
-            .and_then(|mut object| GraphPin::read(&mut object));
-        if let Some(pin) = pin.and_then(|pin| env.pin_graph(&pin).ok()) {
-            pin.write(reward);
-        }
+        pin_graph(env, reward);
     });
     Some(Payload::map(members))
+}
+
+/// The config with every stored graph among its tools pinned.
+pub(super) fn pinned_tools(env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
+    let mut members = config.as_map()?.clone();
+    if let Some(Payload::List(tools)) = members.get_mut(TOOLS) {
+        for tool in Arc::make_mut(tools) {
+            if let Payload::Map(tool) = tool {
+                pin_graph(env, Arc::make_mut(tool));
+            }
+        }
+    }
+    Some(Payload::map(members))
+}
+
+/// Pins the stored graph that an object names, if it names one.
+fn pin_graph(env: &dyn BuildEnv, members: &mut Map) {
+    let read = Payload::map(members.clone());
+    let mut problems = Problems::new();
+    let pin = Object::open(&read, &At::Root, &mut problems)
+        .and_then(|mut object| GraphPin::read(&mut object));
+    if let Some(pin) = pin.and_then(|pin| env.pin_graph(&pin).ok()) {
+        pin.write(members);
+    }
 }
 
 /// Pins what the config of `{strategy, config?}` names.

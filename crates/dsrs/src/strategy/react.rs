@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 use self::agent::{Agent, Limits, with_steps};
 use super::chain_of_thought::with_reasoning;
 use super::registry::StrategyRegistration;
-use super::tools::{TOOLS_SCHEMA, read_tools};
-use super::{BuildEnv, DynModule, StrategyFactory};
+use super::tools::{TOOLS, TOOLS_SCHEMA, read_tools};
+use super::{BuildEnv, DynModule, StrategyFactory, pins};
 use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor, Toolbox};
 use crate::problem::{At, Problems};
 use crate::read::{Object, boolean, count};
@@ -62,6 +62,10 @@ impl StrategyFactory for Factory {
 
     fn predictors(&self) -> &[&'static str] {
         &[ACTION, EXTRACT]
+    }
+
+    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
+        pins::pinned_tools(env, config)
     }
 
     fn create(
@@ -113,8 +117,8 @@ impl Config {
         problems: &mut Problems,
     ) -> Option<Self> {
         let mut object = Object::open(config, at, problems)?;
-        let toolbox = object
-            .optional("tools", |list, at, problems| Some(read_tools(env, list, at, problems)));
+        let toolbox =
+            object.optional(TOOLS, |list, at, problems| Some(read_tools(env, list, at, problems)));
         let usual = Limits::default();
         let mut limit = |name, usual| {
             let found = object.optional(name, count).and_then(|found| usize::try_from(found).ok());

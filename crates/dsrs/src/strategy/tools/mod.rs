@@ -16,3 +16,6 @@ pub use http::{HeaderText, HttpCall, HttpMethod, HttpTool};
 pub use url::UrlTemplate;
 
 pub(super) use config::{TOOLS_SCHEMA, read_tools};
+
+/// The member of a config that names tools.
+pub(super) const TOOLS: &str = "tools";
