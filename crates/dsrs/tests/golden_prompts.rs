@@ -407,3 +407,19 @@ async fn reasoning_over_nested_types_with_an_instruction_and_a_demo() {
     let posted = Posted { strategy, types, signature, state, input };
     insta::assert_snapshot!(golden::<ChainOfThought<Grow>>(&posted).await);
 }
+
+#[derive(Signature)]
+struct Untold {
+    #[input]
+    question: String,
+    #[output]
+    answer: String,
+}
+
+#[tokio::test]
+async fn reasoning_without_instructions() {
+    let strategy = "chain_of_thought";
+    let signature = r#""question -> answer""#;
+    let posted = Posted { strategy, signature, input: r#"{"question": "why?"}"#, ..POSTED };
+    insta::assert_snapshot!(golden::<ChainOfThought<Untold>>(&posted).await);
+}

@@ -55,7 +55,13 @@ impl SignatureSchema {
 }
 
 fn make<S: Signature>() -> Result<SignatureSchema, ReflectError> {
-    from_types::<S::Input, S::Output>(S::instructions(), S::defaults())
+    let mut schema = from_types::<S::Input, S::Output>(S::instructions(), S::defaults())?;
+    if S::instructions().trim().is_empty()
+        && let Some(plain) = S::unaugmented()?
+    {
+        schema.instructions = plain.instructions.clone();
+    }
+    Ok(schema)
 }
 
 /// The schema of whatever takes one struct and gives another.

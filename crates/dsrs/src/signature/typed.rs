@@ -3,9 +3,11 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use facet::Facet;
 
+use super::SignatureSchema;
 use crate::reflect::ReflectError;
 use crate::value::Payload;
 
@@ -56,6 +58,15 @@ pub trait Signature: Send + Sync + 'static {
     #[must_use]
     fn defaults() -> Vec<FieldDefault> {
         Vec::new()
+    }
+
+    /// The schema without what augmentations add: a plain sentence that stands for instructions
+    /// names its fields alone, as that of a posted signature does. `None` when nothing is added.
+    ///
+    /// # Errors
+    /// As [`SignatureSchema::try_of`].
+    fn unaugmented() -> Result<Option<Arc<SignatureSchema>>, ReflectError> {
+        Ok(None)
     }
 }
 
@@ -109,5 +120,12 @@ impl<S: Signature, A: Augmentation> Signature for Augmented<S, A> {
 
     fn defaults() -> Vec<FieldDefault> {
         S::defaults()
+    }
+
+    fn unaugmented() -> Result<Option<Arc<SignatureSchema>>, ReflectError> {
+        match S::unaugmented()? {
+            None => SignatureSchema::try_of::<S>().map(Some),
+            within => Ok(within),
+        }
     }
 }
