@@ -86,6 +86,11 @@ impl DynModule for GraphModule {
         self.paths.iter().map(AsRef::as_ref).zip(self.program.predictors_mut()).collect()
     }
 
+    fn attempts(&self) -> usize {
+        let nodes = self.program.graph().nodes.values();
+        nodes.map(|node| node.module.attempts()).max().unwrap_or(1)
+    }
+
     fn forward<'a>(
         &'a self,
         ctx: &'a Ctx,

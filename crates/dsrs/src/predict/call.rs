@@ -104,7 +104,9 @@ impl Call<'_> {
         accept: Accept<'_, T>,
     ) -> Result<(ParsedOutput, T), PredictError> {
         let node = &self.ctx.node;
-        let params = self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
+        let mut params =
+            self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
+        params.seed = self.ctx.varied_seed(params.seed);
         let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
         let constraint = self.constraint(params.max_tokens);
         let tools = self.offer.map(|offer| offer.tools).or(self.own_tools().map(OwnTools::offer));

@@ -63,6 +63,9 @@ pub struct Ctx {
     pub hints: Option<Arc<Hints>>,
     /// How many attempts this is inside of: attempts may make attempts.
     pub within: u32,
+    /// What the attempt that this is part of adds to every seed, one that a state sets included:
+    /// requests that are the same would be answered the same.
+    pub seed_added: i64,
 }
 
 impl Ctx {
@@ -82,7 +85,7 @@ impl Ctx {
     /// A context for the calls of a node in a run.
     #[must_use]
     pub const fn of(run: Arc<RunScope>, node: Arc<NodeScope>, parent: Option<SpanId>) -> Self {
-        Self { run, node, parent, tally: None, hints: None, within: 0 }
+        Self { run, node, parent, tally: None, hints: None, within: 0, seed_added: 0 }
     }
 
     /// As [`Self::new`], for as long as `limit` from now.
@@ -111,6 +114,13 @@ impl Ctx {
         Self { hints: Some(Hints::over(self.hints.clone(), hints)), ..self.clone() }
     }
 
+    /// The same context for a program of its own, such as a graph that is a tool: the paths of its
+    /// predictors are not those that the advice here is for.
+    #[must_use]
+    pub fn unhinted(&self) -> Self {
+        Self { hints: None, ..self.clone() }
+    }
+
     /// The same context for one of several tries at the same thing: with a temperature and a seed
     /// of its own, so that neither the LM nor a cache gives the same answer again. The first try is
     /// as it would be alone.
@@ -127,11 +137,18 @@ impl Ctx {
     pub fn varied_at(&self, number: usize, temperature: f64) -> Self {
         let mut node = (*self.node).clone();
         node.lm.params.temperature = Some(temperature);
-        if number > 0 {
-            let seed = node.lm.params.seed.unwrap_or(0);
-            node.lm.params.seed = Some(varied_seed(seed, number, self.within));
+        let seed_added = self.seed_added.wrapping_add(added_to_seed(number, self.within));
+        Self { node: Arc::new(node), within: self.within + 1, seed_added, ..self.clone() }
+    }
+
+    /// The seed of a request in this attempt, where one would have `seed` alone.
+    pub(super) fn varied_seed(&self, seed: Option<i64>) -> Option<i64> {
+        if self.seed_added == 0 {
+            return seed;
         }
-        Self { node: Arc::new(node), within: self.within + 1, ..self.clone() }
+        let seed = seed.unwrap_or(0).wrapping_add(self.seed_added);
+        // Every server takes what fits 31 bits.
+        Some(seed.rem_euclid(i64::from(i32::MAX)))
     }
 
     /// The trace of the run.
@@ -141,11 +158,10 @@ impl Ctx {
     }
 }
 
-/// The seed of a try: one digit for each attempt that it is inside of, so that no two tries of one
-/// run have the same. Every server takes what fits 31 bits.
-fn varied_seed(seed: i64, number: usize, within: u32) -> i64 {
+/// What a try adds to a seed: one digit for each attempt that it is inside of, so that no two tries
+/// of one run have the same.
+fn added_to_seed(number: usize, within: u32) -> i64 {
     const DIGIT: i64 = 1_009;
     let number = i64::try_from(number).unwrap_or(i64::MAX);
-    let added = number.wrapping_mul(DIGIT.wrapping_pow(within));
-    seed.wrapping_add(added).rem_euclid(i64::from(i32::MAX))
+    number.wrapping_mul(DIGIT.wrapping_pow(within))
 }

@@ -24,6 +24,8 @@ const SLIPS: usize = 5;
 #[derive(Clone, Default)]
 pub(crate) struct Toolbox {
     tools: IndexMap<Arc<str>, Entry>,
+    /// A name that means something else here.
+    reserved: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -45,6 +47,11 @@ pub(crate) fn is_tool_name(name: &str) -> bool {
 }
 
 impl Toolbox {
+    /// None yet, and none may have this name: a call of it is no call of a tool.
+    pub(crate) fn reserving(name: &'static str) -> Self {
+        Self { reserved: Some(name), ..Self::default() }
+    }
+
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.tools.is_empty()
@@ -58,6 +65,9 @@ impl Toolbox {
             return Err(format!(
                 "`{name}` is no name of a tool: that is 1 to 64 letters, digits, `_` or `-`"
             ));
+        }
+        if self.reserved.is_some_and(|reserved| reserved.eq_ignore_ascii_case(&name)) {
+            return Err(format!("no tool can be called `{name}`: that ends the steps; rename it"));
         }
         if self.tools.contains_key(&name) {
             return Err(format!("there are two tools `{name}`; leave one out or rename it"));

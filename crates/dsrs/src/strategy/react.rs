@@ -117,8 +117,10 @@ impl Config {
         problems: &mut Problems,
     ) -> Option<Self> {
         let mut object = Object::open(config, at, problems)?;
-        let toolbox =
-            object.optional(TOOLS, |list, at, problems| Some(read_tools(env, list, at, problems)));
+        let none = || Toolbox::reserving(FINISH);
+        let toolbox = object.optional(TOOLS, |list, at, problems| {
+            Some(read_tools(none(), env, list, at, problems))
+        });
         let usual = Limits::default();
         let mut limit = |name, usual| {
             let found = object.optional(name, count).and_then(|found| usize::try_from(found).ok());
@@ -130,7 +132,7 @@ impl Config {
         };
         let with_trajectory = object.optional("with_trajectory", boolean).unwrap_or_default();
         object.close();
-        Some(Self { toolbox: toolbox.unwrap_or_default(), limits, with_trajectory })
+        Some(Self { toolbox: toolbox.unwrap_or_else(none), limits, with_trajectory })
     }
 }
 

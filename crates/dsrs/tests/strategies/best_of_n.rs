@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::graph::Program;
+use dsrs::graph::{GraphModule, GraphState, Program};
 use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
-use dsrs::predict::{PredictErrorKind, Span, SpanKind, SpanStatus};
+use dsrs::predict::{PredictErrorKind, PredictState, Span, SpanKind, SpanStatus};
+use dsrs::problem::{At, Problems};
 use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
 use dsrs::value::Payload;
 use tokio::time::Instant;
@@ -80,6 +81,22 @@ async fn the_first_attempt_is_as_it_would_be_alone_and_the_others_differ_even_wi
     let sent: Vec<_> = lm.requests().iter().map(sent).collect();
     let hot = Some(1.0);
     assert_eq!(sent, [(None, None), (hot, Some(1009)), (hot, Some(1)), (hot, Some(1010))]);
+}
+
+#[tokio::test]
+async fn a_seed_and_a_temperature_of_the_state_leave_attempts_different() {
+    let config = r#"{"module": {"strategy": "predict"}, "n": 3, "reward": {"expression": "0"}}"#;
+    let mut best = module("best_of_n", "question -> answer", config);
+    let mut state = PredictState::default();
+    (state.lm.params.temperature, state.lm.params.seed) = (Some(0.3), Some(7));
+    for (_, predictor) in best.predictors_mut() {
+        predictor.load_state(state.clone(), &At::Root).unwrap();
+    }
+    let lm = Arc::new(Scripted::always(answer(&[("answer", "4")])));
+    best.forward(&ctx(&lm), fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
+    let sent = |request: &LmRequest| (request.params.temperature, request.params.seed);
+    let sent: Vec<_> = lm.requests().iter().map(sent).collect();
+    assert_eq!(sent, [(Some(0.3), Some(7)), (Some(0.3), Some(8)), (Some(0.3), Some(9))]);
 }
 
 #[tokio::test]
@@ -160,7 +177,12 @@ async fn a_judge_sees_inputs_and_outputs_by_name_and_its_calls_are_counted() {
     assert_eq!(requests[3].params.seed, None, "a judge is the same for every attempt");
 }
 
-/// A server that stores one graph: `grade`, which gives a bool.
+fn stored(document: &str) -> Result<Box<dyn DynModule>, NoGraph> {
+    let document = Payload::from_json(document).unwrap();
+    Ok(Box::new(GraphModule::new(&document, &GraphState::default(), &Env).unwrap()))
+}
+
+/// A server that stores graphs; `grade` gives a bool.
 struct Graphs;
 
 impl BuildEnv for Graphs {
@@ -172,9 +194,11 @@ impl BuildEnv for Graphs {
         Ok(GraphPin { version: Some(3), ..graph.clone() })
     }
 
-    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
-        match &*graph.graph {
+    fn graph(&self, pin: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+        match &*pin.graph {
             "grade" => Ok(module("predict", "answer, hint: str? -> good: bool", "{}")),
+            "draft" => stored(&graph("chain_of_thought", "{}")),
+            "search" => stored(&graph("best_of_n", &SHORT.replace("\"n\": 3", "\"n\": 50"))),
             "translate" => Ok(module("predict", "answer, tongue -> text", "{}")),
             other => Err(NoGraph::new(format!("there is no stored graph `{other}`"))),
         }
@@ -271,6 +295,34 @@ fn attempts_within_attempts_are_bounded_together() {
         |n: u32| format!(r#"{{"module": {inner}, "n": {n}, "reward": {{"expression": "1"}}}}"#);
     assert_eq!(refused("best_of_n", "x -> y", &of(21)), ["/config/n too_large"]);
     assert_eq!(create_in(&Env, "best_of_n", "x -> y", &of(20)).unwrap().attempts(), 1000);
+
+    let of =
+        |n: u32| of(n).replace(inner, r#"{"strategy": "graph", "config": {"graph": "search"}}"#);
+    let found = create_in(&Graphs, "best_of_n", "question -> answer", &of(21)).err().unwrap();
+    assert!(found.to_string().starts_with("/config/n: 21 attempts"), "{found}");
+    let found = create_in(&Graphs, "best_of_n", "question -> answer", &of(20)).unwrap();
+    assert_eq!(found.attempts(), 1000, "those of a stored graph count too");
+}
+
+#[tokio::test]
+async fn a_stored_graph_is_tried_with_its_own_signature_and_its_predictors_keep_their_state() {
+    let config = r#"{"module": {"strategy": "graph", "config": {"graph": "draft"}}, "n": 2,
+        "threshold": 1, "reward": {"expression": "1 / outputs.answer|length"}}"#;
+    let document = graph("best_of_n", config).replace(r#""signature": "question -> answer", "#, "");
+    let program = Program::from_document(&Payload::from_json(&document).unwrap(), &Graphs).unwrap();
+    let tuned = |text: &str| {
+        let state = format!(r#"{{"a.module.a.predict": {{"instruction": "{text}"}}}}"#);
+        let (state, mut problems) = (Payload::from_json(&state).unwrap(), Problems::new());
+        GraphState::read(&state, &At::Root, &mut problems).unwrap()
+    };
+    let once = program.with_state(&Graphs, &tuned("Think twice."), &At::Root).unwrap();
+    let twice = once.with_state(&Graphs, &tuned("Think thrice."), &At::Root).unwrap();
+    let lm = Arc::new(Scripted::answering([thought("four"), thought("4")]));
+    let outcome = twice.execute(&run_on(&lm), fields(r#"{"question": "2 + 2?"}"#)).await;
+    assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
+    assert_eq!(called(&outcome.spans), ["module.a.predict", "module.a.predict"]);
+    assert!(lm.requests().iter().all(|sent| sent.chat.prefix[0].content.contains("thrice")));
+    assert_eq!(lm.requests()[1].params.seed, Some(1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::facet::Facet;
-use dsrs::graph::Program;
+use dsrs::graph::{GraphModule, GraphState, Program};
 use dsrs::lm::{Answer, Lm, LmErrorKind, LmReply, Model, Models, Scripted, ToolCall};
 use dsrs::module::{named_predictors, named_predictors_mut};
 use dsrs::predict::{
     Ctx, PredictErrorKind, RunScope, Span, SpanKind, SpanStatus, Tool, function_tool, read_state,
 };
 use dsrs::problem::{At, Problems};
-use dsrs::strategy::{BuildEnv, HttpTool, builtin_tools};
+use dsrs::strategy::{BuildEnv, DynModule, GraphPin, HttpTool, NoGraph, builtin_tools};
 use dsrs::value::Payload;
 use dsrs::{Module, ReAct, Signature};
 use tokio::time::Instant;
@@ -380,6 +380,81 @@ async fn an_http_tool_and_chosen_tools_of_an_mcp_server_stand_beside_each_other(
         ),
         "{problems}"
     );
+}
+
+#[tokio::test]
+async fn a_tool_called_finish_is_refused_whatever_its_capitals() {
+    let config = r#"{"tools": [{"http": {"name": "Finish", "description": "d", "method": "GET", "url": "https://a.example"}}]}"#;
+    let found = create_in(&Own(vec![]), "react", QA, config).err().unwrap().to_string();
+    assert!(found.starts_with("/config/tools/0: no tool can be called `Finish`"), "{found}");
+    let add = |sum: Sum| async move { dsrs::expr::calculate(&sum.expression) };
+    let typed = ReAct::<Qa>::builder().tool("finish", "Adds.", add).build();
+    assert!(typed.err().unwrap().to_string().contains("no tool can be called `finish`"));
+}
+
+/// A server as it was when a graph was stored, whose MCP server has got a `calculator` since.
+struct Grown;
+
+impl BuildEnv for Grown {
+    fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+
+    fn is_stored(&self) -> bool {
+        true
+    }
+
+    fn mcp_tools(&self, _: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+        let tell = |_: Name| async { Ok::<_, String>("x".to_owned()) };
+        let named = |name: &str| function_tool(name, "New.", tell).unwrap();
+        Ok(vec![named("calculator"), named("look up"), named("page")])
+    }
+}
+
+#[test]
+fn a_stored_agent_loads_whatever_tools_a_server_has_come_to_offer() {
+    let config = r#"{"tools": ["calculator", {"mcp": "own"}]}"#;
+    let agent = create_in(&Grown, "react", QA, config).unwrap_or_else(|found| panic!("{found}"));
+    let instruction = agent.predictors()[0].1.instruction().to_owned();
+    assert_eq!(instruction.matches("- `calculator`: Evaluates").count(), 1, "{instruction}");
+    assert!(instruction.contains("- `page`: New.") && !instruction.contains("look up"));
+}
+
+/// A server with a stored graph of one node, `action`, which has a tenth of a second.
+struct Asks;
+
+impl BuildEnv for Asks {
+    fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+
+    fn graph(&self, _: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+        let document = r#"{"name": "ask", "nodes": {"action": {"strategy": "predict",
+            "signature": "word -> meaning", "timeout_ms": 100}}}"#;
+        let module = GraphModule::new(&json(document), &GraphState::default(), self);
+        Ok(Box::new(module.unwrap_or_else(|problems| panic!("{problems}"))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_graph_that_takes_too_long_is_a_tool_that_fails_and_gets_no_advice_of_the_agents() {
+    let config = r#"{"tools": [{"graph": "ask"}], "with_trajectory": true}"#;
+    let agent = create_in(&Asks, "react", QA, config).unwrap();
+    let look = || Answer::from(step("I ask.", "ask", r#"{"word": "x"}"#));
+    let known = answer(&[("meaning", "unknown")]).into();
+    let answers = [look(), Answer::hang(), look(), known, finish().into(), extract("?").into()];
+    let lm = Arc::new(Scripted::answering(answers));
+    let hint = [(Arc::from("action"), Arc::from("Ask twice."))];
+    let ctx = Ctx::within(only(lm.clone()).into(), Duration::from_secs(60)).hinted(hint);
+    let found = agent.forward(&ctx, fields(r#"{"question": "?"}"#)).await.unwrap();
+    let told = found["trajectory"].as_str().unwrap().to_owned();
+    assert!(
+        told.contains("result: Error: the time limit passed before the model answered"),
+        "{told}"
+    );
+    assert!(told.contains("result: unknown"), "{told}");
+    let hinted: Vec<_> = lm.requests().iter().map(|sent| asked(sent).contains("twice")).collect();
+    assert_eq!(hinted, [true, false, true, false, true, false]);
 }
 
 #[test]

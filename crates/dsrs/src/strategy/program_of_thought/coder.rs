@@ -13,6 +13,9 @@ use crate::value::{Fields, Payload};
 /// What the trace calls a run of a program.
 const TOOL: &str = "python";
 
+/// What LMs put around code.
+const FENCE: &str = "```";
+
 /// Where programs run, and how many are tried.
 pub(super) struct Coder {
     /// Gone where a stored graph finds none any more.
@@ -142,11 +145,22 @@ fn code_of(answer: &Fields) -> Arc<str> {
     }
 }
 
-/// The inside of the first fence, if the text has one.
+/// The inside of the first fence, if the text has one. A program may well have the sign in a text of
+/// its own: a fence that opens is the last of its line but for a word, and one that closes the first.
 fn unfenced(text: &str) -> Option<&str> {
-    let (_, after) = text.split_once("```")?;
-    let (_, code) = after.split_once('\n')?;
-    Some(code.split_once("```").map_or(code, |(code, _)| code).trim_end())
+    let is_word = |rest: &str| rest.trim().chars().all(char::is_alphanumeric);
+    let mut opening = text.match_indices(FENCE).filter_map(|(place, _)| {
+        let (rest, code) = text.get(place + FENCE.len()..)?.split_once('\n')?;
+        is_word(rest).then_some(code)
+    });
+    let code = opening.next()?;
+    let closing = code.match_indices(FENCE).find_map(|(place, _)| {
+        let before = code.get(..place)?;
+        let line = before.rsplit('\n').next().unwrap_or(before);
+        line.trim().is_empty().then_some(before)
+    });
+    let code = closing.unwrap_or(code).trim_end();
+    Some(code.strip_suffix(FENCE).unwrap_or(code))
 }
 
 #[cfg(test)]
@@ -163,6 +177,10 @@ mod tests {
         assert_eq!(code("```python\nx = 1\n  \nx\n```"), "x = 1\n  \nx");
         assert_eq!(code("Here it is:\n```\nx\n```\nDone."), "x");
         assert_eq!(code("```python\nx = 1"), "x = 1");
+        assert_eq!(code("Here: ```python\nx = 1```"), "x = 1");
+        let splits = "fence = '```'\nparts = text.split('```')\nlen(parts)";
+        assert_eq!(code(splits), splits);
+        assert_eq!(code(&format!("```python\n{splits}\n```")), splits);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use facet::Facet;
 
 use super::agent::{Agent, Limits, with_steps};
-use super::{ACTION, EXTRACT, prompt};
+use super::{ACTION, EXTRACT, FINISH, prompt};
 use crate::module::{Module, Predicted};
 use crate::predict::typed::fields;
 use crate::predict::{
@@ -133,7 +133,7 @@ impl<S: Signature> ReAct<S> {
     /// An agent on its way, without tools yet.
     pub fn builder() -> ReActBuilder<S> {
         ReActBuilder {
-            toolbox: Toolbox::default(),
+            toolbox: Toolbox::reserving(FINISH),
             limits: Limits::default(),
             problems: Problems::new(),
             signature: PhantomData,

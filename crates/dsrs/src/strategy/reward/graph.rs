@@ -58,7 +58,7 @@ impl Graded {
         outputs: &Fields,
     ) -> Result<f64, PredictError> {
         let input = self.feeds.gather(inputs, outputs)?;
-        let judged = self.module.forward(ctx, input).await?;
+        let judged = self.module.forward(&ctx.unhinted(), input).await?;
         score(judged.get(&self.score))
     }
 

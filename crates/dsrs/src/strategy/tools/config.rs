@@ -63,17 +63,20 @@ pub(in crate::strategy) const TOOLS_SCHEMA: &str = r#"{
 
 const KINDS: [&str; 4] = ["builtin", "http", "graph", "mcp"];
 
-/// Reads the list into a toolbox, which holds what could be had of it.
+/// Reads the list into a toolbox, which holds what could be had of it. What was stored always loads,
+/// whatever servers have come to offer since: a tool that cannot be among the others is left out.
 pub(in crate::strategy) fn read_tools(
+    mut toolbox: Toolbox,
     env: &dyn BuildEnv,
     payload: &Payload,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Toolbox {
-    let mut toolbox = Toolbox::default();
     read::list(payload, at, problems, |entry, at, problems| {
         for tool in read_entry(env, entry, at, problems) {
-            if let Err(reason) = toolbox.add(tool) {
+            if let Err(reason) = toolbox.add(tool)
+                && !env.is_stored()
+            {
                 problems.add(at, Code::InvalidConfig, reason);
             }
         }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use tokio::time::Instant;
 
 use super::super::DynModule;
 use crate::lm::ToolSpec;
-use crate::predict::{Ctx, Tool, ToolError};
+use crate::predict::{Ctx, PredictError, PredictErrorKind, Tool, ToolError};
 use crate::problem::{At, Problems};
 use crate::signature::{FieldSchema, SignatureSchema, admit_inputs};
 use crate::types::{Class, ClassField, Type, TypeIR, to_json_schema};
@@ -48,17 +49,21 @@ impl GraphTool {
         let inputs = schema.inputs.iter();
         let inputs = admit_inputs(inputs, &schema.defs, &args, &At::Root, &mut problems);
         let inputs = inputs.ok_or_else(|| ToolError::told(problems.to_string()))?;
-        let mut outputs = self.module.forward(ctx, inputs).await.map_err(|error| {
-            if error.kind.ends_the_run() {
-                ToolError::Ends(error)
-            } else {
-                ToolError::told(error.to_string())
-            }
-        })?;
+        let outputs = self.module.forward(&ctx.unhinted(), inputs).await;
+        let mut outputs = outputs.map_err(|error| failed(ctx, error))?;
         Ok(match outputs.len() {
             1 => outputs.pop().map(|(_, only)| only).unwrap_or_default(),
             _ => Payload::map(outputs),
         })
+    }
+}
+
+/// A graph that fails, its own time limits included, is a tool that fails; the end of the run is not.
+fn failed(ctx: &Ctx, error: PredictError) -> ToolError {
+    match error.kind {
+        PredictErrorKind::Cancelled => ToolError::Ends(error),
+        PredictErrorKind::Timeout if Instant::now() >= ctx.node.deadline => ToolError::Ends(error),
+        _ => ToolError::told(error.to_string()),
     }
 }
 
