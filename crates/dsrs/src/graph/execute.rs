@@ -269,6 +269,8 @@ impl<'p> Execution<'p> {
                 self.close(span, SpanStatus::Failed, |span| {
                     span.error = Some(message);
                 });
+                // What was at work below it when its time was over.
+                span.into_iter().for_each(|span| self.run.trace.cancel(span));
                 return Err(RunError { node: Some(planned.name.clone()), error });
             }
         }
@@ -304,8 +306,8 @@ impl<'p> Execution<'p> {
     fn stop(&mut self) {
         self.running.clear();
         let running = |progress: &&Progress| progress.outcome.status == NodeStatus::Running;
-        for progress in self.nodes.iter().filter(running) {
-            self.close(progress.span, SpanStatus::Cancelled, |_| {});
+        for span in self.nodes.iter().filter(running).filter_map(|progress| progress.span) {
+            self.run.trace.cancel(span);
         }
     }
 

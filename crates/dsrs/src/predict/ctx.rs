@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::error::{PredictError, PredictErrorKind};
 use super::hints::Hints;
 use super::tally::Tally;
 use super::trace::{SpanId, Trace};
@@ -149,6 +150,16 @@ impl Ctx {
         let seed = seed.unwrap_or(0).wrapping_add(self.seed_added);
         // Every server takes what fits 31 bits.
         Some(seed.rem_euclid(i64::from(i32::MAX)))
+    }
+
+    /// Whether trying again is of no use after this error. A part that had less time than there is
+    /// may have it again.
+    #[must_use]
+    pub fn is_over(&self, error: &PredictError) -> bool {
+        match &error.kind {
+            PredictErrorKind::Timeout => Instant::now() >= self.node.deadline,
+            kind => kind.ends_the_run(),
+        }
     }
 
     /// The trace of the run.

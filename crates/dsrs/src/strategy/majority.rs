@@ -150,7 +150,7 @@ impl DynModule for Majority {
             let tried = Untyped { module: &self.module, input: &input };
             let mut count = Count { open: self.sampling.count, ..Count::default() };
             let end = sample(self.sampling, ctx, &tried, |number, result| {
-                count.take(number, result, |outputs| outputs.get(&self.field).and_then(normal))
+                count.take(ctx, number, result, |outputs| outputs.get(&self.field).and_then(normal))
             });
             end.await.unwrap_or_else(|| count.finish())
         })
@@ -190,13 +190,14 @@ impl<F> Count<F> {
     /// Takes the result of an attempt; breaks off when no other value can win any more.
     fn take(
         &mut self,
+        ctx: &Ctx,
         number: usize,
         result: Result<F, PredictError>,
         value: impl Fn(&F) -> Option<String>,
     ) -> ControlFlow<Result<F, PredictError>> {
         self.open -= 1;
         match result {
-            Err(error) if error.kind.ends_the_run() => return ControlFlow::Break(Err(error)),
+            Err(error) if ctx.is_over(&error) => return ControlFlow::Break(Err(error)),
             Err(error) => self.failure = Some(error),
             Ok(found) => match value(&found) {
                 Some(value) => self.vote(value, number, found),

@@ -42,13 +42,13 @@ async fn refine<T: Tried>(
         let is_last = number + 1 == search.n;
         let poor = result.as_ref().ok().filter(|_| !is_last);
         let poor = poor.and_then(|(reward, found)| Some((*reward, tried.outputs(found).ok()?)));
-        if let ControlFlow::Break(end) = best.take(number, result) {
+        if let ControlFlow::Break(end) = best.take(ctx, number, result) {
             return end;
         }
         let Some((reward, outputs)) = poor else { continue };
         match adviser.advise(ctx, reward, &outputs).await {
             Ok(advice) => hints = advice,
-            Err(error) if error.kind.ends_the_run() => return Err(error),
+            Err(error) if ctx.is_over(&error) => return Err(error),
             // The trace tells of it; the attempts go on with what was advised before.
             Err(_) => {}
         }

@@ -44,6 +44,7 @@ impl<F> Best<F> {
     /// Takes an attempt's result; breaks off with the answer when there is one.
     pub(super) fn take(
         &mut self,
+        ctx: &Ctx,
         number: usize,
         result: Result<(f64, F), PredictError>,
     ) -> ControlFlow<Result<F, PredictError>> {
@@ -62,7 +63,7 @@ impl<F> Best<F> {
             }
             Err(error) => {
                 self.failures += 1;
-                if error.kind.ends_the_run() || self.failures > self.search.fail_count {
+                if ctx.is_over(&error) || self.failures > self.search.fail_count {
                     return ControlFlow::Break(Err(error));
                 }
                 self.failure = Some(error);
@@ -94,14 +95,15 @@ pub(super) async fn best<T: Tried>(
             let ctx = attempt.varied(None);
             judged(&attempt, &ctx, tried, rewards).await
         };
-        let end = at_once(ctx, search.n, start, |number, result| best.take(number, result)).await;
+        let end =
+            at_once(ctx, search.n, start, |number, result| best.take(ctx, number, result)).await;
         return end.unwrap_or_else(|| best.finish());
     }
     for number in 0..search.n {
         let attempt = Attempt::open(ctx, number);
         let varied = attempt.varied(None);
         let result = judged(&attempt, &varied, tried, rewards).await;
-        if let ControlFlow::Break(end) = best.take(number, result) {
+        if let ControlFlow::Break(end) = best.take(ctx, number, result) {
             return end;
         }
     }

@@ -199,6 +199,15 @@ impl BuildEnv for Graphs {
             "grade" => Ok(module("predict", "answer, hint: str? -> good: bool", "{}")),
             "draft" => stored(&graph("chain_of_thought", "{}")),
             "search" => stored(&graph("best_of_n", &SHORT.replace("\"n\": 3", "\"n\": 50"))),
+            "hasty" => stored(
+                r#"{"name": "h", "nodes": {"a": {"strategy": "predict", "timeout_ms": 100,
+                    "signature": "question -> answer"}}}"#,
+            ),
+            "two" => stored(
+                r#"{"name": "t", "nodes": {
+                    "a": {"strategy": "predict", "timeout_ms": 100, "signature": "question -> answer"},
+                    "b": {"strategy": "predict", "signature": "question -> note"}}}"#,
+            ),
             "translate" => Ok(module("predict", "answer, tongue -> text", "{}")),
             other => Err(NoGraph::new(format!("there is no stored graph `{other}`"))),
         }
@@ -353,4 +362,38 @@ async fn what_ends_the_run_ends_it_at_once() {
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::NoModel);
     assert_eq!(attempts(&outcome.spans), ["1 Failed none"]);
     assert!(lm.requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_over_its_own_time_is_one_that_failed() {
+    for strategy in ["best_of_n", "refine", "parallel", "majority"] {
+        let rewarded = r#", "reward": {"expression": "1"}"#;
+        let reward = if strategy.ends_with('l') { r#", "fail_count": 1"# } else { rewarded };
+        let reward = if strategy == "majority" { "" } else { reward };
+        let config = format!(
+            r#"{{"module": {{"strategy": "graph", "config": {{"graph": "hasty"}}}}, "n": 2{reward}}}"#
+        );
+        let best = create_in(&Graphs, strategy, "question -> answer", &config).unwrap();
+        let lm = Arc::new(Scripted::answering([Answer::hang(), answer(&[("answer", "4")]).into()]));
+        let ctx = ctx(&lm);
+        let found = best.forward(&ctx, fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
+        assert!(Payload::map(found).to_json().contains(r#""4""#), "{strategy}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_graph_that_failed_in_an_attempt_stays_open_while_others_go_on() {
+    let config = r#"{"module": {"strategy": "graph", "config": {"graph": "two"}}, "n": 2,
+        "reward": {"expression": "1"}}"#;
+    let best = create_in(&Graphs, "best_of_n", "question -> answer, note", config).unwrap();
+    let said = |field| Answer::from(answer(&[(field, "4")]));
+    let late = said("note").after(Duration::from_secs(5));
+    let lm = [Answer::hang(), Answer::hang(), said("answer"), late];
+    let ctx = ctx(&Arc::new(Scripted::answering(lm)));
+    best.forward(&ctx, fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
+    let spans = ctx.trace().take();
+    let failed = spans.iter().filter(|span| span.status != SpanStatus::Succeeded);
+    let lasted: Vec<_> = failed.map(|span| span.duration.unwrap().as_millis()).collect();
+    assert_eq!(lasted.len(), 7, "the attempt, its nodes, their predictors and requests");
+    assert!(lasted.iter().all(|lasted| *lasted < 200), "{lasted:?}");
 }

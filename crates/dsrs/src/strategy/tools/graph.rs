@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use tokio::time::Instant;
 
 use super::super::DynModule;
 use crate::lm::ToolSpec;
@@ -61,8 +60,9 @@ impl GraphTool {
 /// A graph that fails, its own time limits included, is a tool that fails; the end of the run is not.
 fn failed(ctx: &Ctx, error: PredictError) -> ToolError {
     match error.kind {
-        PredictErrorKind::Cancelled => ToolError::Ends(error),
-        PredictErrorKind::Timeout if Instant::now() >= ctx.node.deadline => ToolError::Ends(error),
+        PredictErrorKind::Cancelled | PredictErrorKind::Timeout if ctx.is_over(&error) => {
+            ToolError::Ends(error)
+        }
         _ => ToolError::told(error.to_string()),
     }
 }
