@@ -168,12 +168,13 @@ async fn what_an_answer_is_held_to_is_sent_where_the_endpoint_wants_it() {
 
 #[tokio::test]
 async fn a_refused_constraint_is_told_from_a_refused_request() {
-    use LmErrorKind::{ConstraintRefused, Refused};
+    use LmErrorKind::{ConstraintRefused, ContextOverflow, Refused};
     let grammar = || held_to(Constraint::Gbnf("root ::= \"a\"".into()));
     for (request, status, body, kind) in [
         (grammar(), "400 Bad Request", r#"{"error":"failed to parse grammar"}"#, ConstraintRefused),
         (grammar(), "422 Unprocessable", r#"{"detail":"extra fields"}"#, ConstraintRefused),
-        (grammar(), "400 Bad Request", r#"{"error":"the prompt is too long"}"#, Refused),
+        (grammar(), "400 Bad Request", r#"{"error":"the prompt is too long"}"#, ContextOverflow),
+        (grammar(), "400 Bad Request", r#"{"error":"no such model"}"#, Refused),
         (grammar(), "404 Not Found", r#"{"error":"no model of that grammar"}"#, Refused),
         (
             held_to_schema(),
