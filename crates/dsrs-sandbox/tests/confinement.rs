@@ -1,6 +1,6 @@
-#![cfg(target_os = "linux")]
 //! What the system says of the child while a program runs in it. `/proc` is the witness.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

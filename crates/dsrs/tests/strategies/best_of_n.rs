@@ -269,6 +269,7 @@ fn everything_that_is_wrong_is_told_at_once_at_its_place() {
     assert_eq!(of("{}"), ["/config/reward invalid_config"]);
     assert_eq!(of(r#"{"expression": "1", "graph": "g"}"#), ["/config/reward invalid_config"]);
     assert_eq!(of(r#"{"graph": "g"}"#), ["/config/reward/graph invalid_config"]);
+    assert_eq!(of(r#"{"expression": "1", "version": 2}"#), ["/config/reward invalid_config"]);
     assert_eq!(
         of(r#"{"judge": {"signature": "answer: int, tone -> score", "score": "points"}}"#),
         [

@@ -140,6 +140,16 @@ async fn a_program_that_fails_is_shown_with_its_error_to_be_mended() {
 }
 
 #[tokio::test]
+async fn an_answer_without_a_program_is_mended_and_not_run() {
+    let lm = script([program("```python\n```"), program("sum(numbers)"), sum("6")]);
+    let ctx = ctx(&lm);
+    module("{}").forward(&ctx, numbers()).await.unwrap();
+    assert!(asked(&lm.requests()[1]).contains("`generated_code` holds no program"));
+    let spans = ctx.trace().take();
+    assert_eq!(spans.iter().filter(|span| span.kind == SpanKind::Tool).count(), 1);
+}
+
+#[tokio::test]
 async fn when_no_program_works_the_last_error_is_told() {
     let lm = script([program("sun()"), program("sun()")]);
     let error = module(r#"{"max_iters": 2}"#).forward(&ctx(&lm), numbers()).await.unwrap_err();

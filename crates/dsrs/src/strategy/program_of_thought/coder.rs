@@ -7,7 +7,7 @@ use super::prompt;
 use crate::predict::{
     Ctx, DynPredictor, PredictError, PredictErrorKind, SchemaPredictor, SpanKind, SpanStatus,
 };
-use crate::sandbox::{Ran, Sandbox, SandboxError};
+use crate::sandbox::{Failure, Ran, Sandbox, SandboxError};
 use crate::value::{Fields, Payload};
 
 /// What the trace calls a run of a program.
@@ -76,6 +76,10 @@ impl Coder {
             let message = "there is no sandbox any more to run programs in";
             return Err(PredictError::new(PredictErrorKind::Sandbox, message));
         };
+        if code.trim().is_empty() {
+            let message = format!("`{}` holds no program", prompt::CODE);
+            return Ok(Err(SandboxError::new(Failure::Syntax, message)));
+        }
         let span = ctx.trace().open(SpanKind::Tool, &ctx.node.node, ctx.parent, |span| {
             span.tool = Some(TOOL.into());
             span.inputs = Some(Fields::from_iter([("code".into(), Payload::Str(code.clone()))]));

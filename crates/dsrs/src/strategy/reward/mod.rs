@@ -74,7 +74,11 @@ impl Reward {
         ];
         let members: Vec<_> = own.into_iter().chain(pin).collect();
         let about = "how good an attempt is, higher is better: exactly one of `expression`, `judge` and `graph` (a stored graph with one number or bool as output, or one named `reward`)";
-        described(config_schema(members, &[]), about)
+        let mut reward = config_schema(members, &[]).as_map().cloned().unwrap_or_default();
+        // What only says which graph is meant is a mistake beside another kind.
+        let alone = r#"{"version": ["graph"], "state_version": ["graph"], "id": ["graph"]}"#;
+        reward.insert("dependentRequired".into(), schema(alone));
+        described(Payload::map(reward), about)
     }
 
     /// Reads the reward of a config for outputs of a schema, which is `None` where it could not be
