@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Constrain, ConstraintForm, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams,
+    Constrain, ConstraintForm, GrammarField, Heard, HttpLimits, Lm, LmError, LmErrorKind, LmParams,
     LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig, Prices,
 };
 use futures_util::future::{BoxFuture, FutureExt};
@@ -97,6 +97,15 @@ struct Limited {
 impl Lm for Limited {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let limited = tokio::time::timeout(self.timeout, self.lm.complete(request));
+        limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        heard: Heard<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        let limited = tokio::time::timeout(self.timeout, self.lm.stream(request, heard));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
     }
 }

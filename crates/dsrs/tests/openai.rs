@@ -305,3 +305,96 @@ async fn an_answer_that_comes_before_the_question_is_taken_whole_is_read() {
     let error = client(&url).complete(&question).await.unwrap_err();
     assert_eq!((error.kind, error.status), (LmErrorKind::Refused, Some(413)));
 }
+
+/// A streamed answer in chunks of HTTP, one for each text; `end` is what stands behind them.
+fn streamed(events: &[&str], end: &str) -> String {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    let chunk = |text: &&str| {
+        let event = format!("data: {text}\n\n");
+        format!("{:x}\r\n{event}\r\n", event.len())
+    };
+    head.to_owned() + &events.iter().map(chunk).collect::<String>() + end
+}
+
+const PIECES: [&str; 4] = [
+    r#"{"model":"m-1","choices":[{"index":0,"delta":{"content":"hel"}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}"#,
+    r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#,
+    "[DONE]",
+];
+
+async fn hear(lm: &OpenAi) -> (Result<LmReply, LmError>, Vec<String>) {
+    let mut heard = Vec::new();
+    let request = request();
+    let reply = lm.stream(&request, &mut |piece| heard.push(piece.to_owned())).await;
+    (reply, heard)
+}
+
+#[tokio::test]
+async fn a_streamed_answer_is_heard_in_pieces_and_read_like_a_whole_one() {
+    let (url, seen) = server(Does::Say(streamed(&PIECES, "0\r\n\r\n"))).await;
+    let lm = client(&url);
+    for _ in 0..3 {
+        let (reply, heard) = hear(&lm).await;
+        assert_eq!(heard, ["hel", "lo"]);
+        assert_eq!(reply.unwrap(), ask(http("200 OK", "", GOOD)).await.unwrap());
+    }
+    assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
+    let sent = seen.requests.lock().unwrap()[0].clone();
+    let asked = r#""stream":true,"stream_options":{"include_usage":true},"messages""#;
+    assert!(sent.contains(asked), "{sent}");
+}
+
+#[tokio::test]
+async fn an_answer_that_a_server_does_not_stream_is_heard_at_once() {
+    let headers = "content-type: application/json\r\n";
+    let (url, _) = server(http("200 OK", headers, GOOD)).await;
+    let (reply, heard) = hear(&client(&url)).await;
+    assert_eq!((&*reply.unwrap().text, heard), ("hello", vec!["hello".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_stream_that_fails_says_how_and_what_was_heard_stays_heard() {
+    use LmErrorKind::{Connection, Malformed, Provider, RateLimited};
+    let failing = r#"{"error":{"message":"overloaded by sk-very-secret"}}"#;
+    let whole = |events: &[&str]| Does::Say(streamed(events, "0\r\n\r\n"));
+    let busy = http("429 Too Many Requests", "retry-after: 7\r\n", "{}");
+    let cases = [
+        (Does::SayAndClose(streamed(&PIECES[..1], "")), Connection, "broke off", 1),
+        (whole(&PIECES[..1]), Connection, "the answer broke off", 1),
+        (whole(&[PIECES[0], failing]), Provider, "overloaded by ***", 1),
+        (whole(&["so sorry"]), Malformed, "not a chat completion", 0),
+        (whole(&[&" ".repeat(100_001)]), Malformed, "too large", 0),
+        (busy, RateLimited, "429", 0),
+    ];
+    for (does, kind, words, pieces) in cases {
+        let (url, _) = server(does).await;
+        let (reply, heard) = hear(&client(&url)).await;
+        let error = reply.unwrap_err();
+        assert_eq!((error.kind, heard.len()), (kind, pieces), "{error}");
+        assert!(error.message.contains(words), "{error}");
+        assert!(!format!("{error:?}").contains(KEY));
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_in_the_middle_of_a_stream_closes_the_connection() {
+    let (url, seen) = server(Does::Say(streamed(&PIECES[..1], ""))).await;
+    let lm = client(&url);
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let (mut tell, request) = (Some(tell), request());
+    let mut first = |_: &str| {
+        let _ = tell.take().map(|tell| tell.send(()));
+    };
+    tokio::select! {
+        _ = lm.stream(&request, &mut first) => panic!("the answer has no end"),
+        heard = told => heard.unwrap(),
+    }
+    let closed = async {
+        while seen.closed.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the connection to close");
+}

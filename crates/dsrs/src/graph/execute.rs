@@ -14,7 +14,8 @@ use super::plan::{FeedFrom, Origin, PlannedNode};
 use super::program::Program;
 use crate::lm::Usage;
 use crate::predict::{
-    Ctx, NodeScope, PredictError, PredictErrorKind, RunScope, Span, SpanId, SpanKind, SpanStatus,
+    Ctx, NodeScope, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, Span, SpanId,
+    SpanKind, SpanStatus, Tally,
 };
 use crate::value::{Fields, Payload};
 
@@ -120,6 +121,8 @@ struct Execution<'p> {
     run: &'p Arc<RunScope>,
     /// The node that the graph is a part of.
     within: Option<&'p Ctx>,
+    /// Who is told of its nodes; nobody is of those within a node.
+    heard: Option<&'p dyn RunListener>,
     inputs: Payload,
     nodes: Vec<Progress>,
     running: FuturesUnordered<BoxFuture<'p, Finished>>,
@@ -128,6 +131,8 @@ struct Execution<'p> {
 struct Progress {
     waits_for: usize,
     span: Option<SpanId>,
+    /// Counts for whoever listens to the run.
+    tally: Option<Arc<Tally>>,
     outcome: NodeOutcome,
 }
 
@@ -141,6 +146,7 @@ impl<'p> Execution<'p> {
         let progress = |planned: &PlannedNode| Progress {
             waits_for: planned.waits_for,
             span: None,
+            tally: None,
             outcome: NodeOutcome {
                 status: NodeStatus::Pending,
                 started: None,
@@ -153,6 +159,7 @@ impl<'p> Execution<'p> {
             program,
             run,
             within,
+            heard: run.listener.as_deref().filter(|_| within.is_none()),
             inputs: Payload::map(inputs),
             nodes: program.plan.nodes.iter().map(progress).collect(),
             running: FuturesUnordered::new(),
@@ -192,11 +199,14 @@ impl<'p> Execution<'p> {
         progress.span = Some(span);
         progress.outcome.status = NodeStatus::Running;
         progress.outcome.started = Some(trace.elapsed());
+        progress.tally = self.heard.map(|_| Tally::below(None));
+        let tally = progress.tally.clone();
+        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
         match gathered {
             Ok(inputs) => {
                 let node = &self.program.graph().nodes[index];
-                let call =
-                    Call { run: self.run, within: self.within, name: &planned.name, node, span };
+                let (run, within, name) = (self.run, self.within, &planned.name);
+                let call = Call { run, within, name, node, span, tally };
                 self.running.push(Box::pin(async move { (index, call.make(inputs).await) }));
                 Ok(())
             }
@@ -251,7 +261,12 @@ impl<'p> Execution<'p> {
         let progress = &mut self.nodes[index];
         let outcome = &mut progress.outcome;
         let started = outcome.started.unwrap_or_default();
-        outcome.duration = Some(self.run.trace.elapsed().saturating_sub(started));
+        let duration = self.run.trace.elapsed().saturating_sub(started);
+        outcome.duration = Some(duration);
+        if let Some(listener) = self.heard {
+            let usage = progress.tally.as_ref().map(|tally| tally.sum().usage);
+            listener.hear(ended_event(&planned.name, &result, usage.unwrap_or_default(), duration));
+        }
         match result {
             Ok(outputs) => {
                 outcome.status = NodeStatus::Succeeded;
@@ -281,6 +296,12 @@ impl<'p> Execution<'p> {
             }
         }
         Ok(())
+    }
+
+    fn tell<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
+        if let Some(listener) = self.heard {
+            listener.hear(event());
+        }
     }
 
     fn close(&self, span: Option<SpanId>, status: SpanStatus, fill: impl FnOnce(&mut Span)) {
@@ -335,6 +356,19 @@ impl<'p> Execution<'p> {
     }
 }
 
+/// What a listener is told of a node that has ended.
+fn ended_event<'e>(
+    node: &'e Arc<str>,
+    result: &'e Result<Fields, PredictError>,
+    usage: Usage,
+    duration: Duration,
+) -> RunEvent<'e> {
+    match result {
+        Ok(outputs) => RunEvent::NodeCompleted { node, outputs, usage, duration },
+        Err(error) => RunEvent::NodeFailed { node, error, duration },
+    }
+}
+
 fn ended(mut outcome: NodeOutcome, elapsed: Duration) -> NodeOutcome {
     match outcome.status {
         NodeStatus::Pending => outcome.status = NodeStatus::Skipped,
@@ -354,6 +388,7 @@ struct Call<'p> {
     name: &'p Arc<str>,
     node: &'p Node,
     span: SpanId,
+    tally: Option<Arc<Tally>>,
 }
 
 impl Call<'_> {
@@ -389,7 +424,10 @@ impl Call<'_> {
             deadline,
         };
         match self.within {
-            None => Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span)),
+            None => Ctx {
+                tally: self.tally.clone(),
+                ..Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span))
+            },
             Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
         }
     }

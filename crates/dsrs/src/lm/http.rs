@@ -1,16 +1,19 @@
 //! The HTTP client beneath the providers: posts bytes to one address over kept-alive connections
-//! and hands back status, headers and a bounded body. Only it and its parts know which HTTP
+//! and hands back status, headers and a bounded body, whole or piece by piece. Only it and its parts know which HTTP
 //! libraries are used. Knows no JSON, and puts neither headers nor paths into its errors.
 
 mod answer;
+mod head;
+mod pieces;
 mod plain;
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
+use http_body_util::{BodyDataStream, BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, Response, Uri};
@@ -53,7 +56,24 @@ pub(super) struct HttpAnswer {
     pub(super) body: Bytes,
 }
 
+/// An answer whose body is still to come.
+pub(super) struct HttpStream<'c> {
+    pub(super) status: u16,
+    /// At least those of a failure, and what the body is.
+    pub(super) headers: HeaderMap,
+    pub(super) body: BoxStream<'c, Result<Bytes, HttpError>>,
+}
+
+impl HttpStream<'_> {
+    /// The answer once it is whole.
+    pub(super) async fn whole(self) -> Result<HttpAnswer, HttpError> {
+        let body: BytesMut = self.body.try_collect().await?;
+        Ok(HttpAnswer { status: self.status, headers: self.headers, body: body.freeze() })
+    }
+}
+
 /// Why there is no whole answer.
+#[derive(Debug)]
 pub(super) enum HttpError {
     /// No connection could be made.
     Connect(String),
@@ -93,6 +113,15 @@ impl HttpClient {
             Self::Secure(client) => client.post(body).await,
         }
     }
+
+    /// As [`Self::post`], and hands over the body while it comes. Dropping the body before its end
+    /// closes the connection.
+    pub(super) async fn open(&self, body: Vec<u8>) -> Result<HttpStream<'_>, HttpError> {
+        match self {
+            Self::Plain(client) => client.open(body).await,
+            Self::Secure(client) => client.open(body).await,
+        }
+    }
 }
 
 /// Posts over TLS, with HTTP/2 where the other side has it.
@@ -124,29 +153,41 @@ impl SecureClient {
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
+        read(self.send(body).await?, self.answer_bytes).await
+    }
+
+    async fn open(&self, body: Vec<u8>) -> Result<HttpStream<'_>, HttpError> {
+        let (head, body) = self.send(body).await?.into_parts();
+        let body = BodyDataStream::new(Limited::new(body, self.answer_bytes));
+        let body = body.map_err(|error| unread(&*error)).boxed();
+        Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, body })
+    }
+
+    async fn send(&self, body: Vec<u8>) -> Result<Response<Incoming>, HttpError> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.address.clone();
         *request.headers_mut() = self.headers.clone();
-        let response = self.client.request(request).await.map_err(|error| {
+        self.client.request(request).await.map_err(|error| {
             let reason = root_cause(&error);
             if error.is_connect() { HttpError::Connect(reason) } else { HttpError::Broken(reason) }
-        })?;
-        read(response, self.answer_bytes).await
+        })
     }
 }
 
 /// The whole answer, if it is not larger than `limit`.
 async fn read(response: Response<Incoming>, limit: usize) -> Result<HttpAnswer, HttpError> {
     let (head, body) = response.into_parts();
-    let body = Limited::new(body, limit).collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            HttpError::TooLarge
-        } else {
-            HttpError::Broken(root_cause(&*error))
-        }
-    })?;
+    let body = Limited::new(body, limit).collect().await.map_err(|error| unread(&*error))?;
     Ok(HttpAnswer { status: head.status.as_u16(), headers: head.headers, body: body.to_bytes() })
+}
+
+fn unread(error: &(dyn Error + Send + Sync + 'static)) -> HttpError {
+    if error.is::<LengthLimitError>() {
+        HttpError::TooLarge
+    } else {
+        HttpError::Broken(root_cause(error))
+    }
 }
 
 /// TLS with the machine's certificates, for whoever else has to connect.

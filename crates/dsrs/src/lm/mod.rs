@@ -46,4 +46,21 @@ pub use tool::{ToolCall, ToolSet, ToolSpec};
 pub trait Lm: Send + Sync {
     /// Sends one request. Dropping the future stops it.
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>>;
+
+    /// As [`Self::complete`], and hands over the text of the answer while it arrives. The pieces
+    /// together are the text of the reply. A provider that cannot be heard hands over the whole.
+    fn stream<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        heard: Heard<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        Box::pin(async move {
+            let reply = self.complete(request).await?;
+            heard(&reply.text);
+            Ok(reply)
+        })
+    }
 }
+
+/// Takes the next piece of an answer's text.
+pub type Heard<'h> = &'h mut (dyn FnMut(&str) + Send);

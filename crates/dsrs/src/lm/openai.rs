@@ -2,19 +2,24 @@
 //! Ollama, gateways. Sends one request and reports what came back; never retries. The key goes into
 //! one header and nowhere else.
 
+mod chunks;
 mod failure;
 mod wire;
 
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use eventsource_stream::{EventStreamError, Eventsource};
 use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::StreamExt;
 use hyper::Uri;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 
-use self::wire::{Dialect, NoReply};
+use self::chunks::Chunks;
+use self::wire::{Dialect, NoReply, Wanted};
 use super::http::{HttpAnswer, HttpClient, HttpError, HttpLimits};
-use super::{Lm, LmError, LmErrorKind, LmReply, LmRequest};
+use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest};
 
 /// Under which name the limit of an answer is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,9 +133,36 @@ impl OpenAi {
     }
 
     async fn ask(&self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let body = wire::body(&self.model, request, self.dialect)
-            .map_err(|error| self.error(LmErrorKind::Refused, format!("not sent: {error}")))?;
+        let body = self.body(request, Wanted::Whole)?;
         let answer = self.http.post(body).await.map_err(|error| self.unanswered(error))?;
+        self.reply(&answer, request)
+    }
+
+    /// An answer that a server does not stream, against what it was asked for, is taken as it is.
+    async fn hear(&self, request: &LmRequest, heard: Heard<'_>) -> Result<LmReply, LmError> {
+        let body = self.body(request, Wanted::Pieces)?;
+        let answer = self.http.open(body).await.map_err(|error| self.unanswered(error))?;
+        if answer.status != 200 || !is_event_stream(&answer.headers) {
+            let answer = answer.whole().await.map_err(|error| self.unanswered(error))?;
+            let reply = self.reply(&answer, request)?;
+            heard(&reply.text);
+            return Ok(reply);
+        }
+        let mut events = answer.body.eventsource();
+        let mut chunks = Chunks::default();
+        while let Some(event) = events.next().await {
+            let data = event.map_err(|error| self.unstreamed(error))?.data;
+            chunks.take(&data, heard).map_err(|why| self.no_reply(why, 200, &data))?;
+        }
+        chunks.finish(&self.model).map_err(|why| self.no_reply(why, 200, ""))
+    }
+
+    fn body(&self, request: &LmRequest, wanted: Wanted) -> Result<Vec<u8>, LmError> {
+        wire::body(&self.model, request, self.dialect, wanted)
+            .map_err(|error| self.error(LmErrorKind::Refused, format!("not sent: {error}")))
+    }
+
+    fn reply(&self, answer: &HttpAnswer, request: &LmRequest) -> Result<LmReply, LmError> {
         if !(200..300).contains(&answer.status) {
             let refused = request.constraint.as_ref().is_some_and(|constraint| {
                 failure::refuses(answer.status, &answer.body, constraint)
@@ -142,15 +174,41 @@ impl OpenAi {
                 _ if refused => LmErrorKind::ConstraintRefused,
                 kind => kind,
             };
-            return Err(self.failed(&answer, kind));
+            return Err(self.failed(answer, kind));
         }
         wire::reply(&answer.body, &self.model).map_err(|why| match why {
-            NoReply::Error => self.failed(&answer, LmErrorKind::Provider),
+            NoReply::Error => self.failed(answer, LmErrorKind::Provider),
+            why => self.no_reply(why, answer.status, ""),
+        })
+    }
+
+    /// Why there is no reply in what came; `said` is what holds the provider's error.
+    fn no_reply(&self, why: NoReply, status: u16, said: &str) -> LmError {
+        let error = match why {
+            NoReply::Error => {
+                let body = Bytes::copy_from_slice(said.as_bytes());
+                let answer = HttpAnswer { status, headers: HeaderMap::new(), body };
+                return self.failed(&answer, LmErrorKind::Provider);
+            }
             NoReply::Malformed(reason) => {
                 let text = format!("the answer is not a chat completion: {reason}");
-                LmError { status: Some(answer.status), ..self.error(LmErrorKind::Malformed, text) }
+                self.error(LmErrorKind::Malformed, text)
             }
-        })
+            NoReply::BrokenOff => {
+                self.error(LmErrorKind::Connection, "the answer broke off".to_owned())
+            }
+        };
+        LmError { status: Some(status), ..error }
+    }
+
+    fn unstreamed(&self, error: EventStreamError<HttpError>) -> LmError {
+        match error {
+            EventStreamError::Transport(error) => self.unanswered(error),
+            EventStreamError::Utf8(_) | EventStreamError::Parser(_) => {
+                let text = "the answer is not a stream of events".to_owned();
+                self.error(LmErrorKind::Malformed, text)
+            }
+        }
     }
 
     fn failed(&self, answer: &HttpAnswer, kind: LmErrorKind) -> LmError {
@@ -188,6 +246,19 @@ impl Lm for OpenAi {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         self.ask(request).boxed()
     }
+
+    fn stream<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        heard: Heard<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        self.hear(request, heard).boxed()
+    }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
 }
 
 /// The address as given, with or without a slash at its end, plus the path of the call. A query
@@ -213,7 +284,7 @@ fn endpoint(base_url: &str) -> Result<Uri, &'static str> {
 fn headers(key: Option<&str>) -> Result<HeaderMap, OpenAiConfigError> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
     if let Some(key) = key {

@@ -20,6 +20,8 @@ pub struct RetryPolicy<'a> {
     pub deadline: Instant,
     /// Cancelled when the answer is no longer wanted.
     pub cancelled: &'a CancellationToken,
+    /// Whether the text is to be heard while it arrives.
+    pub is_heard: bool,
 }
 
 /// What becomes of one try.
@@ -27,6 +29,8 @@ pub struct RetryPolicy<'a> {
 pub enum Attempt<'a> {
     /// It is sent; tries are counted from 1.
     Started(u32),
+    /// The next piece of its answer has come.
+    Heard(&'a str),
     /// It ended, whichever way. A try that is dropped on its way never ends.
     Ended(&'a Result<LmReply, LmError>),
 }
@@ -36,7 +40,7 @@ pub enum Attempt<'a> {
 /// before the deadline is not begun: the provider's failure is returned at once.
 ///
 /// `on_attempt` is told of each try when it is sent and when it has ended, also when time or
-/// cancellation ended it.
+/// cancellation ended it; and of the pieces of its answer, where they are to be heard.
 ///
 /// # Errors
 /// The failure of the last try; `Timeout` when the deadline passes before or during a try;
@@ -45,7 +49,7 @@ pub async fn complete(
     lm: &dyn Lm,
     request: &LmRequest,
     policy: &RetryPolicy<'_>,
-    mut on_attempt: impl FnMut(Attempt<'_>),
+    mut on_attempt: impl FnMut(Attempt<'_>) + Send,
 ) -> Result<LmReply, LmError> {
     let mut number = 1;
     loop {
@@ -56,7 +60,7 @@ pub async fn complete(
             return Err(too_late(number));
         }
         on_attempt(Attempt::Started(number));
-        let result = attempt(lm, request, policy, number).await;
+        let result = attempt(lm, request, policy, number, &mut on_attempt).await;
         on_attempt(Attempt::Ended(&result));
         let error = match result {
             Err(error) if error.is_transient() && number <= policy.retries => error,
@@ -80,11 +84,15 @@ async fn attempt(
     request: &LmRequest,
     policy: &RetryPolicy<'_>,
     number: u32,
+    on_attempt: &mut (impl FnMut(Attempt<'_>) + Send),
 ) -> Result<LmReply, LmError> {
+    let mut heard = |piece: &str| on_attempt(Attempt::Heard(piece));
+    let answered =
+        if policy.is_heard { lm.stream(request, &mut heard) } else { lm.complete(request) };
     tokio::select! {
         biased;
         () = policy.cancelled.cancelled() => Err(cancelled()),
-        result = lm.complete(request) => result,
+        result = answered => result,
         () = sleep_until(policy.deadline) => Err(too_late(number)),
     }
 }
@@ -121,7 +129,8 @@ mod tests {
     async fn run(lm: &Scripted, retries: u32, within: Duration) -> (String, Duration, Vec<u32>) {
         let token = CancellationToken::new();
         let start = Instant::now();
-        let policy = RetryPolicy { retries, deadline: start + within, cancelled: &token };
+        let policy =
+            RetryPolicy { retries, deadline: start + within, cancelled: &token, is_heard: false };
         let mut told = Vec::new();
         let on_attempt = |tried: Attempt<'_>| {
             if let Attempt::Started(number) = tried {
@@ -186,7 +195,12 @@ mod tests {
         let lm = Scripted::always(busy(61));
         let token = CancellationToken::new();
         let start = Instant::now();
-        let policy = RetryPolicy { retries: 3, deadline: start + MINUTE, cancelled: &token };
+        let policy = RetryPolicy {
+            retries: 3,
+            deadline: start + MINUTE,
+            cancelled: &token,
+            is_heard: false,
+        };
         let error = complete(&lm, &request(), &policy, |_| {}).await.unwrap_err();
         assert_eq!((error.kind, error.status), (LmErrorKind::RateLimited, Some(429)));
         assert_eq!(error.retry_after, Some(Duration::from_secs(61)));
@@ -208,7 +222,12 @@ mod tests {
         for answer in [Answer::hang(), busy(50)] {
             let (lm, token) = (Scripted::always(answer), CancellationToken::new());
             let start = Instant::now();
-            let policy = RetryPolicy { retries: 9, deadline: start + MINUTE, cancelled: &token };
+            let policy = RetryPolicy {
+                retries: 9,
+                deadline: start + MINUTE,
+                cancelled: &token,
+                is_heard: false,
+            };
             let request = request();
             let asking = complete(&lm, &request, &policy, |_| {});
             let stopping = async {

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-use super::{Lm, LmError, LmErrorKind, LmReply, LmRequest, Message, Role, Usage};
+use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest, Message, Role, Usage};
 
 const OPEN: &str = "[[ ## ";
 const CLOSE: &str = " ## ]]";
 const COMPLETED: &str = "completed";
+/// Bytes of a piece of a text that is heard as it comes.
+const PIECE: usize = 5;
 
 type Script = Box<dyn Fn(&LmRequest) -> Answer + Send + Sync>;
 
@@ -30,6 +32,7 @@ type Script = Box<dyn Fn(&LmRequest) -> Answer + Send + Sync>;
 pub struct Answer {
     outcome: Outcome,
     delay: Duration,
+    pause: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -37,6 +40,7 @@ enum Outcome {
     Text(Arc<str>),
     Reply(LmReply),
     Failure(LmError),
+    Broken(Arc<str>, LmError),
     Silence,
 }
 
@@ -50,7 +54,21 @@ impl Answer {
     /// No answer, ever.
     #[must_use]
     pub const fn hang() -> Self {
-        Self { outcome: Outcome::Silence, delay: Duration::ZERO }
+        Self::now(Outcome::Silence)
+    }
+
+    /// A failure in the middle of an answer of which this text has come.
+    #[must_use]
+    pub fn broken(text: impl Into<Arc<str>>, kind: LmErrorKind, what: impl Into<String>) -> Self {
+        let error = LmError { kind, message: what.into(), status: None, retry_after: None };
+        Self::now(Outcome::Broken(text.into(), error))
+    }
+
+    /// The same answer with a pause before each of its pieces, where it is heard as it comes.
+    #[must_use]
+    pub const fn pausing(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
     }
 
     /// The same answer, `delay` later.
@@ -79,7 +97,7 @@ impl Answer {
     }
 
     const fn now(outcome: Outcome) -> Self {
-        Self { outcome, delay: Duration::ZERO }
+        Self { outcome, delay: Duration::ZERO, pause: Duration::ZERO }
     }
 }
 
@@ -247,25 +265,69 @@ impl Scripted {
     }
 }
 
+impl Scripted {
+    async fn answer(&self, request: &LmRequest) -> Answer {
+        if self.keeps {
+            lock(&self.seen).push(request.clone());
+        }
+        let answer = (self.script)(request);
+        if !answer.delay.is_zero() {
+            tokio::time::sleep(answer.delay).await;
+        }
+        answer
+    }
+
+    async fn conclude(&self, request: &LmRequest, outcome: Outcome) -> Result<LmReply, LmError> {
+        match outcome {
+            Outcome::Text(text) => Ok(self.reply(request, text)),
+            Outcome::Reply(reply) => Ok(reply),
+            Outcome::Failure(error) | Outcome::Broken(_, error) => Err(error),
+            Outcome::Silence => std::future::pending().await,
+        }
+    }
+}
+
 impl Lm for Scripted {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         async move {
-            if self.keeps {
-                lock(&self.seen).push(request.clone());
-            }
-            let answer = (self.script)(request);
-            if !answer.delay.is_zero() {
-                tokio::time::sleep(answer.delay).await;
-            }
-            match answer.outcome {
-                Outcome::Text(text) => Ok(self.reply(request, text)),
-                Outcome::Reply(reply) => Ok(reply),
-                Outcome::Failure(error) => Err(error),
-                Outcome::Silence => std::future::pending().await,
-            }
+            let answer = self.answer(request).await;
+            self.conclude(request, answer.outcome).await
         }
         .boxed()
     }
+
+    /// Texts come in pieces of a few characters.
+    fn stream<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        heard: Heard<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        async move {
+            let answer = self.answer(request).await;
+            let text = match &answer.outcome {
+                Outcome::Text(text) | Outcome::Broken(text, _) => text.clone(),
+                Outcome::Reply(reply) => reply.text.clone(),
+                Outcome::Failure(_) | Outcome::Silence => "".into(),
+            };
+            for piece in pieces(&text) {
+                if !answer.pause.is_zero() {
+                    tokio::time::sleep(answer.pause).await;
+                }
+                heard(piece);
+            }
+            self.conclude(request, answer.outcome).await
+        }
+        .boxed()
+    }
+}
+
+/// A text in pieces that do not heed what is in it, as tokens do not.
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = text.split_at(text.ceil_char_boundary(PIECE.min(text.len())));
+        text = rest;
+        Some(piece).filter(|piece| !piece.is_empty())
+    })
 }
 
 fn unscripted(what: &str) -> Answer {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::hearing::Hearing;
 use super::own_tools::{OwnTools, ROUNDS};
 use super::schema_predictor::SchemaPredictor;
 use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
@@ -49,7 +50,7 @@ pub(super) async fn predict<T>(
         Ok(model) if predictor.tools.is_some() && !model.tools => Err(no_tools(model)),
         Ok(model) => {
             let offer = offer.filter(|_| model.tools);
-            let mut call = Call { predictor, ctx, model, offer, span, attempts: 0, last: None };
+            let mut call = Call::new(predictor, ctx, model, offer, span);
             call.converse(question, accept).await
         }
         Err(error) => Err(error),
@@ -94,9 +95,23 @@ struct Call<'c> {
     attempts: u32,
     /// The span of the last request.
     last: Option<SpanId>,
+    /// For whoever listens to the run.
+    hearing: Option<Hearing<'c>>,
 }
 
-impl Call<'_> {
+impl<'c> Call<'c> {
+    fn new(
+        predictor: &'c SchemaPredictor,
+        ctx: &'c Ctx,
+        model: &'c Arc<Model>,
+        offer: Option<&'c Offer<'c>>,
+        span: SpanId,
+    ) -> Self {
+        let heard = ctx.run.listener.is_some();
+        let hearing = heard.then(|| Hearing::new(ctx, &predictor.plan, &predictor.path, span));
+        Self { predictor, ctx, model, offer, span, attempts: 0, last: None, hearing }
+    }
+
     /// Asks until the answer fits or the tries are used up.
     async fn converse<T>(
         &mut self,
@@ -164,11 +179,12 @@ impl Call<'_> {
     }
 
     /// The outputs of an answer: in its text, or in the calls that it asks for.
-    fn read(&self, reply: &LmReply) -> Result<ParsedOutput, ParseError> {
+    fn read(&mut self, reply: &LmReply) -> Result<ParsedOutput, ParseError> {
         let plan = &self.predictor.plan;
+        let heard = self.hearing.as_mut().and_then(Hearing::take);
         match self.offer.filter(|_| !reply.tool_calls.is_empty()) {
             Some(offer) => (offer.read)(reply).map(ParsedOutput::of).map_err(ParseError::of_answer),
-            None => plan.parse(&reply.text),
+            None => heard.unwrap_or_else(|| plan.parse(&reply.text)),
         }
     }
 
@@ -200,12 +216,21 @@ impl Call<'_> {
             retries: ctx.node.retries,
             deadline: ctx.node.deadline,
             cancelled: &ctx.run.cancelled,
+            is_heard: self.hearing.is_some(),
         };
         let before = self.attempts;
         let record = |attempt: Attempt<'_>| match attempt {
             Attempt::Started(number) => {
                 self.attempts = before + number;
                 self.last = Some(self.sent(request));
+                if let Some(hearing) = &mut self.hearing {
+                    hearing.begin(self.attempts);
+                }
+            }
+            Attempt::Heard(piece) => {
+                if let Some(hearing) = &mut self.hearing {
+                    hearing.hear(piece);
+                }
             }
             Attempt::Ended(result) => self.ended(result),
         };
@@ -233,7 +258,12 @@ impl Call<'_> {
     }
 
     /// The end of the request that was sent last.
-    fn ended(&self, result: &Result<LmReply, LmError>) {
+    fn ended(&mut self, result: &Result<LmReply, LmError>) {
+        match (&mut self.hearing, result) {
+            (Some(hearing), Ok(reply)) => hearing.end(reply),
+            (Some(hearing), Err(error)) => hearing.void(error.message.clone()),
+            (None, _) => {}
+        }
         let Some(last) = self.last else { return };
         let status = match result {
             Ok(_) => SpanStatus::Succeeded,
@@ -267,7 +297,10 @@ impl Call<'_> {
     }
 
     /// Tells on the span of an answer why it does not fit.
-    fn note(&self, error: &ParseError) {
+    fn note(&mut self, error: &ParseError) {
+        if let Some(hearing) = &mut self.hearing {
+            hearing.void(error.to_string());
+        }
         if let Some(last) = self.last {
             self.ctx.trace().amend(last, |span| {
                 span.parse_report = Some(error.report.to_payload());

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{PredictError, PredictErrorKind};
+use super::event::{RunEvent, RunListener};
 use super::hints::Hints;
 use super::tally::Tally;
 use super::trace::{SpanId, Trace};
@@ -24,13 +25,16 @@ pub struct RunScope {
     pub cancelled: CancellationToken,
     /// What happened.
     pub trace: Trace,
+    /// Who is told of the run while it goes on.
+    pub listener: Option<Arc<dyn RunListener>>,
 }
 
 impl RunScope {
     /// A run over models that must be done by `deadline`.
     #[must_use]
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
-        Self { models, deadline, cancelled: CancellationToken::new(), trace: Trace::new() }
+        let (cancelled, trace) = (CancellationToken::new(), Trace::new());
+        Self { models, deadline, cancelled, trace, listener: None }
     }
 }
 
@@ -159,6 +163,13 @@ impl Ctx {
         match &error.kind {
             PredictErrorKind::Timeout => Instant::now() >= self.node.deadline,
             kind => kind.ends_the_run(),
+        }
+    }
+
+    /// Tells whoever listens to the run.
+    pub fn tell(&self, event: RunEvent<'_>) {
+        if let Some(listener) = &self.run.listener {
+            listener.hear(event);
         }
     }
 

@@ -15,4 +15,5 @@ mod multi_chain_comparison;
 mod program_of_thought;
 mod react;
 mod refine;
+mod streaming;
 mod support;

@@ -16,7 +16,7 @@ use crate::support::{
     answer, asked, assert_demos_are_seen, called, create_in, ctx, fields, paths, refused, told,
 };
 
-const SUM: &str = "numbers: list[int] -> sum: int";
+pub(crate) const SUM: &str = "numbers: list[int] -> sum: int";
 
 /// Knows what comes out of each program.
 #[derive(Clone)]
@@ -42,9 +42,9 @@ impl Sandbox for Known {
 }
 
 /// A server with a sandbox, or without one; of a new graph or of a stored one.
-struct With {
-    sandbox: bool,
-    stored: bool,
+pub(crate) struct With {
+    pub(crate) sandbox: bool,
+    pub(crate) stored: bool,
 }
 
 impl BuildEnv for With {

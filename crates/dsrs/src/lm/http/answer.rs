@@ -1,13 +1,11 @@
 //! Reads one answer of HTTP/1.1: its head, and its body by length, in chunks or up to the end of
 //! the connection. Knows no connection but as bytes.
 
-use std::mem::MaybeUninit;
-
 use bytes::{Buf, Bytes, BytesMut};
-use httparse::{Header, ParserConfig, Response, Status};
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use httparse::Status;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::head::{Framing, Head, parse_head};
 use super::{HttpAnswer, HttpError};
 
 /// Room for a usual answer, so that it is read at once.
@@ -18,8 +16,6 @@ const MOST_AT_ONCE: usize = 1 << 20;
 
 /// The longest head, and the longest line of a chunk's size.
 const LONGEST_HEAD: usize = 64 << 10;
-
-const MOST_HEADERS: usize = 128;
 
 /// An answer, and what it leaves behind.
 pub(super) struct Received {
@@ -33,7 +29,7 @@ pub(super) async fn receive(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
 ) -> Result<Received, HttpError> {
-    let mut input = Input { stream, buffer: BytesMut::with_capacity(FIRST_READ), limit };
+    let mut input = Input::new(stream, limit);
     let head = input.head().await?;
     let body = match head.framing {
         Framing::Length(length) => input.sized(length).await?,
@@ -45,29 +41,33 @@ pub(super) async fn receive(
     Ok(Received { answer, ends_clean })
 }
 
-struct Head {
-    status: u16,
-    headers: HeaderMap,
-    framing: Framing,
-    stays_open: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framing {
-    Length(u64),
-    Chunks,
-    ToTheEnd,
-}
-
-struct Input<'s, S> {
-    stream: &'s mut S,
+/// What comes over a connection.
+pub(super) struct Input<S> {
+    stream: S,
     buffer: BytesMut,
     limit: usize,
 }
 
-impl<S: AsyncRead + Unpin> Input<'_, S> {
+impl<S> Input<S> {
+    /// The same input read from elsewhere.
+    pub(super) fn over<T>(self, stream: T) -> Input<T> {
+        Input { stream, buffer: self.buffer, limit: self.limit }
+    }
+
+    /// The connection, if nothing has come over it that was not read.
+    pub(super) fn into_stream(self) -> Option<S> {
+        self.buffer.is_empty().then_some(self.stream)
+    }
+}
+
+impl<S: AsyncRead + Unpin> Input<S> {
+    /// What comes next; no more than `limit` bytes of a body.
+    pub(super) fn new(stream: S, limit: usize) -> Self {
+        Self { stream, buffer: BytesMut::with_capacity(FIRST_READ), limit }
+    }
+
     /// The head of the answer proper, behind any that only say that it is on its way.
-    async fn head(&mut self) -> Result<Head, HttpError> {
+    pub(super) async fn head(&mut self) -> Result<Head, HttpError> {
         loop {
             let Some((head, length)) = parse_head(&self.buffer)? else {
                 self.more_of_head().await?;
@@ -104,14 +104,28 @@ impl<S: AsyncRead + Unpin> Input<'_, S> {
             self.fill(size + 2).await?;
             body.extend_from_slice(&self.buffer[..size]);
             self.buffer.advance(size);
-            if !self.buffer.starts_with(b"\r\n") {
-                return Err(broken("a chunk does not end where it should"));
-            }
-            self.buffer.advance(2);
+            self.chunk_end().await?;
         }
     }
 
-    async fn chunk_size(&mut self) -> Result<u64, HttpError> {
+    pub(super) async fn chunk_end(&mut self) -> Result<(), HttpError> {
+        self.fill(2).await?;
+        if !self.buffer.starts_with(b"\r\n") {
+            return Err(broken("a chunk does not end where it should"));
+        }
+        self.buffer.advance(2);
+        Ok(())
+    }
+
+    /// What has come, up to `most` bytes; at least one, unless the other side has closed.
+    pub(super) async fn piece(&mut self, most: usize) -> Result<Bytes, HttpError> {
+        if self.buffer.is_empty() {
+            self.read().await?;
+        }
+        Ok(self.buffer.split_to(self.buffer.len().min(most)).freeze())
+    }
+
+    pub(super) async fn chunk_size(&mut self) -> Result<u64, HttpError> {
         loop {
             match httparse::parse_chunk_size(&self.buffer) {
                 Ok(Status::Complete((length, size))) => {
@@ -124,7 +138,7 @@ impl<S: AsyncRead + Unpin> Input<'_, S> {
         }
     }
 
-    async fn trailers(&mut self) -> Result<(), HttpError> {
+    pub(super) async fn trailers(&mut self) -> Result<(), HttpError> {
         loop {
             let mut headers = [httparse::EMPTY_HEADER; 16];
             match httparse::parse_headers(&self.buffer, &mut headers) {
@@ -154,7 +168,7 @@ impl<S: AsyncRead + Unpin> Input<'_, S> {
         if fits { Ok(size) } else { Err(HttpError::TooLarge) }
     }
 
-    async fn fill(&mut self, length: usize) -> Result<(), HttpError> {
+    pub(super) async fn fill(&mut self, length: usize) -> Result<(), HttpError> {
         self.buffer.reserve(length.saturating_sub(self.buffer.len()).min(MOST_AT_ONCE));
         while self.buffer.len() < length {
             self.more().await?;
@@ -169,113 +183,20 @@ impl<S: AsyncRead + Unpin> Input<'_, S> {
         self.more().await
     }
 
-    async fn more(&mut self) -> Result<(), HttpError> {
+    pub(super) async fn more(&mut self) -> Result<(), HttpError> {
         match self.read().await? {
             0 => Err(broken("the connection was closed")),
             _ => Ok(()),
         }
     }
 
-    async fn read(&mut self) -> Result<usize, HttpError> {
+    pub(super) async fn read(&mut self) -> Result<usize, HttpError> {
         self.stream.read_buf(&mut self.buffer).await.map_err(broken)
     }
 }
 
-/// The head at the beginning of these bytes and its length; `None` when it is not there whole.
-fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
-    let mut response = Response::new(&mut []);
-    let config = ParserConfig::default();
-    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut room);
-    let Status::Complete(length) = parsed.map_err(broken)? else { return Ok(None) };
-    let status = response.code.unwrap_or_default();
-    let mut framing = Marks::new(response.version == Some(1));
-    for header in response.headers.iter() {
-        framing.note(header)?;
-    }
-    let (framing, stays_open) = framing.conclude(status);
-    let headers = headers(status, response.headers);
-    Ok(Some((Head { status, headers, framing, stays_open }, length)))
-}
-
-/// The headers of a failure, which may say when to come again; nobody asks for those of a success.
-fn headers(status: u16, given: &[Header<'_>]) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    if (200..300).contains(&status) {
-        return headers;
-    }
-    for header in given {
-        let name = HeaderName::from_bytes(header.name.as_bytes());
-        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(header.value)) {
-            headers.append(name, value);
-        }
-    }
-    headers
-}
-
-/// What the headers say about the end of the body and of the connection.
-struct Marks {
-    length: Option<u64>,
-    coded: bool,
-    chunked: bool,
-    stays_open: bool,
-}
-
-impl Marks {
-    fn new(keeps_by_default: bool) -> Self {
-        Self { length: None, coded: false, chunked: false, stays_open: keeps_by_default }
-    }
-
-    fn note(&mut self, header: &Header<'_>) -> Result<(), HttpError> {
-        let name = header.name;
-        if name.eq_ignore_ascii_case("content-length") {
-            let length = whole_number(header.value).ok_or_else(|| broken("a length is none"))?;
-            if self.length.is_some_and(|other| other != length) {
-                return Err(broken("it has two lengths"));
-            }
-            self.length = Some(length);
-        } else if name.eq_ignore_ascii_case("transfer-encoding") {
-            self.coded = true;
-            self.chunked = words(header.value).last().is_some_and(|last| is(last, "chunked"));
-        } else if name.eq_ignore_ascii_case("connection") {
-            for word in words(header.value) {
-                self.stays_open = !is(word, "close") && (self.stays_open || is(word, "keep-alive"));
-            }
-        }
-        Ok(())
-    }
-
-    fn conclude(self, status: u16) -> (Framing, bool) {
-        let framing = match (status, self.chunked, self.coded, self.length) {
-            (204 | 304, ..) => Framing::Length(0),
-            (_, true, ..) => Framing::Chunks,
-            (_, _, false, Some(length)) => Framing::Length(length),
-            _ => Framing::ToTheEnd,
-        };
-        // Two ways to tell the end are one too many to trust what follows.
-        let doubtful = self.coded && self.length.is_some();
-        (framing, self.stays_open && framing != Framing::ToTheEnd && !doubtful)
-    }
-}
-
-fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
-}
-
-fn is(word: &[u8], wanted: &str) -> bool {
-    word.eq_ignore_ascii_case(wanted.as_bytes())
-}
-
-fn whole_number(value: &[u8]) -> Option<u64> {
-    let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
-    // `parse` takes a sign, too.
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
-}
-
-fn broken(reason: impl ToString) -> HttpError {
+/// What came is no answer.
+pub(super) fn broken(reason: impl ToString) -> HttpError {
     HttpError::Broken(reason.to_string())
 }
 

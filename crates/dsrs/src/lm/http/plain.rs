@@ -2,22 +2,25 @@
 //! read by the task that uses it and by no other (docs/performance.md).
 
 use std::collections::HashMap;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use bytes::{Buf, Bytes};
+use futures_util::stream::{StreamExt, try_unfold};
 use hyper::Uri;
 use hyper::header::HeaderMap;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::net::tcp::WriteHalf;
 use tokio::runtime;
 use tokio::time::{Instant, timeout};
 
-use super::answer::{Received, receive};
-use super::{HttpAnswer, HttpError, HttpLimits};
+use super::answer::{Input, receive};
+use super::pieces::Pieces;
+use super::{HttpAnswer, HttpError, HttpLimits, HttpStream};
 
 /// Connections to one address.
 pub(in crate::lm) struct PlainClient {
@@ -54,18 +57,49 @@ impl PlainClient {
 
     /// Posts a body. Dropping the future closes the connection it uses.
     pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
-        // A connection wakes its users through the runtime that made it, so it stays there.
-        let home = runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id();
-        let mut stream = match self.take_idle(home) {
-            Some(stream) => stream,
-            None => self.connect().await?,
-        };
-        let request = self.request(body);
-        let received = exchange(&mut stream, request, self.limits.answer_bytes).await?;
-        if received.ends_clean {
+        let (home, mut stream) = self.connection().await?;
+        let (mut reader, writer) = stream.split();
+        let receiving = receive(&mut reader, self.limits.answer_bytes);
+        let (received, is_sent) = exchange(writer, self.request(body), receiving).await?;
+        if received.ends_clean && is_sent {
             self.keep(home, stream);
         }
         Ok(received.answer)
+    }
+
+    /// Posts a body and hands over that of the answer while it comes. Dropping it before its end
+    /// closes the connection it uses.
+    pub(super) async fn open(&self, body: Vec<u8>) -> Result<HttpStream<'_>, HttpError> {
+        let (home, mut stream) = self.connection().await?;
+        let limit = self.limits.answer_bytes;
+        let (reader, writer) = stream.split();
+        let receiving = async {
+            let mut input = Input::new(reader, limit);
+            Ok((input.head().await?, input))
+        };
+        let ((head, input), is_sent) = exchange(writer, self.request(body), receiving).await?;
+        let pieces = Pieces::new(&head, input.over(()).over(stream), limit);
+        let body = try_unfold(pieces, move |mut pieces| async move {
+            let Some(piece) = pieces.next().await? else {
+                if let Some(stream) = pieces.into_stream().filter(|_| is_sent) {
+                    self.keep(home, stream);
+                }
+                return Ok(None);
+            };
+            Ok(Some((piece, pieces)))
+        });
+        Ok(HttpStream { status: head.status, headers: head.headers, body: body.boxed() })
+    }
+
+    /// A connection, and where it lives.
+    async fn connection(&self) -> Result<(runtime::Id, TcpStream), HttpError> {
+        // A connection wakes its users through the runtime that made it, so it stays there.
+        let home = runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id();
+        let stream = match self.take_idle(home) {
+            Some(stream) => stream,
+            None => self.connect().await?,
+        };
+        Ok((home, stream))
     }
 
     fn request(&self, body: Vec<u8>) -> impl Buf {
@@ -132,16 +166,15 @@ fn is_silent(stream: &TcpStream) -> bool {
     read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// One request and its whole answer. An answer may come before the request has been taken whole;
-/// then the connection is of no more use.
-async fn exchange(
-    stream: &mut TcpStream,
+/// Sends a request while its answer is received; tells with it whether the request was sent whole.
+/// An answer may come before that.
+async fn exchange<T>(
+    mut writer: WriteHalf<'_>,
     mut request: impl Buf,
-    limit: usize,
-) -> Result<Received, HttpError> {
-    let (mut reader, mut writer) = stream.split();
+    receiving: impl Future<Output = Result<T, HttpError>>,
+) -> Result<(T, bool), HttpError> {
     let mut sending = pin!(writer.write_all_buf(&mut request));
-    let mut receiving = pin!(receive(&mut reader, limit));
+    let mut receiving = pin!(receiving);
     let mut sent = None;
     let received = poll_fn(|cx| {
         if sent.is_none()
@@ -151,7 +184,6 @@ async fn exchange(
         }
         receiving.as_mut().poll(cx)
     });
-    let mut received = received.await?;
-    received.ends_clean &= matches!(sent, Some(Ok(())));
-    Ok(received)
+    let received = received.await?;
+    Ok((received, matches!(sent, Some(Ok(())))))
 }

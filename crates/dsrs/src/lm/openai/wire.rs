@@ -35,6 +35,16 @@ struct Body<'a> {
     structured_outputs: Option<StructuredOutputs<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+/// Without it the tokens of a streamed answer are not told.
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 #[derive(Serialize)]
@@ -62,13 +72,24 @@ pub(super) struct Dialect {
     pub(super) grammar: GrammarField,
 }
 
+/// How the answer is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Whole.
+    Whole,
+    /// In pieces, as they come.
+    Pieces,
+}
+
 /// The body of a request. The messages come last, because their beginning is JSON already.
 pub(super) fn body(
     model: &str,
     request: &LmRequest,
     dialect: Dialect,
+    wanted: Wanted,
 ) -> serde_json::Result<Vec<u8>> {
     let params = &request.params;
+    let is_streamed = wanted == Wanted::Pieces;
     let text: usize = request.chat.messages().map(|said| said.content.len() + 48).sum();
     // Room for the escapes of a usual prompt, so that the buffer grows at most once.
     let mut bytes = Vec::with_capacity(256 + text + text / 8);
@@ -90,6 +111,8 @@ pub(super) fn body(
         structured_outputs: grammar(GrammarField::StructuredOutputs)
             .map(|grammar| StructuredOutputs { grammar }),
         response_format: request.constraint.as_ref().and_then(response_format),
+        stream: is_streamed.then_some(true),
+        stream_options: is_streamed.then_some(StreamOptions { include_usage: true }),
     };
     serde_json::to_writer(&mut bytes, &body)?;
     bytes.pop();
@@ -176,7 +199,7 @@ impl CalledFunction {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+pub(super) struct Tokens {
     #[serde(default)]
     prompt_tokens: Option<u64>,
     #[serde(default)]
@@ -193,7 +216,7 @@ struct PromptTokens {
 
 /// A text, or a list of parts of which the texts count. Read by hand because serde's own way into
 /// an `Arc<str>` copies the text twice.
-struct Text(Arc<str>);
+pub(super) struct Text(pub(super) Arc<str>);
 
 #[derive(Deserialize)]
 struct Part {
@@ -236,6 +259,8 @@ pub(super) enum NoReply {
     Error,
     /// It is not a chat completion.
     Malformed(String),
+    /// It ended before its end.
+    BrokenOff,
 }
 
 /// Reads an answer. An answer without text is a reply with an empty text: its reader has more to
@@ -268,7 +293,7 @@ fn call(number: usize, called: Called) -> ToolCall {
     ToolCall { id, arguments: called.function.arguments(), name: called.function.name.0 }
 }
 
-fn usage(tokens: Option<Tokens>) -> Usage {
+pub(super) fn usage(tokens: Option<Tokens>) -> Usage {
     let mut usage = Usage { lm_calls: 1, ..Usage::default() };
     if let Some(tokens) = tokens {
         usage.input_tokens = tokens.prompt_tokens.unwrap_or(0);
@@ -297,6 +322,7 @@ mod tests {
             "small",
             &LmRequest::new(chat, params),
             Dialect { max_tokens: field, ..Dialect::default() },
+            Wanted::Whole,
         )
         .unwrap();
         String::from_utf8(bytes).unwrap()
@@ -368,7 +394,7 @@ mod tests {
             tools: Some(ToolSet::of([tool])),
             ..LmRequest::new(chat, LmParams::default())
         };
-        let bytes = body("small", &request, Dialect::default()).unwrap();
+        let bytes = body("small", &request, Dialect::default(), Wanted::Whole).unwrap();
         assert_eq!(
             String::from_utf8(bytes).unwrap(),
             concat!(

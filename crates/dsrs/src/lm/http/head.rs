@@ -1,0 +1,127 @@
+//! The head of an answer of HTTP/1.1: its status, the headers that matter, and how its body ends.
+//! Knows no connection.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+
+use super::HttpError;
+use super::answer::broken;
+
+const MOST_HEADERS: usize = 128;
+
+/// What an answer begins with.
+pub(super) struct Head {
+    pub(super) status: u16,
+    /// At least those of a failure, and what the body is.
+    pub(super) headers: HeaderMap,
+    pub(super) framing: Framing,
+    /// Whether the connection may be used again.
+    pub(super) stays_open: bool,
+}
+
+/// How the end of a body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// It has so many bytes.
+    Length(u64),
+    /// It comes in chunks, and the last is empty.
+    Chunks,
+    /// It ends with the connection.
+    ToTheEnd,
+}
+
+/// The head at the beginning of these bytes and its length; `None` when it is not there whole.
+pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+    let mut response = Response::new(&mut []);
+    let config = ParserConfig::default();
+    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut room);
+    let Status::Complete(length) = parsed.map_err(broken)? else { return Ok(None) };
+    let status = response.code.unwrap_or_default();
+    let mut framing = Marks::new(response.version == Some(1));
+    for header in response.headers.iter() {
+        framing.note(header)?;
+    }
+    let (framing, stays_open) = framing.conclude(status);
+    let headers = headers(status, response.headers);
+    Ok(Some((Head { status, headers, framing, stays_open }, length)))
+}
+
+/// The headers of a failure, which may say when to come again; of a success nobody asks for more
+/// than what its body is.
+fn headers(status: u16, given: &[Header<'_>]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let all = !(200..300).contains(&status);
+    let is_type = |name: &str| name.eq_ignore_ascii_case(CONTENT_TYPE.as_str());
+    for header in given.iter().filter(|header| all || is_type(header.name)) {
+        let name = HeaderName::from_bytes(header.name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(header.value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+/// What the headers say about the end of the body and of the connection.
+struct Marks {
+    length: Option<u64>,
+    coded: bool,
+    chunked: bool,
+    stays_open: bool,
+}
+
+impl Marks {
+    fn new(keeps_by_default: bool) -> Self {
+        Self { length: None, coded: false, chunked: false, stays_open: keeps_by_default }
+    }
+
+    fn note(&mut self, header: &Header<'_>) -> Result<(), HttpError> {
+        let name = header.name;
+        if name.eq_ignore_ascii_case("content-length") {
+            let length = whole_number(header.value).ok_or_else(|| broken("a length is none"))?;
+            if self.length.is_some_and(|other| other != length) {
+                return Err(broken("it has two lengths"));
+            }
+            self.length = Some(length);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            self.coded = true;
+            self.chunked = words(header.value).last().is_some_and(|last| is(last, "chunked"));
+        } else if name.eq_ignore_ascii_case("connection") {
+            for word in words(header.value) {
+                self.stays_open = !is(word, "close") && (self.stays_open || is(word, "keep-alive"));
+            }
+        }
+        Ok(())
+    }
+
+    fn conclude(self, status: u16) -> (Framing, bool) {
+        let framing = match (status, self.chunked, self.coded, self.length) {
+            (204 | 304, ..) => Framing::Length(0),
+            (_, true, ..) => Framing::Chunks,
+            (_, _, false, Some(length)) => Framing::Length(length),
+            _ => Framing::ToTheEnd,
+        };
+        // Two ways to tell the end are one too many to trust what follows.
+        let doubtful = self.coded && self.length.is_some();
+        (framing, self.stays_open && framing != Framing::ToTheEnd && !doubtful)
+    }
+}
+
+fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+fn is(word: &[u8], wanted: &str) -> bool {
+    word.eq_ignore_ascii_case(wanted.as_bytes())
+}
+
+fn whole_number(value: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
+    // `parse` takes a sign, too.
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}

@@ -1,0 +1,172 @@
+//! The body of an answer of HTTP/1.1, taken piece by piece as it comes. Knows no connection but as
+//! bytes.
+
+use bytes::Bytes;
+use tokio::io::AsyncRead;
+
+use super::HttpError;
+use super::answer::{Input, broken};
+use super::head::{Framing, Head};
+
+/// A body on its way.
+pub(super) struct Pieces<S> {
+    input: Input<S>,
+    left: Left,
+    /// How many more bytes are taken.
+    room: usize,
+    stays_open: bool,
+}
+
+/// What is still to come.
+enum Left {
+    /// So many bytes.
+    Bytes(u64),
+    /// So many bytes of a chunk that has begun.
+    Chunk(u64),
+    /// A chunk, or the end.
+    Chunks,
+    /// All until the other side closes.
+    All,
+}
+
+impl<S: AsyncRead + Unpin> Pieces<S> {
+    /// The body behind a head.
+    pub(super) const fn new(head: &Head, input: Input<S>, limit: usize) -> Self {
+        let left = match head.framing {
+            Framing::Length(length) => Left::Bytes(length),
+            Framing::Chunks => Left::Chunks,
+            Framing::ToTheEnd => Left::All,
+        };
+        Self { input, left, room: limit, stays_open: head.stays_open }
+    }
+
+    /// The next piece, or `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
+        loop {
+            match self.left {
+                Left::Bytes(0) => return Ok(None),
+                Left::Bytes(left) => {
+                    let piece = self.some(left).await?;
+                    self.left = Left::Bytes(left - piece.len() as u64);
+                    return Ok(Some(piece));
+                }
+                Left::Chunk(0) => {
+                    self.input.chunk_end().await?;
+                    self.left = Left::Chunks;
+                }
+                Left::Chunk(left) => {
+                    let piece = self.some(left).await?;
+                    self.left = Left::Chunk(left - piece.len() as u64);
+                    return Ok(Some(piece));
+                }
+                Left::Chunks => match self.input.chunk_size().await? {
+                    0 => {
+                        self.input.trailers().await?;
+                        self.left = Left::Bytes(0);
+                    }
+                    size => self.left = Left::Chunk(size),
+                },
+                Left::All => {
+                    let piece = self.input.piece(usize::MAX).await?;
+                    self.left = if piece.is_empty() { Left::Bytes(0) } else { Left::All };
+                    self.take_room(piece.len())?;
+                    return Ok(Some(piece).filter(|piece| !piece.is_empty()));
+                }
+            }
+        }
+    }
+
+    /// At least one byte, and no more than `most`.
+    async fn some(&mut self, most: u64) -> Result<Bytes, HttpError> {
+        let piece = self.input.piece(usize::try_from(most).unwrap_or(usize::MAX)).await?;
+        if piece.is_empty() {
+            return Err(broken("the connection was closed"));
+        }
+        self.take_room(piece.len())?;
+        Ok(piece)
+    }
+
+    fn take_room(&mut self, bytes: usize) -> Result<(), HttpError> {
+        self.room = self.room.checked_sub(bytes).ok_or(HttpError::TooLarge)?;
+        Ok(())
+    }
+
+    /// The connection, if it stands where the next answer begins.
+    pub(super) fn into_stream(self) -> Option<S> {
+        let is_read = self.stays_open && matches!(self.left, Left::Bytes(0));
+        self.input.into_stream().filter(|_| is_read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    /// The pieces of an answer that is sent in pieces of `size` bytes, and whether the connection
+    /// could be used again.
+    async fn taken(text: &str, size: usize) -> Result<(String, bool), String> {
+        let (mut ours, mut theirs) = tokio::io::duplex(size);
+        let writing = async {
+            let _ = theirs.write_all(text.as_bytes()).await;
+            drop(theirs);
+        };
+        let reading = async move {
+            let mut input = Input::new(&mut ours, 64);
+            let head = input.head().await?;
+            let (mut pieces, mut body) = (Pieces::new(&head, input, 64), String::new());
+            while let Some(piece) = pieces.next().await? {
+                body.push_str(std::str::from_utf8(&piece).unwrap());
+            }
+            Ok((body, pieces.into_stream().is_some()))
+        };
+        let (read, ()) = tokio::join!(reading, writing);
+        read.map_err(|error| match error {
+            HttpError::Broken(why) | HttpError::Connect(why) => why,
+            HttpError::TooLarge => "too large".into(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_or_grows_too_large_is_told() {
+        let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        let cases = [
+            (format!("{chunked}5\r\nhel"), "the connection was closed"),
+            (format!("{chunked}3\r\nhello"), "a chunk does not end where it should"),
+            (format!("{chunked}41\r\n{}\r\n0\r\n\r\n", "x".repeat(65)), "too large"),
+            (format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(65)), "too large"),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe".into(), "the connection was closed"),
+        ];
+        for (text, why) in cases {
+            assert_eq!(taken(&text, 4096).await, Err(why.to_owned()), "{text}");
+        }
+        let open = "HTTP/1.1 200 OK\r\n\r\nto the end";
+        assert_eq!(taken(open, 4096).await, Ok(("to the end".into(), false)));
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_where_what_is_sent_is_cut(
+            body in "[a-z]{0,60}",
+            cut in 0_usize..60,
+            size in 1_usize..40,
+        ) {
+            let cut = cut.min(body.len());
+            let chunk = |text: &str| match text.len() {
+                0 => String::new(),
+                length => format!("{length:x}\r\n{text}\r\n"),
+            };
+            let (one, two) = (chunk(&body[..cut]), chunk(&body[cut..]));
+            let length = body.len();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for text in [
+                format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{one}{two}0\r\n\r\n"),
+                format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}"),
+            ] {
+                prop_assert_eq!(runtime.block_on(taken(&text, size)), Ok((body.clone(), true)));
+            }
+        }
+    }
+}

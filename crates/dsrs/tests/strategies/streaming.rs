@@ -1,0 +1,265 @@
+//! A run that is listened to: fields are told as they arrive, whatever the strategy.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dsrs::lm::{Answer, LmErrorKind, LmReply, Model, Models, Scripted, ToolCall};
+use dsrs::predict::{
+    Ctx, NodeScope, RunEvent, RunListener, RunScope, Span, SpanId, SpanKind, SpanStatus,
+};
+use dsrs::value::{Fields, Payload};
+use tokio::time::Instant;
+
+use crate::best_of_n::Graphs;
+use crate::program_of_thought::{SUM, With};
+use crate::support::{Env, answer, build, create_in, fields, outputs, run_on};
+
+/// Writes down what it hears, and the texts under each span.
+#[derive(Default)]
+struct Ear {
+    lines: Mutex<Vec<String>>,
+    texts: Mutex<BTreeMap<(u32, String), String>>,
+}
+
+impl RunListener for Ear {
+    fn hear(&self, event: RunEvent<'_>) {
+        let line = match event {
+            RunEvent::NodeStarted { node } => format!("{node} started"),
+            RunEvent::NodeDelta { of, field, text } => {
+                let key = (of.span.0, field.to_string());
+                self.texts.lock().unwrap().entry(key).or_default().push_str(text);
+                format!("{} {} {field} {text:?}", of.node, of.predictor)
+            }
+            RunEvent::NodeRetry { of, attempt, reason } => {
+                self.texts.lock().unwrap().retain(|(span, _), _| *span != of.span.0);
+                format!("{} {} again, {attempt}: {reason}", of.node, of.predictor)
+            }
+            RunEvent::NodeCompleted { node, outputs, usage, .. } => {
+                let outputs = Payload::map(outputs.clone()).to_json();
+                format!("{node} completed {outputs} with {} calls", usage.lm_calls)
+            }
+            RunEvent::NodeFailed { node, error, .. } => format!("{node} failed: {error}"),
+        };
+        self.lines.lock().unwrap().push(line);
+    }
+}
+
+impl Ear {
+    fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+
+    /// What was told under a span of an output.
+    fn text(&self, span: usize, field: &str) -> Option<String> {
+        let span = u32::try_from(span + 1).unwrap();
+        self.texts.lock().unwrap().get(&(span, field.to_owned())).cloned()
+    }
+}
+
+/// A run over one model that somebody listens to.
+fn heard_on(lm: &Arc<Scripted>) -> (Arc<RunScope>, Arc<Ear>) {
+    let (run, ear) = (run_on(lm), Arc::new(Ear::default()));
+    let mut run = Arc::into_inner(run).unwrap();
+    run.listener = Some(ear.clone());
+    (Arc::new(run), ear)
+}
+
+const TWO: &str = r#"{"name": "g", "nodes": {
+    "draft": {"strategy": "chain_of_thought", "signature": "topic -> text"},
+    "title": {"strategy": "predict", "signature": "text -> title, words: int"}},
+    "edges": [{"from": "draft.text", "to": "title.text"}]}"#;
+
+#[tokio::test]
+async fn nodes_and_the_texts_of_their_fields_are_told_as_they_come() {
+    let lm = Arc::new(Scripted::answering([
+        answer(&[("reasoning", "Rain is wet."), ("text", "It rains.")]),
+        answer(&[("title", "Rain"), ("words", "2")]),
+    ]));
+    let (run, ear) = heard_on(&lm);
+    let outcome = build(TWO).execute(&run, fields(r#"{"topic": "rain"}"#)).await;
+    assert_eq!(outputs(&outcome), r#"{"title":"Rain","words":2}"#);
+    assert_eq!(
+        ear.lines(),
+        [
+            r#"draft started"#,
+            r#"draft predict reasoning "Rai""#,
+            r#"draft predict reasoning "n is""#,
+            r#"draft predict reasoning " wet.""#,
+            r#"draft predict text "It""#,
+            r#"draft predict text " rain""#,
+            r#"draft predict text "s.""#,
+            r#"draft completed {"reasoning":"Rain is wet.","text":"It rains."} with 1 calls"#,
+            r#"title started"#,
+            r#"title  title "Ra""#,
+            r#"title  title "in""#,
+            r#"title  words "2""#,
+            r#"title completed {"title":"Rain","words":2} with 1 calls"#,
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_broken_or_misread_answer_told_is_taken_back() {
+    let lm = Arc::new(Scripted::answering([
+        Answer::broken("[[ ## title ## ]]\nA ti", LmErrorKind::Connection, "the line is dead"),
+        answer(&[("title", "A title"), ("words", "many")]).into(),
+        answer(&[("title", "A better title"), ("words", "3")]).into(),
+    ]));
+    let (run, ear) = heard_on(&lm);
+    let one = r#"{"name": "g", "nodes": {"title":
+        {"strategy": "predict", "signature": "text -> title, words: int"}}}"#;
+    let outcome = build(one).execute(&run, fields(r#"{"text": "t"}"#)).await;
+    assert!(outcome.outputs.is_ok());
+    let again: Vec<_> = ear.lines().into_iter().filter(|line| line.contains("again")).collect();
+    assert_eq!(again.len(), 2, "{again:?}");
+    assert_eq!(again[0], "title  again, 2: the line is dead");
+    assert!(again[1].starts_with("title  again, 3: "), "{again:?}");
+    assert!(again[1].contains("words"), "{again:?}");
+    assert_eq!(ear.text(1, "title").as_deref(), Some("A better title"));
+}
+
+#[tokio::test]
+async fn a_node_that_fails_is_told_with_its_error() {
+    let lm = Arc::new(Scripted::always(Answer::fail(LmErrorKind::Refused, "no such model")));
+    let (run, ear) = heard_on(&lm);
+    let outcome = build(TWO).execute(&run, fields(r#"{"topic": "rain"}"#)).await;
+    assert!(outcome.outputs.is_err());
+    assert_eq!(ear.lines(), ["draft started", "draft failed: no such model"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_cancelled_while_an_answer_arrives_stops_at_once() {
+    let slow = answer(&[("reasoning", "a long story"), ("text", "t")]);
+    let lm = Arc::new(Scripted::always(Answer::from(slow).pausing(Duration::from_secs(1))));
+    let (run, ear) = heard_on(&lm);
+    let cancel = run.cancelled.clone();
+    let program = build(TWO);
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(7500)).await;
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(program.execute(&run, fields(r#"{"topic": "r"}"#)), stop);
+    assert!(outcome.outputs.unwrap_err().error.to_string().contains("cancelled"));
+    let heard = ear.lines();
+    assert_eq!(heard.last().unwrap(), r#"draft predict reasoning "tory""#, "{heard:?}");
+}
+
+/// An LM that gives each section of any prompt something to say.
+fn talkative() -> Arc<Scripted> {
+    Arc::new(Scripted::sections([
+        ("reasoning", "because it is so"),
+        ("next_thought", "that is enough"),
+        ("next_tool_name", "finish"),
+        ("next_tool_args", "{}"),
+        ("rationale", "they agree"),
+        ("discussion", "it was too short"),
+        ("advice", "{\"module\": \"say more\"}"),
+        ("answer", "an answer of some words"),
+        ("score", "0.5"),
+    ]))
+}
+
+/// Every predictor that succeeded has told the texts that it gave.
+fn assert_all_is_told(strategy: &str, spans: &[Span], ear: &Ear) {
+    let mut told = 0;
+    for (index, span) in spans.iter().enumerate() {
+        if span.kind != SpanKind::Predictor || span.status != SpanStatus::Succeeded {
+            continue;
+        }
+        for (name, value) in span.outputs.iter().flatten() {
+            let Payload::Str(value) = value else { continue };
+            let path = span.predictor.as_deref().unwrap_or_default();
+            let heard = ear.text(index, name);
+            assert_eq!(heard.as_deref(), Some(value.as_ref()), "{strategy} {path} {name}");
+            told += 1;
+        }
+    }
+    assert!(told > 0, "{strategy} told nothing");
+}
+
+#[tokio::test]
+async fn every_strategy_tells_the_fields_of_its_predictors() {
+    let judged =
+        r#""reward": {"judge": {"signature": "answer -> score: float", "score": "score"}}"#;
+    let cases = [
+        ("predict", "{}".to_owned()),
+        ("chain_of_thought", "{}".to_owned()),
+        ("react", r#"{"tools": ["calculator"]}"#.to_owned()),
+        ("majority", r#"{"module": {"strategy": "chain_of_thought"}, "n": 3}"#.to_owned()),
+        ("parallel", r#"{"module": {"strategy": "predict"}, "n": 2}"#.to_owned()),
+        ("multi_chain_comparison", r#"{"m": 2}"#.to_owned()),
+        (
+            "best_of_n",
+            format!(
+                r#"{{"module": {{"strategy": "predict"}}, "n": 2, "parallel": true, {judged}}}"#
+            ),
+        ),
+        (
+            "refine",
+            format!(r#"{{"module": {{"strategy": "predict"}}, "n": 2, "threshold": 1, {judged}}}"#),
+        ),
+        ("graph", r#"{"graph": "draft"}"#.to_owned()),
+    ];
+    for (strategy, config) in cases {
+        let module = create_in(&Graphs, strategy, "question -> answer", &config)
+            .unwrap_or_else(|problems| panic!("{strategy}: {problems}"));
+        let (run, ear) = heard_on(&talkative());
+        let ctx = in_node(run);
+        module.forward(&ctx, fields(r#"{"question": "why?"}"#)).await.unwrap();
+        assert_all_is_told(strategy, &ctx.trace().take(), &ear);
+    }
+}
+
+#[tokio::test]
+async fn a_program_and_what_is_made_of_it_are_told_too() {
+    let lm = Arc::new(Scripted::sections([
+        ("reasoning", "one line will do"),
+        ("generated_code", "sum(numbers)"),
+        ("sum", "3"),
+    ]));
+    let env = With { sandbox: true, stored: false };
+    let module = create_in(&env, "program_of_thought", SUM, "{}").unwrap();
+    let (run, ear) = heard_on(&lm);
+    let ctx = in_node(run);
+    module.forward(&ctx, fields(r#"{"numbers": [1, 1, 1]}"#)).await.unwrap();
+    assert_all_is_told("program_of_thought", &ctx.trace().take(), &ear);
+}
+
+fn in_node(run: Arc<RunScope>) -> Ctx {
+    let node = NodeScope {
+        node: "a".into(),
+        lm: Default::default(),
+        retries: 0,
+        parse_retries: 0,
+        deadline: Instant::now() + Duration::from_secs(60),
+    };
+    Ctx::of(run, Arc::new(node), None)
+}
+
+#[tokio::test]
+async fn words_beside_a_call_of_a_tool_are_no_field() {
+    let call = ToolCall {
+        id: "1".into(),
+        name: "calculator".into(),
+        arguments: r#"{"expression": "6 * 7"}"#.into(),
+    };
+    let asks = LmReply { tool_calls: vec![call], ..LmReply::of("I shall calculate.", "m") };
+    let ends = ToolCall { id: "2".into(), name: "finish".into(), arguments: "{}".into() };
+    let ends = LmReply { tool_calls: vec![ends], ..LmReply::of("", "m") };
+    let last = answer(&[("reasoning", "as it was"), ("answer", "42")]);
+    let lm = Scripted::answering([Answer::from(asks), ends.into(), last.into()]);
+    let model = Model { tools: true, ..Model::of("default", Arc::new(lm)) };
+    let models = Arc::new(Models::new([model], Some("default".into())));
+    let mut run = RunScope::new(models, Instant::now() + Duration::from_secs(10));
+    let ear = Arc::new(Ear::default());
+    run.listener = Some(ear.clone());
+    let agent = create_in(&Env, "react", "question -> answer", r#"{"tools": ["calculator"]}"#);
+    let ctx = in_node(Arc::new(run));
+    let given = agent.unwrap().forward(&ctx, fields(r#"{"question": "6 * 7?"}"#)).await.unwrap();
+    assert_eq!(given, Fields::from_iter([("answer".into(), Payload::str("42"))]));
+    let heard = ear.lines().join("\n");
+    assert!(!heard.contains("calculate"), "{heard}");
+    assert!(heard.contains(r#"a extract.predict answer "42""#), "{heard}");
+    assert_eq!(ear.text(SpanId(1).0 as usize, "answer"), None);
+}
