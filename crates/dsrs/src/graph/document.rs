@@ -13,7 +13,7 @@ use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object};
 use crate::signature::{FieldSchema, SignatureDraft, read_field, read_signature};
 use crate::types::TypeScope;
-use crate::value::{Map, Payload};
+use crate::value::{Map, Payload, is_identifier};
 
 /// The most nodes of a graph.
 pub const MAX_NODES: usize = 5_000;
@@ -221,7 +221,7 @@ fn read_outputs(
     problems: &mut Problems,
 ) -> Option<Vec<(Arc<str>, Option<Source>)>> {
     read::members(payload, at, problems, |name, source, at, problems| {
-        if !read::is_identifier(name) {
+        if !is_identifier(name) {
             let detail = format!(
                 "`{name}` is not an output name: a letter or _, then at most 62 letters, digits and _"
             );

@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::problem::{At, Code, Problems};
-use crate::read::{is_identifier, text};
-use crate::types::{Selection, Step};
-use crate::value::Payload;
+use crate::read::text;
+use crate::value::{Payload, Selection, Step, is_identifier};
 
 /// The longest text of a source: messages about an edge quote it.
 const LONGEST_SOURCE: usize = 2_000;

@@ -7,8 +7,8 @@ use super::check::absent_input;
 use super::edge::{INPUT, Source, Target};
 use super::program_graph::ProgramGraph;
 use crate::problem::{At, Problem};
-use crate::types::{Conversion, Selection};
-use crate::value::Payload;
+use crate::types::Conversion;
+use crate::value::{Payload, Selection};
 
 /// How a graph runs.
 pub(super) struct Plan {

@@ -10,9 +10,10 @@ use super::edge::{Edge, INPUT, Source};
 use super::node::{Node, class_of};
 use crate::predict::DynPredictor;
 use crate::problem::{At, Code, Problem, Problems};
-use crate::read::{is_identifier, nearest};
+use crate::read::nearest;
 use crate::signature::FieldSchema;
 use crate::types::{Type, TypeDefs};
+use crate::value::is_identifier;
 
 /// An output of a graph.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ mod openai;
 pub mod retry;
 mod scripted;
 mod tool;
+mod value;
 
 use futures_util::future::BoxFuture;
 

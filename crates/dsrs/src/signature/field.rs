@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::{FieldFormat, FieldPath, FieldSchema};
 use crate::problem::{At, Code, Problems};
-use crate::read::{Object, is_identifier, shared_text};
+use crate::read::{Object, shared_text};
 use crate::types::{
     Expect, Outline, TypeIR, TypeScope, check_name, definition_name, read_members, read_outline,
 };
-use crate::value::Payload;
+use crate::value::{Payload, is_identifier};
 
 /// Reads a field whose name stands outside of it: a type, or a field object without `name`.
 pub fn read_field(

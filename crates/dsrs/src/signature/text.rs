@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::problem::Code;
-use crate::read::is_identifier;
 use crate::types::{NameUse, Parser, Token, TypeExprError, TypeIR};
+use crate::value::is_identifier;
 
 /// A field as a string spells it.
 #[derive(Debug, PartialEq)]

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use super::assign::{Rule, Step, Table};
 use super::instance::{Fit, Mode, could_be, float_of};
-use super::select::key_step;
 use super::shape::{Shape, look};
 use super::show::brief;
 use super::{Type, TypeDefs, TypeIR};
-use crate::value::{Map, Payload};
+use crate::value::{Map, Payload, key_step};
 
 /// Makes values of one type into values of another that it is assignable to: extra class fields
 /// are dropped, whole numbers become floats, fields stand in the target's order.

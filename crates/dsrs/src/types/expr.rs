@@ -8,7 +8,7 @@ use indexmap::map::Entry;
 use super::names::{Word, word};
 use super::token::{Placed, Token, tokens};
 use super::{Class, ClassField, Literal, TypeIR};
-use crate::read::is_identifier;
+use crate::value::is_identifier;
 
 /// How deep types may nest.
 pub(super) const DEPTH_LIMIT: usize = 64;

@@ -20,7 +20,6 @@ mod print;
 mod schema;
 mod scope;
 mod select;
-mod select_text;
 mod shape;
 mod show;
 mod tell;
@@ -40,7 +39,7 @@ pub use ir::{
 pub use lm_names::to_lm;
 pub use schema::to_json_schema;
 pub use scope::{DEFINITION_LIMIT, TypeScope};
-pub use select::{SelectError, Selection, SelectionSyntax, Step};
+pub use select::SelectError;
 pub use tell::{tell, tell_defs};
 
 pub(crate) use expr::{NameUse, Parser};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::TypeIR;
 use crate::problem::{At, Code, Problems};
-use crate::read::{is_identifier, nearest};
+use crate::read::nearest;
+use crate::value::is_identifier;
 
 /// What a reserved word means in a type expression.
 #[derive(Clone, Debug, PartialEq)]

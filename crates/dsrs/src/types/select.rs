@@ -1,46 +1,10 @@
-//! Selections: a way into a value (`person.name`, `items[0]`, `scores['a b']`), typed before it is
-//! walked. Knows nothing of nodes; whoever reads `node.field` takes the first step off.
-
-use std::fmt;
-use std::sync::Arc;
+//! Selections, typed before they are walked. Knows nothing of nodes.
 
 use super::shape::{Node, Shape, look};
 use super::show::brief;
 use super::{Type, TypeIR};
-use crate::read::{is_identifier, nearest};
-use crate::value::Payload;
-
-/// One step into a value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// The field of a class.
-    Field(Arc<str>),
-    /// The element of a tuple or a list, from 0.
-    Index(usize),
-    /// The value of a dict.
-    Key(Arc<str>),
-}
-
-/// Steps into a value; without steps the value itself.
-///
-/// ```
-/// use dsrs::types::Selection;
-/// let selection = Selection::parse("reply.items[0]['it\\'s']").unwrap();
-/// assert_eq!(selection.steps().len(), 4);
-/// assert_eq!(selection.to_string(), "reply.items[0]['it\\'s']");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Selection(Vec<Step>);
-
-/// The text is no selection.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("column {column}: {reason}")]
-pub struct SelectionSyntax {
-    /// Where, in characters from 1.
-    pub column: usize,
-    /// What stands there and what should.
-    pub reason: String,
-}
+use crate::read::nearest;
+use crate::value::{Selection, Step, is_identifier, key_step};
 
 /// The type has no such part.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -55,71 +19,20 @@ pub struct SelectError {
 }
 
 impl Selection {
-    /// A selection of these steps.
-    #[must_use]
-    pub const fn new(steps: Vec<Step>) -> Self {
-        Self(steps)
-    }
-
-    /// Reads `name.field`, `[0]` and `['key']` in any succession, the first name without a point.
-    /// In keys, `\\` stands for a backslash, `\'` for a quote and `\u{HEX}` for any character.
-    ///
-    /// # Errors
-    /// Where the text leaves this grammar; an empty text too.
-    pub fn parse(text: &str) -> Result<Self, SelectionSyntax> {
-        super::select_text::parse(text).map(Self)
-    }
-
-    /// The steps.
-    #[must_use]
-    pub fn steps(&self) -> &[Step] {
-        &self.0
-    }
-
-    /// Whether it selects the value itself.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The first step and the selection that is left.
-    #[must_use]
-    pub fn split_first(&self) -> Option<(&Step, Self)> {
-        self.0.split_first().map(|(first, rest)| (first, Self(rest.to_vec())))
-    }
-
     /// The type of what it selects in values of a type. What may be absent is optional.
     ///
     /// # Errors
     /// At the first step that the type does not have.
     pub fn type_in(&self, ty: &Type) -> Result<Type, SelectError> {
         let mut ir = ty.ir.clone();
-        for (position, step) in self.0.iter().enumerate() {
+        for (position, step) in self.steps().iter().enumerate() {
             ir = step_in(step, &ir, ty).map_err(|why| SelectError {
-                path: Self(self.0[..=position].to_vec()).to_string(),
+                path: Self::new(self.steps()[..=position].to_vec()).to_string(),
                 reason: why,
                 within: ir.clone(),
             })?;
         }
         Ok(Type::new(ir, ty.defs.clone()))
-    }
-
-    /// What it selects in a value; null where that is not there.
-    #[must_use]
-    pub fn get(&self, value: &Payload) -> Payload {
-        let mut found = value;
-        for step in &self.0 {
-            let next = match (step, found) {
-                (Step::Field(name) | Step::Key(name), Payload::Map(map)) => map.get(name),
-                (Step::Index(index), Payload::List(list)) => list.get(*index),
-                _ => None,
-            };
-            match next {
-                Some(next) => found = next,
-                None => return Payload::Null,
-            }
-        }
-        found.clone()
     }
 }
 
@@ -178,34 +91,5 @@ fn way_out(shape: &Shape<'_>, selection: &Selection) -> String {
         (Shape::Null, _) => "it is always null".to_owned(),
         (Shape::Unknown(_), _) => "the type is not defined".to_owned(),
         _ => "it has no parts".to_owned(),
-    }
-}
-
-/// A key as a step is written: `['it\'s']`.
-pub(crate) fn key_step(key: &str) -> String {
-    let mut text = String::from("['");
-    for character in key.chars() {
-        match character {
-            '\\' => text.push_str("\\\\"),
-            '\'' => text.push_str("\\'"),
-            c if c.is_control() => text.push_str(&format!("\\u{{{:X}}}", u32::from(c))),
-            c => text.push(c),
-        }
-    }
-    text.push_str("']");
-    text
-}
-
-impl fmt::Display for Selection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, step) in self.0.iter().enumerate() {
-            match step {
-                Step::Field(name) if position == 0 => f.write_str(name)?,
-                Step::Field(name) => write!(f, ".{name}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => f.write_str(&key_step(key))?,
-            }
-        }
-        Ok(())
     }
 }

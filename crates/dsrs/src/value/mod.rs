@@ -1,8 +1,31 @@
-//! Data that flows through graphs: payloads (plain, ordered, cheap to clone) and named sets of
-//! them. Knows nothing of types, prompts or nodes.
+//! Data that flows through graphs: payloads (plain, ordered, cheap to clone), named sets of them,
+//! ways into them, and values, which are payloads that know where they come from. Knows nothing of
+//! types, prompts or nodes.
 
+mod batch;
+mod container;
+mod failure;
 mod json;
+mod kind;
+mod meta;
+mod name;
 mod payload;
+mod reference;
+mod resolve;
+mod selection;
+mod selection_text;
+mod valueify;
 
+pub use batch::{Incomplete, ValueBatch};
+pub use container::{Content, Pending, Value};
+pub use failure::Failure;
 pub use json::{DEPTH_LIMIT, JsonError, ParsedJson, parse_json};
+pub use kind::ValueKind;
+pub use meta::Meta;
+pub use name::is_identifier;
 pub use payload::{Fields, Map, Payload};
+pub use reference::{Origin, ValueRef};
+pub use resolve::{Unresolved, collect_refs, unwrap};
+pub(crate) use selection::key_step;
+pub use selection::{Selection, SelectionSyntax, Step};
+pub use valueify::{IntoValue, valueify, valueify_as};

@@ -7,8 +7,8 @@ use crate::support::Env;
 use dsrs::graph::{Edge, Node, NodeSettings, ProgramGraph, Source, Target};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::{FieldSchema, SignatureSchema};
-use dsrs::types::{Selection, TypeDefs, TypeIR};
-use dsrs::value::{Map, Payload};
+use dsrs::types::{TypeDefs, TypeIR};
+use dsrs::value::{Map, Payload, Selection};
 
 fn node(strategy: &str, input: (&str, TypeIR), output: (&str, TypeIR)) -> Node {
     let base = SignatureSchema {

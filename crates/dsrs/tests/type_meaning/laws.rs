@@ -2,9 +2,8 @@
 //! rim takes what is already exact.
 
 use dsrs::problem::{At, Problems};
-use dsrs::types::{
-    Class, ClassField, Conversion, Selection, Step, Type, TypeDef, TypeDefs, TypeIR, admit,
-};
+use dsrs::types::{Class, ClassField, Conversion, Type, TypeDef, TypeDefs, TypeIR, admit};
+use dsrs::value::{Selection, Step};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 

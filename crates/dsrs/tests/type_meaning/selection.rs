@@ -1,6 +1,6 @@
 //! Ways into values.
 
-use dsrs::types::Selection;
+use dsrs::value::Selection;
 
 use crate::{json, ty};
 

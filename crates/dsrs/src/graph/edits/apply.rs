@@ -9,8 +9,7 @@ use crate::graph::edge::INPUT;
 use crate::graph::program_graph::check_node_name;
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
-use crate::types::Step;
-use crate::value::{Map, Payload};
+use crate::value::{Map, Payload, Step};
 
 /// The parts of a document that edits change, and what they did to them.
 #[derive(Default)]

@@ -4,8 +4,8 @@ use std::iter::Peekable;
 use std::str::CharIndices;
 use std::sync::Arc;
 
-use super::select::{SelectionSyntax, Step};
-use crate::read::is_identifier;
+use super::name::is_identifier;
+use super::selection::{SelectionSyntax, Step};
 
 pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectionSyntax> {
     let mut reader = Reader { text, rest: text.char_indices().peekable() };

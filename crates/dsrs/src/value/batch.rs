@@ -1,0 +1,136 @@
+//! `ValueBatch`: values that are worked on one by one and belong together: a list's elements or a
+//! dict's members, in order, under the name of their batch. Knows nothing of who works on them.
+
+use std::sync::Arc;
+
+use super::{Content, IntoValue, Meta, Payload, Step, Value, ValueKind, unwrap};
+
+/// Items in order, and the shape in which their results come together again.
+///
+/// ```
+/// use dsrs::value::{ValueBatch, unwrap, valueify};
+///
+/// let batch = ValueBatch::of(&valueify([("a", 1), ("b", 2)])).unwrap().named("batch-7");
+/// // Results come in any order, and go to the places of their items.
+/// let results = [(1, valueify(20)), (0, valueify(10))];
+/// let whole = batch.gather(results).unwrap();
+/// assert_eq!(unwrap(&whole).unwrap().to_json(), r#"{"a":10,"b":20}"#);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueBatch {
+    id: Option<Arc<str>>,
+    kind: ValueKind,
+    keys: Option<Arc<[Arc<str>]>>,
+    items: Arc<[Value]>,
+}
+
+/// Items of a batch that have no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} of the items have no result, the first at {first}", .count)]
+pub struct Incomplete {
+    /// How many.
+    pub count: usize,
+    /// The position of the first.
+    pub first: usize,
+}
+
+impl ValueBatch {
+    /// The items of a list, a tuple or a dict; `None` for anything else. Each item knows which part
+    /// of the whole it is.
+    #[must_use]
+    pub fn of(value: &Value) -> Option<Self> {
+        let keys = keys(value)?;
+        let steps: Vec<Step> = match &keys {
+            Some(keys) => keys.iter().cloned().map(Step::Key).collect(),
+            None => (0..length(value)).map(Step::Index).collect(),
+        };
+        let items = steps.into_iter().map(|step| value.at(step)).collect();
+        let kind = if keys.is_some() { ValueKind::Structured } else { ValueKind::List };
+        Some(Self { id: None, kind, keys, items })
+    }
+
+    /// The same batch under a name, which its items carry in their meta.
+    #[must_use]
+    pub fn named(self, id: impl Into<Arc<str>>) -> Self {
+        let id = id.into();
+        let name = |item: &Value| {
+            let meta = item.meta().cloned().unwrap_or_default();
+            item.clone().with_meta(Meta { batch_id: Some(id.clone()), ..meta })
+        };
+        let items = self.items.iter().map(name).collect();
+        Self { id: Some(id), items, ..self }
+    }
+
+    /// The name, if it has one.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The items, in order.
+    #[must_use]
+    pub fn items(&self) -> &[Value] {
+        &self.items
+    }
+
+    /// The step that leads to an item from the whole.
+    #[must_use]
+    pub fn step(&self, position: usize) -> Option<Step> {
+        match &self.keys {
+            Some(keys) => keys.get(position).cloned().map(Step::Key),
+            None => (position < self.items.len()).then_some(Step::Index(position)),
+        }
+    }
+
+    /// Results in the place of the items, in the same shape, whatever order they come in.
+    ///
+    /// # Errors
+    /// When some item has none.
+    pub fn gather(
+        &self,
+        results: impl IntoIterator<Item = (usize, Value)>,
+    ) -> Result<Value, Incomplete> {
+        let mut places: Vec<Option<Value>> = vec![None; self.items.len()];
+        for (position, result) in results {
+            if let Some(place) = places.get_mut(position) {
+                *place = Some(result);
+            }
+        }
+        if let Some(first) = places.iter().position(Option::is_none) {
+            let count = places.iter().filter(|place| place.is_none()).count();
+            return Err(Incomplete { count, first });
+        }
+        let results: Vec<Value> = places.into_iter().flatten().collect();
+        Ok(match &self.keys {
+            Some(keys) => {
+                let members = keys.iter().cloned().zip(results);
+                members.collect::<indexmap::IndexMap<_, _>>().into_value()
+            }
+            None => results.into_value().of_kind(self.kind),
+        })
+    }
+
+    /// The payloads of the items, in order; null where one is not there yet.
+    pub fn payloads(&self) -> impl Iterator<Item = Payload> {
+        self.items.iter().map(|item| unwrap(item).unwrap_or_default())
+    }
+}
+
+/// The keys of a dict, nothing for a list, and `None` for what has no items.
+#[expect(clippy::option_option, reason = "two questions: whether it has items, and by which keys")]
+fn keys(value: &Value) -> Option<Option<Arc<[Arc<str>]>>> {
+    match value.content() {
+        Content::List(_) | Content::Plain(Payload::List(_)) => Some(None),
+        Content::Map(members) => Some(Some(members.keys().cloned().collect())),
+        Content::Plain(Payload::Map(members)) => Some(Some(members.keys().cloned().collect())),
+        Content::Plain(_) | Content::Pending(_) => None,
+    }
+}
+
+fn length(value: &Value) -> usize {
+    match value.content() {
+        Content::List(items) => items.len(),
+        Content::Plain(Payload::List(elements)) => elements.len(),
+        _ => 0,
+    }
+}

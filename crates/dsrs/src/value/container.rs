@@ -1,0 +1,206 @@
+//! `Value`: a payload with what it is, what made it and what is known of it; the payload may be
+//! still to come. Values are for those who build, trace and explain graphs; what runs passes plain
+//! payloads. Knows nothing of nodes.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{Failure, Meta, Payload, Selection, Step, ValueKind, ValueRef};
+
+/// A payload with its provenance. Cloning is O(1).
+///
+/// ```
+/// use dsrs::value::{Value, ValueKind, ValueRef, unwrap, valueify};
+///
+/// let data = valueify(("Ada", 36)).with_ref(ValueRef::input("person"));
+/// let age = data.at(1);
+/// assert_eq!(age.kind(), ValueKind::Int);
+/// assert_eq!(age.reference().unwrap().to_string(), "input:person[1]");
+///
+/// // What a node will give is not there yet; parts of it can be named all the same.
+/// let triage = Value::pending(ValueRef::node("triage"));
+/// let mood = triage.at("mood");
+/// assert_eq!(mood.reference().unwrap().to_string(), "triage.mood");
+/// assert_eq!(unwrap(&mood).unwrap_err().to_string(), "not there yet: triage.mood");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    kind: ValueKind,
+    content: Content,
+    reference: Option<Arc<ValueRef>>,
+    meta: Option<Arc<Meta>>,
+}
+
+/// What a value holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Plain data.
+    Plain(Payload),
+    /// Values in order, each with a provenance of its own.
+    List(Arc<Vec<Value>>),
+    /// Named values, each with a provenance of its own.
+    Map(Arc<IndexMap<Arc<str>, Value>>),
+    /// Data that is still to come.
+    Pending(Arc<Pending>),
+}
+
+/// What stands in for data that is still to come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pending {
+    /// What a reference refers to.
+    Of(ValueRef),
+    /// A part of a value that is no mere reference.
+    Part(Value, Selection),
+    /// A value, or another one where that is null.
+    Or(Value, Value),
+}
+
+impl Value {
+    /// Plain data, of the kind that it shows. Containers are not taken apart, as
+    /// [`valueify`](super::valueify) does.
+    #[must_use]
+    pub const fn plain(payload: Payload) -> Self {
+        Self::of(ValueKind::of(&payload), Content::Plain(payload))
+    }
+
+    /// What a reference refers to, once it is there.
+    #[must_use]
+    pub fn pending(reference: ValueRef) -> Self {
+        let content = Content::Pending(Arc::new(Pending::Of(reference.clone())));
+        Self::of(ValueKind::Other, content).with_ref(reference)
+    }
+
+    /// What an LM answered.
+    #[must_use]
+    pub fn response(payload: Payload, meta: Meta) -> Self {
+        Self::plain(payload).of_kind(ValueKind::Response).with_meta(meta)
+    }
+
+    /// What a tool gave.
+    #[must_use]
+    pub fn tool_result(payload: Payload, tool: impl Into<Arc<str>>) -> Self {
+        let meta = Meta { source: Some(tool.into()), ..Meta::default() };
+        Self::plain(payload).of_kind(ValueKind::ToolResult).with_meta(meta)
+    }
+
+    /// A failure in the place of a value. Its data is the chain; meta keeps it too.
+    #[must_use]
+    pub fn failed(failure: Failure) -> Self {
+        let payload = failure.to_payload();
+        let node_id = failure.node.clone();
+        let meta = Meta { node_id, failure: Some(failure), ..Meta::default() };
+        Self::plain(payload).of_kind(ValueKind::Error).with_meta(meta)
+    }
+
+    pub(super) const fn of(kind: ValueKind, content: Content) -> Self {
+        Self { kind, content, reference: None, meta: None }
+    }
+
+    /// The same value, to be taken otherwise.
+    #[must_use]
+    pub const fn of_kind(mut self, kind: ValueKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The same value, made by something else.
+    #[must_use]
+    pub fn with_ref(mut self, reference: ValueRef) -> Self {
+        self.reference = Some(Arc::new(reference));
+        self
+    }
+
+    /// The same value, with this known of it and nothing else.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(Arc::new(meta));
+        self
+    }
+
+    /// How it is to be taken.
+    #[must_use]
+    pub const fn kind(&self) -> ValueKind {
+        self.kind
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub const fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// What made it, if anything is known to have.
+    #[must_use]
+    pub fn reference(&self) -> Option<&ValueRef> {
+        self.reference.as_deref()
+    }
+
+    /// What is known of it, if anything is.
+    #[must_use]
+    pub fn meta(&self) -> Option<&Meta> {
+        self.meta.as_deref()
+    }
+
+    /// A part of it, which knows that it is one: an index, a field, a [`Step`]. Null where it has
+    /// no such part, as edges have it; a selection still to be made where it is not there yet.
+    #[must_use]
+    pub fn at(&self, step: impl Into<Step>) -> Self {
+        let step = step.into();
+        let mut part = match &self.content {
+            Content::Plain(payload) => Self::plain(Selection::new(vec![step.clone()]).get(payload)),
+            Content::List(items) => match &step {
+                Step::Index(index) => items.get(*index).cloned(),
+                Step::Field(_) | Step::Key(_) => None,
+            }
+            .unwrap_or(Self::plain(Payload::Null)),
+            Content::Map(members) => match &step {
+                Step::Field(name) | Step::Key(name) => members.get(name).cloned(),
+                Step::Index(_) => None,
+            }
+            .unwrap_or(Self::plain(Payload::Null)),
+            Content::Pending(pending) => return Self::part_of(self, pending, step),
+        };
+        if part.reference.is_none() {
+            part.reference = self.reference().map(|whole| Arc::new(whole.step(step)));
+            part.meta = part.meta.or_else(|| self.meta_of_part());
+        }
+        part
+    }
+
+    fn part_of(&self, pending: &Pending, step: Step) -> Self {
+        let selection = match pending {
+            Pending::Of(reference) => return Self::pending(reference.step(step)),
+            Pending::Part(whole, selection) => {
+                let content = Pending::Part(whole.clone(), selection.step(step));
+                return Self::of(ValueKind::Other, Content::Pending(Arc::new(content)));
+            }
+            Pending::Or(..) => Selection::new(vec![step]),
+        };
+        let content = Pending::Part(self.clone(), selection);
+        Self::of(ValueKind::Other, Content::Pending(Arc::new(content)))
+    }
+
+    /// What is known of a whole holds for its parts, but for the type.
+    fn meta_of_part(&self) -> Option<Arc<Meta>> {
+        let meta = self.meta.as_ref()?;
+        match meta.schema {
+            None => Some(meta.clone()),
+            Some(_) => Some(Arc::new(Meta { schema: None, ..Meta::clone(meta) })),
+        }
+    }
+
+    /// As [`Self::at`], with another value where that is null.
+    #[must_use]
+    pub fn get(&self, step: impl Into<Step>, default: Self) -> Self {
+        let part = self.at(step);
+        match &part.content {
+            Content::Plain(Payload::Null) => default,
+            Content::Pending(_) => {
+                let content = Content::Pending(Arc::new(Pending::Or(part, default)));
+                Self::of(ValueKind::Other, content)
+            }
+            _ => part,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! From values back to payloads: what they depend on, what fills their placeholders, and what is
+//! left when all is there. Knows no graphs; whoever asks brings the results.
+
+use std::fmt;
+
+use indexmap::IndexSet;
+
+use super::{Content, Payload, Pending, Value, ValueRef};
+
+/// Some of a value is not there yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Unresolved {
+    /// What is missing, in order of appearance.
+    pub refs: Vec<ValueRef>,
+}
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let refs: Vec<String> = self.refs.iter().map(ToString::to_string).collect();
+        write!(f, "not there yet: {}", refs.join(", "))
+    }
+}
+
+/// What made these values: the references of all values in them, in order of appearance, each once.
+/// Inside of a value that names what made it as a whole nothing further is looked for.
+///
+/// ```
+/// use dsrs::value::{Value, ValueRef, collect_refs, valueify};
+/// let node = |name: &str| Value::pending(ValueRef::node(name));
+/// let args = valueify([
+///     ("summary", valueify((node("n1").at("text"), "plain"))),
+///     ("entities", valueify(vec![node("n2"), node("n1").at("text")])),
+/// ]);
+/// let refs = collect_refs([&args]);
+/// assert_eq!(refs.iter().map(ToString::to_string).collect::<Vec<_>>(), ["n1.text", "n2"]);
+/// ```
+pub fn collect_refs<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<ValueRef> {
+    let mut found = IndexSet::new();
+    for value in values {
+        collect(value, &mut found);
+    }
+    found.into_iter().cloned().collect()
+}
+
+fn collect<'v>(value: &'v Value, found: &mut IndexSet<&'v ValueRef>) {
+    if let Some(reference) = value.reference() {
+        found.insert(reference);
+        return;
+    }
+    match value.content() {
+        Content::Plain(_) => {}
+        Content::List(items) => items.iter().for_each(|item| collect(item, found)),
+        Content::Map(members) => members.values().for_each(|member| collect(member, found)),
+        Content::Pending(pending) => match pending.as_ref() {
+            Pending::Of(reference) => drop(found.insert(reference)),
+            Pending::Part(whole, _) => collect(whole, found),
+            Pending::Or(value, default) => {
+                collect(value, found);
+                collect(default, found);
+            }
+        },
+    }
+}
+
+/// The payload of a value, those of containers put together again.
+///
+/// # Errors
+/// Where some of it is still to come.
+pub fn unwrap(value: &Value) -> Result<Payload, Unresolved> {
+    match value.content() {
+        Content::Plain(payload) => Ok(payload.clone()),
+        Content::List(items) => gather(items.iter().map(unwrap)).map(Payload::list),
+        Content::Map(members) => {
+            let payloads: Vec<Payload> = gather(members.values().map(unwrap))?;
+            Ok(Payload::map(members.keys().cloned().zip(payloads).collect()))
+        }
+        Content::Pending(_) => Err(Unresolved { refs: missing(value) }),
+    }
+}
+
+/// All results, or everything that is missing for any of them.
+fn gather<T>(results: impl Iterator<Item = Result<T, Unresolved>>) -> Result<Vec<T>, Unresolved> {
+    let mut done = Vec::with_capacity(results.size_hint().0);
+    let mut refs = IndexSet::new();
+    for result in results {
+        match result {
+            Ok(found) => done.push(found),
+            Err(unresolved) => refs.extend(unresolved.refs),
+        }
+    }
+    if refs.is_empty() { Ok(done) } else { Err(Unresolved { refs: refs.into_iter().collect() }) }
+}
+
+fn missing(value: &Value) -> Vec<ValueRef> {
+    match value.content() {
+        Content::Pending(pending) => match pending.as_ref() {
+            Pending::Of(reference) => vec![reference.clone()],
+            Pending::Part(whole, _) => missing(whole),
+            Pending::Or(value, _) => missing(value),
+        },
+        _ => unwrap(value).err().map(|unresolved| unresolved.refs).unwrap_or_default(),
+    }
+}
+
+impl Value {
+    /// The same value with its placeholders filled from results; each keeps the reference that it
+    /// was filled by.
+    ///
+    /// # Errors
+    /// Where a result is not there.
+    pub fn resolve(
+        &self,
+        results: &dyn Fn(&ValueRef) -> Option<Payload>,
+    ) -> Result<Self, Unresolved> {
+        let content = match self.content() {
+            Content::Plain(_) => return Ok(self.clone()),
+            Content::List(items) => {
+                Content::List(gather(items.iter().map(|item| item.resolve(results)))?.into())
+            }
+            Content::Map(members) => {
+                let filled = gather(members.values().map(|member| member.resolve(results)))?;
+                Content::Map(std::sync::Arc::new(members.keys().cloned().zip(filled).collect()))
+            }
+            Content::Pending(pending) => return self.filled(pending, results),
+        };
+        let filled = Self::of(self.kind(), content);
+        Ok(self.dressed(filled))
+    }
+
+    fn filled(
+        &self,
+        pending: &Pending,
+        results: &dyn Fn(&ValueRef) -> Option<Payload>,
+    ) -> Result<Self, Unresolved> {
+        match pending {
+            Pending::Of(reference) => match results(reference) {
+                Some(payload) => Ok(self.dressed(Self::plain(payload))),
+                None => Err(Unresolved { refs: vec![reference.clone()] }),
+            },
+            Pending::Part(whole, selection) => {
+                let whole = whole.resolve(results)?;
+                Ok(selection.steps().iter().fold(whole, |value, step| value.at(step.clone())))
+            }
+            Pending::Or(value, default) => {
+                let value = value.resolve(results)?;
+                match value.content() {
+                    Content::Plain(Payload::Null) => default.resolve(results),
+                    _ => Ok(value),
+                }
+            }
+        }
+    }
+
+    /// Another value with this one's reference and meta.
+    fn dressed(&self, mut other: Self) -> Self {
+        if let Some(reference) = self.reference() {
+            other = other.with_ref(reference.clone());
+        }
+        match self.meta() {
+            Some(meta) => other.with_meta(meta.clone()),
+            None => other,
+        }
+    }
+}
