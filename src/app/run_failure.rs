@@ -48,7 +48,7 @@ impl RunFailure {
             _ => None,
         };
         Self {
-            code: code(&error.kind),
+            code: error.kind.code(),
             detail: error.message.clone(),
             run_id,
             request_id: request_id.clone(),
@@ -98,25 +98,6 @@ const SOON: Duration = Duration::from_secs(1);
 /// Seconds to wait, rounded up.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
-}
-
-pub(super) fn code(kind: &PredictErrorKind) -> &'static str {
-    match kind {
-        PredictErrorKind::Lm => "lm_error",
-        PredictErrorKind::RateLimited { .. } => "rate_limited",
-        PredictErrorKind::Timeout => "timeout",
-        PredictErrorKind::Cancelled => "run_cancelled",
-        PredictErrorKind::Parse { .. } => "parse_error",
-        PredictErrorKind::Constraint { .. } => "constraint_failed",
-        PredictErrorKind::Reward => "reward_failed",
-        PredictErrorKind::InvalidValue { .. } => "invalid_value",
-        PredictErrorKind::UnknownModel { .. } => "unknown_model",
-        PredictErrorKind::NoModel => "no_model",
-        PredictErrorKind::Missing => "missing_graph",
-        PredictErrorKind::NoTools { .. } => "tools_unsupported",
-        PredictErrorKind::Program => "program_failed",
-        PredictErrorKind::Sandbox => "sandbox_failed",
-    }
 }
 
 /// The field that does not fit, and how the answer was read.

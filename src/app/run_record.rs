@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::clock::timestamp;
 use super::json::JsonObject;
-use super::run_failure::{code, predictor_path};
+use super::run_failure::predictor_path;
 
 /// `{name: {status, started_at, duration_ms, outputs, error}}`.
 pub(super) fn nodes_json(nodes: &IndexMap<Arc<str>, NodeOutcome>, start: DateTime<Utc>) -> String {
@@ -38,7 +38,7 @@ fn node_json(name: &str, node: &NodeOutcome, start: DateTime<Utc>) -> String {
 
 fn error_json(node: &str, error: &PredictError) -> String {
     let mut object = JsonObject::new();
-    object.text("detail", &error.message).text("code", code(&error.kind));
+    object.text("detail", &error.message).text("code", error.kind.code());
     if let Some(within) = &error.predictor {
         object.text("predictor", &predictor_path(node, within));
     }

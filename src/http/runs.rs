@@ -39,7 +39,7 @@ use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
     responses((status = 200, description = "The run", body = Executed)),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "unknown_model", "no_model", "missing_graph", "tools_unsupported", "program_failed",
-        "sandbox_failed", "parse_error", "constraint_failed", "reward_failed", "invalid_value",
+        "sandbox_failed", "op_failed", "parse_error", "constraint_failed", "reward_failed", "invalid_value",
         "run_cancelled", "rate_limited", "lm_error", "timeout", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]

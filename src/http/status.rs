@@ -62,6 +62,8 @@ pub enum ProblemCode {
     ProgramFailed,
     /// The sandbox failed, not the program in it.
     SandboxFailed,
+    /// An op cannot compute its value.
+    OpFailed,
     /// The LM's answer does not fit the schema.
     ParseError,
     /// An assert failed.
@@ -125,6 +127,7 @@ impl ProblemCode {
         Self::HeadersTooLarge,
         Self::Internal,
         Self::SandboxFailed,
+        Self::OpFailed,
         Self::LmError,
         Self::Unavailable,
         Self::Timeout,
@@ -184,6 +187,7 @@ impl ProblemCode {
             Self::SandboxFailed => {
                 (S::INTERNAL_SERVER_ERROR, "sandbox_failed", "The sandbox failed")
             }
+            Self::OpFailed => unprocessable("op_failed", "An op has no value for its inputs"),
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
             Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
             Self::RewardFailed => unprocessable("reward_failed", "No attempt could be judged"),

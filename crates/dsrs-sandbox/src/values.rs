@@ -24,6 +24,7 @@ pub(crate) fn to_python(payload: &Payload) -> MontyObject {
             };
             MontyObject::dict(members.iter().map(pair).collect::<Vec<_>>())
         }
+        Payload::Error(failure) => to_python(&failure.to_payload()),
     }
 }
 

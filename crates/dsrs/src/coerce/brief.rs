@@ -23,7 +23,7 @@ pub(crate) fn shorten(text: &str) -> String {
 pub(super) fn brief(value: &Payload) -> Payload {
     match value {
         Payload::Str(text) if text.len() > VALUE_LIMIT => shorten(text).into(),
-        Payload::Bytes(_) | Payload::List(_) | Payload::Map(_) => {
+        Payload::Bytes(_) | Payload::List(_) | Payload::Map(_) | Payload::Error(_) => {
             let mut start = Start(Vec::new());
             if serde_json::to_writer(&mut start, value).is_ok() {
                 return value.clone();

@@ -198,6 +198,7 @@ fn to_value(payload: &Payload) -> Value {
         Payload::Map(members) => {
             Value::from_pairs(members.iter().map(|(name, member)| (name.clone(), to_value(member))))
         }
+        Payload::Error(failure) => to_value(&failure.to_payload()),
     }
 }
 

@@ -70,6 +70,8 @@ pub enum PredictErrorKind {
     },
     /// No model is configured at all.
     NoModel,
+    /// An op cannot compute its value from these inputs.
+    Op,
     /// No program that the LM wrote came to its end.
     Program,
     /// The sandbox failed in which its programs run.
@@ -92,7 +94,30 @@ impl PredictErrorKind {
                 | Self::NoTools { .. }
                 | Self::Sandbox
                 | Self::InvalidValue { .. }
+                | Self::Op
         )
+    }
+
+    /// The stable code of the failure, in records, in answers and in errors as data.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Lm => "lm_error",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "run_cancelled",
+            Self::Parse { .. } => "parse_error",
+            Self::Constraint { .. } => "constraint_failed",
+            Self::Reward => "reward_failed",
+            Self::InvalidValue { .. } => "invalid_value",
+            Self::UnknownModel { .. } => "unknown_model",
+            Self::NoModel => "no_model",
+            Self::Missing => "missing_graph",
+            Self::NoTools { .. } => "tools_unsupported",
+            Self::Op => "op_failed",
+            Self::Program => "program_failed",
+            Self::Sandbox => "sandbox_failed",
+        }
     }
 }
 

@@ -59,7 +59,7 @@ impl<'v, 't> Fit<'v, 't> {
 
     fn decide(&mut self, value: &'v Payload, node: &Node<'t>) -> bool {
         match (&node.shape, value) {
-            (Shape::Any, _) => true,
+            (Shape::Any, _) => !matches!(value, Payload::Error(_)),
             (Shape::Union(members), _) => self.fits_one(value, node.key, members),
             (Shape::List(element), Payload::List(list)) => {
                 list.iter().all(|value| self.fits(value, element))
@@ -72,7 +72,6 @@ impl<'v, 't> Fit<'v, 't> {
                     && list.iter().zip(*types).all(|(value, ty)| self.fits(value, ty))
             }
             (Shape::Class(class), Payload::Map(map)) => self.fits_class(map, class),
-            (Shape::Error, Payload::Map(_)) => self.mode == Mode::Exact,
             _ => self.fits_scalar(value, &node.shape),
         }
     }
@@ -85,6 +84,7 @@ impl<'v, 't> Fit<'v, 't> {
             | (Shape::Bool, Payload::Bool(_))
             | (Shape::Null, Payload::Null)
             | (Shape::Bytes, Payload::Bytes(_)) => true,
+            (Shape::Error, Payload::Error(_)) => self.mode == Mode::Exact,
             (Shape::Float, Payload::Int(number)) => {
                 self.mode != Mode::Exact && float_of(*number).is_some()
             }
@@ -123,10 +123,12 @@ impl<'v, 't> Fit<'v, 't> {
 /// Whether the value is built like the type, without looking into it.
 pub(crate) fn could_be(value: &Payload, node: &Node<'_>) -> bool {
     match (&node.shape, value) {
-        (Shape::Any | Shape::Union(_), _) => true,
+        (Shape::Any, _) => !matches!(value, Payload::Error(_)),
+        (Shape::Union(_), _) => true,
         (Shape::List(_), Payload::List(_)) => true,
         (Shape::Tuple(types), Payload::List(list)) => types.len() == list.len(),
-        (Shape::Dict(_) | Shape::Class(_) | Shape::Error, Payload::Map(_)) => true,
+        (Shape::Dict(_) | Shape::Class(_), Payload::Map(_)) => true,
+        (Shape::Error, Payload::Error(_)) => true,
         (Shape::Str | Shape::Enum(_), Payload::Str(_)) => true,
         (Shape::Literal(literal), _) => is_literal(value, literal),
         (Shape::Int, Payload::Int(_)) | (Shape::Float, Payload::Float(_)) => true,

@@ -35,7 +35,9 @@ impl fmt::Write for Shown {
 /// A value in a message: scalars as they are, containers by their kind.
 pub(crate) fn brief_value(value: &Payload) -> String {
     match value {
-        Payload::List(_) | Payload::Map(_) | Payload::Bytes(_) => value.kind().to_owned(),
+        Payload::List(_) | Payload::Map(_) | Payload::Bytes(_) | Payload::Error(_) => {
+            value.kind().to_owned()
+        }
         scalar => cut(scalar.to_json()),
     }
 }

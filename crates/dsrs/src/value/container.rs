@@ -87,10 +87,10 @@ impl Value {
     /// A failure in the place of a value. Its data is the chain; meta keeps it too.
     #[must_use]
     pub fn failed(failure: Failure) -> Self {
-        let payload = failure.to_payload();
+        let payload = Payload::Error(Arc::new(failure.clone()));
         let node_id = failure.node.clone();
         let meta = Meta { node_id, failure: Some(failure), ..Meta::default() };
-        Self::plain(payload).of_kind(ValueKind::Error).with_meta(meta)
+        Self::plain(payload).with_meta(meta)
     }
 
     pub(super) const fn of(kind: ValueKind, content: Content) -> Self {

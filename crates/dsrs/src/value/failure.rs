@@ -9,6 +9,9 @@ use super::{Map, Payload};
 /// How deep a chain of causes is followed.
 const DEPTH: usize = 32;
 
+/// How many causes several failures in one name at most.
+const JOINED_LIMIT: usize = 100;
+
 /// One failure and its causes.
 ///
 /// ```
@@ -54,13 +57,27 @@ impl Failure {
         self
     }
 
-    /// Several failures as one: the first is what failed, the rest are causes beside its own.
+    /// Several failures as one: the first is what failed, the rest are causes beside its own, each
+    /// told once and without causes within, so that failures that meet again and again do not grow.
     #[must_use]
     pub fn joined(failures: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut failures = failures.into_iter();
         let mut primary = failures.next()?;
-        primary.causes.extend(failures);
+        for mut failure in failures {
+            let beneath = std::mem::take(&mut failure.causes);
+            for cause in std::iter::once(failure).chain(beneath) {
+                let known = primary.is_told_as(&cause)
+                    || primary.causes.iter().any(|known| known.is_told_as(&cause));
+                if !known && primary.causes.len() < JOINED_LIMIT {
+                    primary.causes.push(cause);
+                }
+            }
+        }
         Some(primary)
+    }
+
+    fn is_told_as(&self, other: &Self) -> bool {
+        self.node == other.node && self.code == other.code && self.message == other.message
     }
 
     /// `{code, message, node?, causes?}`.
@@ -77,5 +94,48 @@ impl Failure {
             members.insert("causes".into(), Payload::list(causes));
         }
         Payload::map(members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(node: &str) -> Failure {
+        Failure::new("timeout", "late").at(node)
+    }
+
+    fn joined(failures: &[&Failure]) -> Failure {
+        Failure::joined(failures.iter().copied().cloned()).unwrap()
+    }
+
+    fn told(failure: &Failure) -> String {
+        let causes: Vec<&str> = failure.causes.iter().filter_map(|c| c.node.as_deref()).collect();
+        format!("{} because of {}", failure.node.as_deref().unwrap_or_default(), causes.join(", "))
+    }
+
+    #[test]
+    fn the_first_of_several_failures_stands_for_all_and_the_others_are_its_causes() {
+        let both = joined(&[&failed("a"), &failed("b")]);
+        assert_eq!(told(&both), "a because of b");
+        let more = joined(&[&failed("c"), &both, &failed("d")]);
+        assert_eq!(told(&more), "c because of a, b, d");
+        assert!(more.causes.iter().all(|cause| cause.causes.is_empty()));
+        assert_eq!(Failure::joined([]), None);
+    }
+
+    #[test]
+    fn a_failure_that_came_in_twice_is_told_once() {
+        assert_eq!(joined(&[&failed("a"), &failed("a")]), failed("a"));
+    }
+
+    #[test]
+    fn failures_that_meet_again_and_again_do_not_grow_without_end() {
+        let mut failures: Vec<_> = (0..2 * JOINED_LIMIT).map(|n| failed(&n.to_string())).collect();
+        for _ in 0..50 {
+            let all = Failure::joined(failures.clone()).unwrap();
+            assert_eq!(all.causes.len(), JOINED_LIMIT);
+            failures.push(all);
+        }
     }
 }

@@ -51,6 +51,7 @@ impl ValueKind {
             Payload::Bytes(_) => Self::Binary,
             Payload::List(_) => Self::List,
             Payload::Map(_) => Self::Structured,
+            Payload::Error(_) => Self::Error,
         }
     }
 

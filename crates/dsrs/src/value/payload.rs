@@ -8,6 +8,8 @@ use facet::Facet;
 use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
+use super::Failure;
+
 /// Members of an object, in written order.
 pub type Map = IndexMap<Arc<str>, Payload>;
 
@@ -44,6 +46,8 @@ pub enum Payload {
     List(Arc<Vec<Payload>>),
     /// Ordered members; dicts and class instances.
     Map(Arc<Map>),
+    /// A failure as data. It has no members to select: whoever takes one knows that it does.
+    Error(Arc<Failure>),
 }
 
 impl Payload {
@@ -101,6 +105,7 @@ impl Payload {
             Self::Bytes(_) => "bytes",
             Self::List(_) => "an array",
             Self::Map(_) => "an object",
+            Self::Error(_) => "an error",
         }
     }
 
@@ -136,6 +141,7 @@ impl Serialize for Payload {
                 }
                 map.end()
             }
+            Self::Error(failure) => failure.to_payload().serialize(serializer),
         }
     }
 }
