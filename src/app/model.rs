@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Constrain, ConstraintForm, GrammarField, Heard, HttpLimits, Lm, LmError, LmErrorKind, LmParams,
-    LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig, Prices,
+    Constrain, ConstraintForm, Gate, GrammarField, Heard, HttpLimits, Lm, LmError, LmErrorKind,
+    LmParams, LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig, Prices, ReplyCache,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
 
 use crate::config::{
-    Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, ModelConfig, Models as ModelSettings,
-    Provider,
+    CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits, ModelConfig,
+    Models as ModelSettings, Provider,
 };
 
 /// A model that cannot be used as it is configured.
@@ -23,15 +23,18 @@ pub struct ModelError {
     reason: String,
 }
 
-/// The engine's table of the configured models. Connects to nothing yet.
+/// The engine's table of the configured models and the limits of their requests. Connects to nothing
+/// yet.
 ///
 /// # Errors
 /// Names the first model whose address or key cannot be used.
-pub fn engine_models(settings: &ModelSettings) -> Result<Models, ModelError> {
+pub fn engine_models(settings: &ModelSettings, limits: &Limits) -> Result<Models, ModelError> {
     let models = settings.iter().map(|(alias, model)| engine_model(alias, model));
     let models = models.collect::<Result<Vec<_>, _>>()?;
     let default = settings.default_alias().filter(|alias| *alias != DEFAULT_ALIAS);
-    Ok(Models::new(models, default.map(Arc::from)))
+    let (all, per_run) =
+        (limits.max_concurrent_lm_requests, limits.max_concurrent_lm_requests_per_run);
+    Ok(Models::new(models, default.map(Arc::from)).limited(all, per_run))
 }
 
 fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
@@ -53,7 +56,14 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
         prices: prices.map(|(input, output)| Prices { input, output }),
         constrain: Arc::new(Constrain::to(constraint_form(settings.constrain))),
         tools: settings.capabilities.contains(&Capability::Tools),
+        gate: settings.max_concurrent.map(Gate::of),
+        cache: settings.cache.map(reply_cache),
+        fallback: settings.fallback.iter().map(|alias| alias.as_str().into()).collect(),
     })
+}
+
+fn reply_cache(settings: CacheConfig) -> Arc<ReplyCache> {
+    Arc::new(ReplyCache::of(settings.bytes as u64, settings.keep))
 }
 
 const fn constraint_form(setting: ConstrainSetting) -> Option<ConstraintForm> {

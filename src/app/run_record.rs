@@ -113,6 +113,12 @@ fn span_data(object: &mut JsonObject, span: &Span) {
     if let Some(attempt) = span.attempt {
         object.shown("attempt", attempt);
     }
+    if span.cached {
+        object.shown("cached", true);
+    }
+    if let Some(queued) = span.queued {
+        object.shown("queued_ms", queued.as_millis());
+    }
     if let Some(reward) = span.reward {
         object.shown("reward", reward);
     }

@@ -138,10 +138,16 @@ fn read_limits(read: &mut Reader<'_>) -> Option<Limits> {
     let body_bytes = read.required("limits.body_bytes", parse::bytes);
     let run_timeout = read.required("limits.run_timeout_ms", parse::millis);
     let max_concurrent_runs = read.required("limits.max_concurrent_runs", parse::positive);
+    let requests = "limits.max_concurrent_lm_requests";
+    let max_concurrent_lm_requests = read.optional(requests, parse::positive);
+    let max_concurrent_lm_requests_per_run =
+        read.optional(&format!("{requests}_per_run"), parse::positive);
     Some(Limits {
         body_bytes: body_bytes?,
         run_timeout: run_timeout?,
         max_concurrent_runs: max_concurrent_runs?,
+        max_concurrent_lm_requests,
+        max_concurrent_lm_requests_per_run,
     })
 }
 

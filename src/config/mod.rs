@@ -3,7 +3,9 @@
 
 mod allow;
 mod docs;
+mod endpoint;
 mod environment;
+mod fallback;
 mod file;
 mod keys;
 mod layers;
@@ -26,11 +28,12 @@ use secrecy::SecretString;
 
 pub use allow::Allowed;
 pub use docs::settings_markdown;
+pub use endpoint::{Capability, Constrain, Provider};
 pub use environment::{Environment, HostPaths};
 pub use keys::ApiKeys;
 pub use load::{ConfigError, Flags};
 pub use mcp::{McpConfig, McpTransport};
-pub use models::{Capability, Constrain, DEFAULT_ALIAS, ModelConfig, Models, Provider};
+pub use models::{CacheConfig, DEFAULT_ALIAS, ModelConfig, Models};
 pub use sandbox::{SANDBOX_COMMAND, SandboxConfig};
 pub use secrets::{SecretText, Secrets};
 pub use table::{Kind, SETTINGS, Setting, setting};
@@ -112,4 +115,8 @@ pub struct Limits {
     pub run_timeout: Duration,
     /// Runs at the same time.
     pub max_concurrent_runs: u32,
+    /// LM requests on their way at the same time, of all runs.
+    pub max_concurrent_lm_requests: Option<u32>,
+    /// LM requests on their way at the same time, of each run.
+    pub max_concurrent_lm_requests_per_run: Option<u32>,
 }

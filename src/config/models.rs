@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use secrecy::SecretString;
 use url::Url;
 
+use super::endpoint::{self, Capability, Constrain, Provider};
+use super::fallback::check_fallbacks;
 use super::nearest::hint;
 use super::parse;
 use super::reader::Reader;
@@ -14,95 +16,12 @@ use super::reader::Reader;
 /// The alias that is always known.
 pub const DEFAULT_ALIAS: &str = "default";
 
-/// Where models are asked when nobody says otherwise.
-const OPENAI: &str = "https://api.openai.com/v1";
-
-/// The protocol an endpoint speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
-    /// OpenAI's chat completions, or anything compatible.
-    OpenAi,
-}
-
-impl Provider {
-    /// The word for it in the settings.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-        }
-    }
-}
-
-/// What an endpoint can do beyond plain chat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capability {
-    /// `response_format` of type `json_object`.
-    JsonObject,
-    /// `response_format` of type `json_schema`.
-    JsonSchema,
-    /// A GBNF `grammar` member in the request.
-    Grammar,
-    /// A `guided_grammar` member in the request.
-    GuidedGrammar,
-    /// A `structured_outputs` member in the request.
-    StructuredOutputs,
-    /// `tools` in the request, and calls of them in the answer.
-    Tools,
-}
-
-impl Capability {
-    const ALL: [Self; 6] = [
-        Self::JsonObject,
-        Self::JsonSchema,
-        Self::Grammar,
-        Self::GuidedGrammar,
-        Self::StructuredOutputs,
-        Self::Tools,
-    ];
-
-    /// The word for it in the settings.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::JsonObject => "json_object",
-            Self::JsonSchema => "json_schema",
-            Self::Grammar => "grammar",
-            Self::GuidedGrammar => "guided_grammar",
-            Self::StructuredOutputs => "structured_outputs",
-            Self::Tools => "tools",
-        }
-    }
-}
-
-/// What an endpoint holds answers to while it writes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Constrain {
-    /// Nothing.
-    None,
-    /// A grammar of the sections, in llama.cpp's GBNF.
-    Gbnf,
-    /// A JSON Schema of the outputs.
-    JsonSchema,
-}
-
-impl Constrain {
-    const ALL: [Self; 3] = [Self::None, Self::Gbnf, Self::JsonSchema];
-
-    /// The word for it in the settings.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Gbnf => "gbnf",
-            Self::JsonSchema => "json_schema",
-        }
-    }
-}
-
 /// One model, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct ModelConfig {
     /// The protocol of the endpoint.
     pub provider: Provider,
-    /// The endpoint, up to and with `/v1`, without a slash at its end.
+    /// The endpoint, up to and with its version, without a slash at its end.
     pub base_url: String,
     /// The provider's name of the model.
     pub model: String,
@@ -120,6 +39,12 @@ pub struct ModelConfig {
     pub timeout: Duration,
     /// Open connections to the endpoint.
     pub max_connections: u32,
+    /// Requests on their way at the same time.
+    pub max_concurrent: Option<u32>,
+    /// The aliases that are asked when this one fails for good, in order.
+    pub fallback: Vec<String>,
+    /// Whether its replies are kept, and how.
+    pub cache: Option<CacheConfig>,
     /// What the endpoint can do beyond plain chat.
     pub capabilities: Vec<Capability>,
     /// What the endpoint holds answers to.
@@ -128,6 +53,15 @@ pub struct ModelConfig {
     pub input_price: Option<f64>,
     /// Price of a million output tokens.
     pub output_price: Option<f64>,
+}
+
+/// How replies of a model are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheConfig {
+    /// The room for all of them.
+    pub bytes: usize,
+    /// How long each is kept.
+    pub keep: Duration,
 }
 
 /// The configured models in the order they were written.
@@ -151,6 +85,11 @@ impl Models {
         }
     }
 
+    /// The model that has this very alias.
+    pub(super) fn own(&self, alias: &str) -> Option<&ModelConfig> {
+        self.by_alias.get(alias)
+    }
+
     /// The alias that `default` stands for; `default` itself when it is a model of its own.
     pub fn default_alias(&self) -> Option<&str> {
         self.default.as_deref()
@@ -169,9 +108,16 @@ impl Models {
 
 /// The endpoint of models that name none.
 struct Endpoint {
-    base_url: String,
+    base_url: Option<String>,
     api_key: Option<SecretString>,
     given: bool,
+}
+
+impl Endpoint {
+    fn url(&self) -> String {
+        let usual = || Provider::OpenAi.usual_url().to_owned();
+        self.base_url.clone().unwrap_or_else(usual)
+    }
 }
 
 /// Reads every `[models.NAME]` and decides what `default` is.
@@ -184,6 +130,7 @@ pub(super) fn read_models(read: &mut Reader<'_>) -> Option<Models> {
             models.by_alias.insert(alias, model);
         }
     }
+    check_fallbacks(read, &models);
     models.default = match read.optional("default_model", parse::text) {
         Some(alias) if alias != DEFAULT_ALIAS => Some(known_alias(read, &models, alias)?),
         _ => unnamed_default(read, &mut models, endpoint),
@@ -196,7 +143,7 @@ fn read_endpoint(read: &mut Reader<'_>) -> Endpoint {
     let api_key = read.optional("openai.api_key", secret);
     Endpoint {
         given: base_url.is_some() || api_key.is_some(),
-        base_url: base_url.map_or_else(|| OPENAI.to_owned(), |url| without_slash(&url)),
+        base_url: base_url.as_ref().map(without_slash),
         api_key,
     }
 }
@@ -213,11 +160,11 @@ fn check_alias(read: &mut Reader<'_>, alias: &str) {
     }
 }
 
-fn read_model(read: &mut Reader<'_>, alias: &str, endpoint: &Endpoint) -> Option<ModelConfig> {
+fn read_model(read: &mut Reader<'_>, alias: &str, common: &Endpoint) -> Option<ModelConfig> {
     let at = |member: &str| format!("models.{alias}.{member}");
-    let base_url = read.optional(&at("base_url"), parse::http_url);
     let api_key = read_key(read, alias);
-    let provider = read.required(&at("provider"), provider);
+    let provider = read.required(&at("provider"), endpoint::provider);
+    let base_url = read.optional(&at("base_url"), parse::http_url);
     let model = read.required(&at("model"), parse::text);
     let temperature = read.optional(&at("temperature"), parse::temperature);
     let max_tokens = read.optional(&at("max_tokens"), parse::positive);
@@ -225,16 +172,22 @@ fn read_model(read: &mut Reader<'_>, alias: &str, endpoint: &Endpoint) -> Option
     let seed = read.optional(&at("seed"), parse::seed);
     let timeout = read.required(&at("timeout_ms"), parse::millis);
     let max_connections = read.required(&at("max_connections"), parse::positive);
+    let max_concurrent = read.optional(&at("max_concurrent"), parse::positive);
+    let cache = read_cache(read, alias);
     let capabilities = read_capabilities(read, &at("capabilities"));
-    let constrain = read.required(&at("constrain"), constrain);
+    let constrain = read.required(&at("constrain"), endpoint::constrain);
     let input_price = read.optional(&at("input_price"), parse::price);
     let output_price = read.optional(&at("output_price"), parse::price);
+    let fallback = read.given(&at("fallback")).map_or_else(Vec::new, |given| {
+        let aliases: IndexSet<&str> = given.list().collect();
+        aliases.into_iter().map(str::to_owned).collect()
+    });
     // The common key goes to the common endpoint only, never to one that a model names itself.
-    let common_key = || base_url.is_none().then(|| endpoint.api_key.clone()).flatten();
+    let common_key = || base_url.is_none().then(|| common.api_key.clone()).flatten();
     Some(ModelConfig {
         provider: provider?,
         api_key: api_key.or_else(common_key),
-        base_url: base_url.as_ref().map_or_else(|| endpoint.base_url.clone(), without_slash),
+        base_url: base_url.as_ref().map_or_else(|| common.url(), without_slash),
         model: model?,
         temperature,
         max_tokens,
@@ -242,11 +195,29 @@ fn read_model(read: &mut Reader<'_>, alias: &str, endpoint: &Endpoint) -> Option
         seed,
         timeout: timeout?,
         max_connections: max_connections?,
+        max_concurrent,
+        fallback,
+        cache,
         capabilities,
         constrain: constrain?,
         input_price,
         output_price,
     })
+}
+
+/// Whether and how replies are kept: the room for them switches it on.
+fn read_cache(read: &mut Reader<'_>, alias: &str) -> Option<CacheConfig> {
+    let (room, time) = (format!("models.{alias}.cache_bytes"), format!("models.{alias}.cache_ttl"));
+    let bytes = read.optional(&room, parse::bytes);
+    let keep = read.required(&time, parse::duration);
+    if let Some(given) = read.given(&time).filter(|_| read.given(&room).is_none()) {
+        read.refuse(
+            &time,
+            given,
+            &format!("nothing is kept without {room}, such as 64MiB; give it too"),
+        );
+    }
+    Some(CacheConfig { bytes: bytes?, keep: keep? })
 }
 
 fn read_key(read: &mut Reader<'_>, alias: &str) -> Option<SecretString> {
@@ -281,20 +252,6 @@ fn read_capabilities(read: &mut Reader<'_>, path: &str) -> Vec<Capability> {
         }
     }
     found
-}
-
-fn provider(word: &str) -> Result<Provider, String> {
-    match word {
-        "openai" => Ok(Provider::OpenAi),
-        _ => Err("expected \"openai\", which is every OpenAI-compatible endpoint".to_owned()),
-    }
-}
-
-fn constrain(word: &str) -> Result<Constrain, String> {
-    Constrain::ALL
-        .into_iter()
-        .find(|constrain| constrain.as_str() == word)
-        .ok_or_else(|| "expected \"none\", \"gbnf\" or \"json_schema\"".to_owned())
 }
 
 fn secret(text: &str) -> Result<SecretString, String> {
@@ -344,7 +301,7 @@ fn unnamed_default(
 fn implicit(read: &mut Reader<'_>, model: String, endpoint: Endpoint) -> Option<ModelConfig> {
     Some(ModelConfig {
         provider: Provider::OpenAi,
-        base_url: endpoint.base_url,
+        base_url: endpoint.url(),
         model,
         api_key: endpoint.api_key,
         temperature: None,
@@ -353,6 +310,9 @@ fn implicit(read: &mut Reader<'_>, model: String, endpoint: Endpoint) -> Option<
         seed: None,
         timeout: read.required("models.default.timeout_ms", parse::millis)?,
         max_connections: read.required("models.default.max_connections", parse::positive)?,
+        max_concurrent: None,
+        fallback: Vec::new(),
+        cache: None,
         capabilities: Vec::new(),
         constrain: Constrain::None,
         input_price: None,

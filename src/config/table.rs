@@ -2,6 +2,8 @@
 //! `--help` and the table in the README are all made from this list. It knows nothing of how a
 //! value is found or checked.
 
+use super::endpoint::Provider;
+
 /// What a setting's text is, for `--help` and the table of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -167,9 +169,9 @@ pub static SETTINGS: &[Setting] = &[
         .also(&["OPENAI_BASE_URL"])
         .flag(),
     row("openai.api_key", Kind::Secret, "key for that endpoint").also(&["OPENAI_API_KEY"]),
-    row("models.*.provider", Kind::OneOf(&["openai"]), "protocol the endpoint speaks")
+    row("models.*.provider", Kind::OneOf(Provider::WORDS), "protocol the endpoint speaks")
         .default("openai"),
-    row("models.*.base_url", Kind::Url, "endpoint, up to and with `/v1`"),
+    row("models.*.base_url", Kind::Url, "endpoint, up to and with its version, such as `/v1`"),
     row("models.*.model", Kind::Text, "the provider's name of the model"),
     row("models.*.api_key_env", Kind::Text, "environment variable that holds the key"),
     row("models.*.api_key", Kind::Secret, "the key itself"),
@@ -179,6 +181,18 @@ pub static SETTINGS: &[Setting] = &[
     row("models.*.seed", Kind::Count, "seed for repeatable sampling"),
     row("models.*.timeout_ms", Kind::Millis, "time limit of one request").default("60000"),
     row("models.*.max_connections", Kind::Count, "open connections to the endpoint").default("256"),
+    row(
+        "models.*.max_concurrent",
+        Kind::Count,
+        "requests on their way at the same time; runs take turns",
+    ),
+    row(
+        "models.*.fallback",
+        Kind::List,
+        "aliases that are asked, in order, when this one fails for good",
+    ),
+    row("models.*.cache_bytes", Kind::Bytes, "room to keep replies in for the same requests"),
+    row("models.*.cache_ttl", Kind::Duration, "how long a reply is kept").default("1h"),
     row("models.*.capabilities", Kind::List, "what the endpoint can do beyond plain chat"),
     row(
         "models.*.constrain",
@@ -213,6 +227,18 @@ pub static SETTINGS: &[Setting] = &[
     row("limits.body_bytes", Kind::Bytes, "largest request body").default("4MiB").flag(),
     row("limits.run_timeout_ms", Kind::Millis, "time limit of a run").default("300000").flag(),
     row("limits.max_concurrent_runs", Kind::Count, "runs at the same time").default("1024").flag(),
+    row(
+        "limits.max_concurrent_lm_requests",
+        Kind::Count,
+        "LM requests on their way at the same time; runs take turns",
+    )
+    .flag(),
+    row(
+        "limits.max_concurrent_lm_requests_per_run",
+        Kind::Count,
+        "LM requests of one run on their way at the same time",
+    )
+    .flag(),
     row("sandbox.enabled", Kind::Switch, "run Python that a model wrote, in a confined process")
         .default("true")
         .flag(),

@@ -159,5 +159,6 @@ fn model_json(alias: &str, model: &ModelConfig, default: bool) -> String {
     let quoted = |word: &str| Payload::from(word).to_json();
     object.list("capabilities", model.capabilities.iter().map(|found| quoted(found.as_str())));
     object.text("constrain", model.constrain.as_str());
+    object.list("fallback", model.fallback.iter().map(|alias| quoted(alias)));
     object.finish()
 }

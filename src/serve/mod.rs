@@ -113,7 +113,7 @@ async fn serve_on(
     // Nobody reading is no reason not to serve.
     let mut out = std::io::stdout();
     let _ = out.write_all(block.as_bytes()).and_then(|()| out.flush());
-    let models = engine_models(&config.models)?;
+    let models = engine_models(&config.models, &config.limits)?;
     let metrics = Arc::new(Metrics::new()?);
     let (app, background) =
         App::start(config, database.db.clone(), models, metrics, shutdown.clone());

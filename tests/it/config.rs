@@ -322,6 +322,53 @@ fn mistakes_in_a_model_are_told_by_its_alias() {
 }
 
 #[test]
+fn a_model_says_whom_to_ask_instead_what_it_keeps_and_how_much_it_takes_at_a_time() {
+    let file = SettingsFile::new(
+        "[models.big]\nmodel = 'x'\nfallback = ['small', 'tiny']\nmax_concurrent = 8\ncache_bytes = '64MiB'\n\
+         [models.small]\nmodel = 'y'\nfallback = 'tiny'\n[models.tiny]\nmodel = 'z'\n\
+         [limits]\nmax_concurrent_lm_requests = 100\n",
+    );
+    let env = [
+        ("DSRS_LIMITS_MAX_CONCURRENT_LM_REQUESTS_PER_RUN", "10"),
+        ("DSRS_MODELS__TINY__CACHE_BYTES", "1000"),
+        ("DSRS_MODELS__TINY__CACHE_TTL", "5m"),
+    ];
+    let config = file.load(&env).unwrap();
+    let limits = &config.limits;
+    assert_eq!(limits.max_concurrent_lm_requests, Some(100));
+    assert_eq!(limits.max_concurrent_lm_requests_per_run, Some(10));
+    let model = |alias| config.models.get(alias).unwrap();
+    assert_eq!(
+        (&*model("big").fallback, model("big").max_concurrent),
+        (&["small".to_owned(), "tiny".to_owned()][..], Some(8))
+    );
+    let kept = |alias| model(alias).cache.map(|cache| (cache.bytes, cache.keep.as_secs()));
+    assert_eq!(
+        [kept("big"), kept("small"), kept("tiny")],
+        [Some((64 << 20, 3600)), None, Some((1000, 300))]
+    );
+}
+
+#[test]
+fn a_fallback_that_is_no_model_or_leads_back_is_refused() {
+    let file = SettingsFile::new(
+        "[models.a]\nmodel = 'x'\nfallback = ['b', 'd']\n[models.b]\nmodel = 'x'\nfallback = ['c']\n\
+         [models.c]\nmodel = 'x'\nfallback = ['b', 'a']\n[models.d]\nmodel = 'x'\nfallback = ['d', 'fsat']\n\
+         [models.fast]\nmodel = 'x'\ncache_ttl = '5m'\n",
+    );
+    assert_eq!(
+        problems(file.load(&[])),
+        [
+            "models.fast.cache_ttl = \"5m\" (FILE:15): nothing is kept without models.fast.cache_bytes, such as 64MiB; give it too",
+            "models.a.fallback = \"b,d\" (FILE:3): this leads back to itself, a -> b -> c -> a; leave out one of them",
+            "models.b.fallback = \"c\" (FILE:6): this leads back to itself, b -> c -> b; leave out one of them",
+            "models.d.fallback = \"d,fsat\" (FILE:12): no model has the alias \"fsat\"; did you mean \"fast\"?",
+            "models.d.fallback = \"d,fsat\" (FILE:12): this leads back to itself, d -> d; leave out one of them",
+        ]
+    );
+}
+
+#[test]
 fn tools_secrets_and_mcp_servers_are_read_from_the_file_and_the_environment() {
     let file = SettingsFile::new(
         "[secrets]\nparcels-key = 'x'\nPARCELS = 'hush'\n\

@@ -25,6 +25,8 @@ pub struct Model {
     pub capabilities: Vec<String>,
     /// What the endpoint holds answers to while it writes them: `none`, `gbnf` or `json_schema`.
     pub constrain: String,
+    /// The aliases that are asked, in order, when it fails for good.
+    pub fallback: Vec<String>,
 }
 
 /// A page of models.

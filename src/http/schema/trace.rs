@@ -52,6 +52,12 @@ pub struct Span {
     pub model: Option<String>,
     /// Which try this is, from 1: of an LM request, or of an attempt within its strategy.
     pub attempt: Option<u32>,
+    /// Whether the answer is one that was kept of the same request (`cache_bytes` of the model): it
+    /// costs nothing. Absent where it is not.
+    pub cached: Option<bool>,
+    /// How long the request stood in line before it was sent, if it had to: LM requests are limited,
+    /// and runs take turns.
+    pub queued_ms: Option<i64>,
     /// How good an attempt was found to be.
     pub reward: Option<f64>,
     /// How the answer was constrained, where the model is to be: `gbnf`, `json_schema`, or `refused`

@@ -4,6 +4,7 @@
 mod concurrency;
 mod constrained;
 mod lm_faults;
+mod models;
 mod real_lm;
 mod recording;
 mod restart;

@@ -48,4 +48,11 @@ impl LmError {
         use LmErrorKind::{Cancelled, ConstraintRefused, ContextOverflow, Refused};
         !matches!(self.kind, Refused | ConstraintRefused | ContextOverflow | Cancelled)
     }
+
+    /// Whether another model may answer the same request: the failure is the model's or its
+    /// provider's. A request that is refused as such is a mistake that is better seen.
+    #[must_use]
+    pub const fn is_the_models(&self) -> bool {
+        self.is_transient() || matches!(self.kind, LmErrorKind::ContextOverflow)
+    }
 }

@@ -1,8 +1,10 @@
 //! Language models: what is said to one, what it answers, how it fails, and one file a provider.
 //! Knows messages and nothing of signatures, fields or graphs.
 
+mod cache;
 mod constrain;
 mod error;
+mod gate;
 mod http;
 mod message;
 mod models;
@@ -14,8 +16,10 @@ mod value;
 
 use futures_util::future::BoxFuture;
 
+pub use cache::{Asking, Found, ReplyCache, RequestKey};
 pub use constrain::{Constrain, Constraint, ConstraintForm};
 pub use error::{LmError, LmErrorKind};
+pub use gate::{Gate, Gates, Lane, Passed, Permit};
 pub use http::{HttpLimits, tls};
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{Model, Models, Prices};

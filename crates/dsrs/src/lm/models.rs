@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Constrain, Lm, LmParams, Usage};
+use super::{Constrain, Gate, Lane, Lm, LmParams, ReplyCache, Usage};
 
 /// A configured model.
 #[derive(Clone)]
@@ -24,6 +24,12 @@ pub struct Model {
     pub constrain: Arc<Constrain>,
     /// Whether it is told of tools, and asks for calls of them, beside the text.
     pub tools: bool,
+    /// How many requests may be on their way to it at a time, if that is limited.
+    pub gate: Option<Gate>,
+    /// Its replies, where they are kept.
+    pub cache: Option<Arc<ReplyCache>>,
+    /// The aliases that are asked when it fails for good, in order.
+    pub fallback: Vec<Arc<str>>,
 }
 
 impl Model {
@@ -39,6 +45,9 @@ impl Model {
             prices: None,
             constrain: Arc::default(),
             tools: false,
+            gate: None,
+            cache: None,
+            fallback: Vec::new(),
         }
     }
 }
@@ -65,6 +74,8 @@ impl Prices {
 pub struct Models {
     by_alias: IndexMap<Arc<str>, Arc<Model>>,
     default: Option<Arc<str>>,
+    gate: Option<Gate>,
+    per_run: Option<u32>,
 }
 
 impl Models {
@@ -83,7 +94,44 @@ impl Models {
     #[must_use]
     pub fn new(models: impl IntoIterator<Item = Model>, default: Option<Arc<str>>) -> Self {
         let by_alias = models.into_iter().map(|m| (m.alias.clone(), Arc::new(m))).collect();
-        Self { by_alias, default }
+        Self { by_alias, default, ..Self::default() }
+    }
+
+    /// The same table, with limits of how many requests may be on their way at a time: to all models
+    /// together, and of each run.
+    #[must_use]
+    pub fn limited(self, all: Option<u32>, per_run: Option<u32>) -> Self {
+        Self { gate: all.map(Gate::of), per_run, ..self }
+    }
+
+    /// The limit of all models together, if there is one.
+    #[must_use]
+    pub const fn gate(&self) -> Option<&Gate> {
+        self.gate.as_ref()
+    }
+
+    /// What the requests of one more run stand in line as.
+    #[must_use]
+    pub fn lane(&self) -> Lane {
+        Lane::limited(self.per_run)
+    }
+
+    /// The models that are asked when one fails for good, in order: each one that it falls back to,
+    /// and after each those that this one falls back to. No model comes twice.
+    #[must_use]
+    pub fn after(&self, model: &Model) -> Vec<&Arc<Model>> {
+        let mut seen: Vec<&str> = vec![&model.alias];
+        let mut found = Vec::new();
+        let mut left: Vec<&Arc<str>> = model.fallback.iter().rev().collect();
+        while let Some(alias) = left.pop() {
+            let Some(next) = self.get(alias) else { continue };
+            if !seen.contains(&&*next.alias) {
+                seen.push(&next.alias);
+                found.push(next);
+                left.extend(next.fallback.iter().rev());
+            }
+        }
+        found
     }
 
     /// Whether a definition may name the alias.

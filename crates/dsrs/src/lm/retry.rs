@@ -1,12 +1,12 @@
-//! Sends a request to an LM until it is answered, the tries are used up, time is over or nobody
-//! wants the answer any more. Knows LMs by trait; what an attempt means to a trace is the caller's.
+//! Sends a request to an LM, each try when it is its turn, until it is answered, the tries are used
+//! up, time is over or nobody wants the answer any more. Knows LMs by trait; what an attempt means to a trace is the caller's.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Lm, LmError, LmErrorKind, LmReply, LmRequest};
+use super::{Gates, Lm, LmError, LmErrorKind, LmReply, LmRequest, Passed};
 
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
@@ -22,13 +22,20 @@ pub struct RetryPolicy<'a> {
     pub cancelled: &'a CancellationToken,
     /// Whether the text is to be heard while it arrives.
     pub is_heard: bool,
+    /// What a try waits for before it is sent, and holds until it has ended.
+    pub gates: Gates<'a>,
 }
 
 /// What becomes of one try.
 #[derive(Clone, Copy, Debug)]
 pub enum Attempt<'a> {
-    /// It is sent; tries are counted from 1.
-    Started(u32),
+    /// It is sent.
+    Started {
+        /// Tries are counted from 1.
+        number: u32,
+        /// How long it has waited for its turn.
+        waited: Duration,
+    },
     /// The next piece of its answer has come.
     Heard(&'a str),
     /// It ended, whichever way. A try that is dropped on its way never ends.
@@ -59,8 +66,10 @@ pub async fn complete(
         if policy.deadline <= Instant::now() {
             return Err(too_late(number));
         }
-        on_attempt(Attempt::Started(number));
+        let (passed, waited) = turn(policy, number).await?;
+        on_attempt(Attempt::Started { number, waited });
         let result = attempt(lm, request, policy, number, &mut on_attempt).await;
+        drop(passed);
         on_attempt(Attempt::Ended(&result));
         let error = match result {
             Err(error) if error.is_transient() && number <= policy.retries => error,
@@ -89,10 +98,35 @@ async fn attempt(
     let mut heard = |piece: &str| on_attempt(Attempt::Heard(piece));
     let answered =
         if policy.is_heard { lm.stream(request, &mut heard) } else { lm.complete(request) };
+    within(policy, answered, number).await?
+}
+
+/// Waits until a try may be sent; tells how long that took.
+async fn turn(policy: &RetryPolicy<'_>, number: u32) -> Result<(Passed, Duration), LmError> {
+    if policy.gates.are_open() {
+        return Ok((Passed::default(), Duration::ZERO));
+    }
+    let before = Instant::now();
+    let passed = within(policy, policy.gates.pass(), number).await.map_err(|error| {
+        let waiting = "; it was still waiting for its turn, as requests are limited";
+        LmError { message: error.message + waiting, ..error }
+    })?;
+    Ok((passed, before.elapsed()))
+}
+
+/// Waits for something that a try needs, no longer than there is time and the answer is wanted.
+///
+/// # Errors
+/// `Timeout` and `Cancelled`.
+pub async fn within<T>(
+    policy: &RetryPolicy<'_>,
+    awaited: impl Future<Output = T>,
+    number: u32,
+) -> Result<T, LmError> {
     tokio::select! {
         biased;
         () = policy.cancelled.cancelled() => Err(cancelled()),
-        result = answered => result,
+        done = awaited => Ok(done),
         () = sleep_until(policy.deadline) => Err(too_late(number)),
     }
 }
@@ -117,7 +151,7 @@ fn cancelled() -> LmError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{Answer, Chat, LmParams, Prefix, Scripted};
+    use crate::lm::{Answer, Chat, Gate, Lane, LmParams, Prefix, Scripted};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -125,15 +159,26 @@ mod tests {
         LmRequest::new(Chat { prefix: Prefix::of([]), turns: vec![] }, LmParams::default())
     }
 
+    fn policy<'a>(
+        cancelled: &'a CancellationToken,
+        lane: &'a Lane,
+        retries: u32,
+        within: Duration,
+    ) -> RetryPolicy<'a> {
+        let gates = Gates { lane, model: None, all: None };
+        let deadline = Instant::now() + within;
+        RetryPolicy { retries, deadline, cancelled, is_heard: false, gates }
+    }
+
     /// Runs a script; tells the outcome (text or kind), the time it took and the tries told of.
     async fn run(lm: &Scripted, retries: u32, within: Duration) -> (String, Duration, Vec<u32>) {
         let token = CancellationToken::new();
         let start = Instant::now();
-        let policy =
-            RetryPolicy { retries, deadline: start + within, cancelled: &token, is_heard: false };
+        let lane = Lane::default();
+        let policy = policy(&token, &lane, retries, within);
         let mut told = Vec::new();
         let on_attempt = |tried: Attempt<'_>| {
-            if let Attempt::Started(number) = tried {
+            if let Attempt::Started { number, .. } = tried {
                 told.push(number);
             }
         };
@@ -195,12 +240,8 @@ mod tests {
         let lm = Scripted::always(busy(61));
         let token = CancellationToken::new();
         let start = Instant::now();
-        let policy = RetryPolicy {
-            retries: 3,
-            deadline: start + MINUTE,
-            cancelled: &token,
-            is_heard: false,
-        };
+        let lane = Lane::default();
+        let policy = policy(&token, &lane, 3, MINUTE);
         let error = complete(&lm, &request(), &policy, |_| {}).await.unwrap_err();
         assert_eq!((error.kind, error.status), (LmErrorKind::RateLimited, Some(429)));
         assert_eq!(error.retry_after, Some(Duration::from_secs(61)));
@@ -222,12 +263,8 @@ mod tests {
         for answer in [Answer::hang(), busy(50)] {
             let (lm, token) = (Scripted::always(answer), CancellationToken::new());
             let start = Instant::now();
-            let policy = RetryPolicy {
-                retries: 9,
-                deadline: start + MINUTE,
-                cancelled: &token,
-                is_heard: false,
-            };
+            let lane = Lane::default();
+            let policy = policy(&token, &lane, 9, MINUTE);
             let request = request();
             let asking = complete(&lm, &request, &policy, |_| {});
             let stopping = async {
@@ -238,6 +275,47 @@ mod tests {
             assert_eq!(result.unwrap_err().kind, LmErrorKind::Cancelled);
             assert_eq!((start.elapsed().as_secs(), lm.requests().len()), (5, 1));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_try_waits_for_its_turn_and_a_wait_for_the_provider_keeps_no_other_waiting() {
+        let (gate, lane, token) = (Gate::of(1), Lane::default(), CancellationToken::new());
+        let gates = Gates { lane: &lane, model: Some(&gate), all: None };
+        let policy = RetryPolicy { gates, ..policy(&token, &lane, 1, MINUTE) };
+        let slow = |text: &str| Answer::from(text).after(Duration::from_secs(2));
+        let (first, other) =
+            (Scripted::answering([busy(10), slow("late")]), Scripted::always(slow("meanwhile")));
+        let waits = |lm| {
+            let policy = &policy;
+            async move {
+                let mut waits = Vec::new();
+                let start = Instant::now();
+                let on_attempt = |tried: Attempt<'_>| {
+                    if let Attempt::Started { waited, .. } = tried {
+                        waits.push(waited.as_secs());
+                    }
+                };
+                let text = complete(lm, &request(), policy, on_attempt).await.unwrap().text;
+                (text.to_string(), start.elapsed().as_secs(), waits)
+            }
+        };
+        let told = tokio::join!(waits(&other), waits(&other), waits(&first));
+        assert_eq!(told.0, ("meanwhile".into(), 2, vec![0]));
+        assert_eq!(told.1, ("meanwhile".into(), 4, vec![2]));
+        assert_eq!(told.2, ("late".into(), 16, vec![4, 0]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_does_not_come_in_time_ends_in_a_timeout_that_says_so() {
+        let (gate, lane, token) = (Gate::of(1), Lane::default(), CancellationToken::new());
+        let gates = Gates { lane: &lane, model: None, all: Some(&gate) };
+        let _held = gates.pass().await;
+        let policy = RetryPolicy { gates, ..policy(&token, &lane, 3, MINUTE) };
+        let lm = Scripted::always("unasked");
+        let error = complete(&lm, &request(), &policy, |_| {}).await.unwrap_err();
+        assert_eq!(error.kind, LmErrorKind::Timeout);
+        assert!(error.message.contains("waiting for its turn"), "{error}");
+        assert!(lm.requests().is_empty());
     }
 
     #[test]

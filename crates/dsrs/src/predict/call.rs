@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::hearing::Hearing;
+use super::exchange::Exchange;
 use super::own_tools::{OwnTools, ROUNDS};
 use super::schema_predictor::SchemaPredictor;
-use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
+use super::trace::{SpanId, SpanKind, SpanStatus};
 use super::{Ctx, Misread, PredictError, PredictErrorKind};
 use crate::adapter::{ParseError, ParsedOutput};
-use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
-    Chat, Constraint, LmError, LmErrorKind, LmReply, LmRequest, Message, Model, Models, ToolSet,
-    Usage,
+    Chat, Constraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model, Models,
+    ToolSet,
 };
 use crate::reflect::ReflectError;
 use crate::value::Fields;
@@ -88,15 +87,11 @@ fn no_tools(model: &Model) -> PredictError {
 struct Call<'c> {
     predictor: &'c SchemaPredictor,
     ctx: &'c Ctx,
-    model: &'c Arc<Model>,
     offer: Option<&'c Offer<'c>>,
     span: SpanId,
-    /// Requests sent so far, over retries and asking again.
-    attempts: u32,
-    /// The span of the last request.
-    last: Option<SpanId>,
-    /// For whoever listens to the run.
-    hearing: Option<Hearing<'c>>,
+    exchange: Exchange<'c>,
+    /// The models that are asked when this one fails for good; known once one has.
+    others: Option<std::vec::IntoIter<&'c Arc<Model>>>,
 }
 
 impl<'c> Call<'c> {
@@ -107,9 +102,8 @@ impl<'c> Call<'c> {
         offer: Option<&'c Offer<'c>>,
         span: SpanId,
     ) -> Self {
-        let heard = ctx.run.listener.is_some();
-        let hearing = heard.then(|| Hearing::new(ctx, &predictor.plan, &predictor.path, span));
-        Self { predictor, ctx, model, offer, span, attempts: 0, last: None, hearing }
+        let exchange = Exchange::new(predictor, ctx, model, span);
+        Self { predictor, ctx, offer, span, exchange, others: None }
     }
 
     /// Asks until the answer fits or the tries are used up.
@@ -118,17 +112,14 @@ impl<'c> Call<'c> {
         question: Message,
         accept: Accept<'_, T>,
     ) -> Result<(ParsedOutput, T), PredictError> {
-        let node = &self.ctx.node;
-        let mut params =
-            self.predictor.state.lm.params.over(&node.lm.params).over(&self.model.params);
-        params.seed = self.ctx.varied_seed(params.seed);
         let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
+        let params = self.params();
         let constraint = self.constraint(params.max_tokens);
         let tools = self.offer.map(|offer| offer.tools).or(self.own_tools().map(OwnTools::offer));
         let tools = tools.cloned();
         let mut asked = 1;
         let mut request = LmRequest { constraint, tools, ..LmRequest::new(chat, params) };
-        for remaining in (0..=node.parse_retries).rev() {
+        for remaining in (0..=self.ctx.node.parse_retries).rev() {
             let before = request.chat.turns.len();
             let reply = self.answer(&mut request).await?;
             if request.chat.turns.len() > before {
@@ -141,7 +132,7 @@ impl<'c> Call<'c> {
                 },
                 Err(error) => error,
             };
-            self.note(&error);
+            self.exchange.note(&error);
             if remaining == 0 {
                 return Err(misfit(&error, &reply));
             }
@@ -181,7 +172,7 @@ impl<'c> Call<'c> {
     /// The outputs of an answer: in its text, or in the calls that it asks for.
     fn read(&mut self, reply: &LmReply) -> Result<ParsedOutput, ParseError> {
         let plan = &self.predictor.plan;
-        let heard = self.hearing.as_mut().and_then(Hearing::take);
+        let heard = self.exchange.heard();
         match self.offer.filter(|_| !reply.tool_calls.is_empty()) {
             Some(offer) => (offer.read)(reply).map(ParsedOutput::of).map_err(ParseError::of_answer),
             None => heard.unwrap_or_else(|| plan.parse(&reply.text)),
@@ -191,122 +182,72 @@ impl<'c> Call<'c> {
     /// What the answer is held to, where the model's server can and has not refused it. A server
     /// that may answer with calls of tools cannot be held to the layout of a text.
     fn constraint(&self, max_tokens: Option<u32>) -> Option<Constraint> {
-        let constrain = &self.model.constrain;
+        let constrain = &self.exchange.model.constrain;
         let free = self.offer.is_some() || self.own_tools().is_some() || constrain.is_refused();
         let form = constrain.form().filter(|_| !free)?;
         self.predictor.plan.constraint(form, max_tokens)
     }
 
-    /// Sends a request; without its constraint when the server refuses that.
+    /// The settings in force: the state's over the node's over the model's.
+    fn params(&self) -> LmParams {
+        let (own, node) = (&self.predictor.state.lm.params, &self.ctx.node.lm.params);
+        let mut params = own.over(node).over(&self.exchange.model.params);
+        params.seed = self.ctx.varied_seed(params.seed);
+        params
+    }
+
+    /// Sends a request; where its model fails for good, to those that it falls back to. The rest of
+    /// the conversation stays with the one that has answered.
     async fn send(&mut self, request: &mut LmRequest) -> Result<LmReply, PredictError> {
-        match self.send_once(request).await {
+        let mut failures: Vec<String> = Vec::new();
+        loop {
+            let mut error = match self.ask(request).await {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            failures.push(std::mem::take(&mut error.message));
+            if !self.falls_back(&error) {
+                error.message = failures.join("; then ");
+                return Err(failed(self.ctx, error));
+            }
+            self.fit(request);
+        }
+    }
+
+    /// Asks the model; without a constraint when its server refuses that.
+    async fn ask(&mut self, request: &mut LmRequest) -> Result<LmReply, LmError> {
+        match self.exchange.ask(request).await {
             Err(error) if error.kind == LmErrorKind::ConstraintRefused => {
-                self.model.constrain.refuse();
+                self.exchange.model.constrain.refuse();
                 request.constraint = None;
-                self.send_once(request).await
+                self.exchange.ask(request).await
             }
             outcome => outcome,
         }
-        .map_err(|error| failed(self.ctx, error))
     }
 
-    async fn send_once(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let (ctx, model) = (self.ctx, self.model);
-        let policy = RetryPolicy {
-            retries: ctx.node.retries,
-            deadline: ctx.node.deadline,
-            cancelled: &ctx.run.cancelled,
-            is_heard: self.hearing.is_some(),
-        };
-        let before = self.attempts;
-        let record = |attempt: Attempt<'_>| match attempt {
-            Attempt::Started(number) => {
-                self.attempts = before + number;
-                self.last = Some(self.sent(request));
-                if let Some(hearing) = &mut self.hearing {
-                    hearing.begin(self.attempts);
-                }
-            }
-            Attempt::Heard(piece) => {
-                if let Some(hearing) = &mut self.hearing {
-                    hearing.hear(piece);
-                }
-            }
-            Attempt::Ended(result) => self.ended(result),
-        };
-        retry::complete(model.lm.as_ref(), request, &policy, record).await
-    }
-
-    /// A request on its way, as a span.
-    fn sent(&self, request: &LmRequest) -> SpanId {
-        self.ctx.trace().open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
-            span.predictor = Some(self.predictor.path.clone());
-            span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
-            span.model = Some(self.model.model.clone());
-            span.attempt = Some(self.attempts);
-            span.constraint = self.constrained(request);
-        })
-    }
-
-    /// How the request is constrained, if its model is to be.
-    fn constrained(&self, request: &LmRequest) -> Option<Constrained> {
-        let form = self.model.constrain.form()?;
-        match &request.constraint {
-            Some(_) => Some(Constrained::To(form)),
-            None => self.model.constrain.is_refused().then_some(Constrained::Refused),
+    /// Goes on to the next model that can be asked instead, if there is one and it may do better.
+    fn falls_back(&mut self, error: &LmError) -> bool {
+        let in_time = Instant::now() < self.ctx.node.deadline;
+        if !in_time || self.ctx.run.cancelled.is_cancelled() || !error.is_the_models() {
+            return false;
         }
+        let (models, first) = (&self.ctx.run.models, self.exchange.model);
+        let others = self.others.get_or_insert_with(|| models.after(first).into_iter());
+        let mut able = others.filter(|model| model.tools || self.predictor.tools.is_none());
+        let Some(next) = able.next() else { return false };
+        self.exchange.model = next;
+        true
     }
 
-    /// The end of the request that was sent last.
-    fn ended(&mut self, result: &Result<LmReply, LmError>) {
-        match (&mut self.hearing, result) {
-            (Some(hearing), Ok(reply)) => hearing.end(reply),
-            (Some(hearing), Err(error)) => hearing.void(error.message.clone()),
-            (None, _) => {}
+    /// Makes of a request one to the model that is asked now.
+    fn fit(&mut self, request: &mut LmRequest) {
+        if !self.exchange.model.tools {
+            self.offer = None;
+            request.tools = None;
         }
-        let Some(last) = self.last else { return };
-        let status = match result {
-            Ok(_) => SpanStatus::Succeeded,
-            Err(error) if error.kind == LmErrorKind::Cancelled => SpanStatus::Cancelled,
-            Err(_) => SpanStatus::Failed,
-        };
-        if let Ok(reply) = result {
-            self.count(reply, last);
-        }
-        self.ctx.trace().close(last, status, |span| match result {
-            Ok(reply) => {
-                span.raw = Some(reply.text.clone());
-                span.tool_calls = reply.tool_calls.clone();
-                span.model = Some(reply.model.clone());
-                span.usage = Some(self.usage(reply));
-            }
-            Err(error) => span.error = Some(error.message.as_str().into()),
-        });
-    }
-
-    /// Counts an answer for those who wait for it.
-    fn count(&self, reply: &LmReply, span: SpanId) {
-        if let Some(tally) = &self.ctx.tally {
-            tally.count(self.usage(reply), &reply.text, span);
-        }
-    }
-
-    fn usage(&self, reply: &LmReply) -> Usage {
-        let cost = self.model.prices.map(|prices| prices.cost(&reply.usage));
-        Usage { cost: cost.or(reply.usage.cost), ..reply.usage }
-    }
-
-    /// Tells on the span of an answer why it does not fit.
-    fn note(&mut self, error: &ParseError) {
-        if let Some(hearing) = &mut self.hearing {
-            hearing.void(error.to_string());
-        }
-        if let Some(last) = self.last {
-            self.ctx.trace().amend(last, |span| {
-                span.parse_report = Some(error.report.to_payload());
-                span.error = Some(error.to_string().into());
-            });
-        }
+        request.params = self.params();
+        request.constraint = self.constraint(request.params.max_tokens);
     }
 }
 

@@ -12,7 +12,7 @@ use super::event::{RunEvent, RunListener};
 use super::hints::Hints;
 use super::tally::Tally;
 use super::trace::{SpanId, Trace};
-use crate::lm::Models;
+use crate::lm::{Lane, Models};
 use crate::predict::LmOverrides;
 
 /// What all calls of one run share.
@@ -25,6 +25,8 @@ pub struct RunScope {
     pub cancelled: CancellationToken,
     /// What happened.
     pub trace: Trace,
+    /// What its requests to LMs stand in line as.
+    pub lane: Lane,
     /// Who is told of the run while it goes on.
     pub listener: Option<Arc<dyn RunListener>>,
 }
@@ -33,8 +35,8 @@ impl RunScope {
     /// A run over models that must be done by `deadline`.
     #[must_use]
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
-        let (cancelled, trace) = (CancellationToken::new(), Trace::new());
-        Self { models, deadline, cancelled, trace, listener: None }
+        let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
+        Self { models, deadline, cancelled, trace, lane, listener: None }
     }
 }
 

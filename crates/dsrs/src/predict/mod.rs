@@ -8,6 +8,7 @@ mod demos;
 mod document;
 mod error;
 mod event;
+mod exchange;
 mod function_tool;
 mod hearing;
 mod hints;

@@ -96,6 +96,10 @@ pub struct Span {
     /// Which try this is, counted from 1: of an LM request over retries and asking again, of an
     /// attempt within its strategy.
     pub attempt: Option<u32>,
+    /// Whether the answer is one that was kept of the same request.
+    pub cached: bool,
+    /// How long a request stood in line before it was sent, if it had to.
+    pub queued: Option<Duration>,
     /// How good an attempt was found to be.
     pub reward: Option<f64>,
     /// How the answer was constrained, where the model is to be.
@@ -161,6 +165,8 @@ impl Trace {
             tool_calls: Vec::new(),
             model: None,
             attempt: None,
+            cached: false,
+            queued: None,
             reward: None,
             constraint: None,
             usage: None,

@@ -1,0 +1,307 @@
+//! Replies of one model, kept for requests that are the same to the letter. Those who want the same
+//! at the same time wait for the one that asks first. Knows nothing of how a request is sent, and of
+//! time only how long a reply is kept.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use moka::sync::Cache;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use super::{Constraint, LmParams, LmReply, LmRequest};
+
+/// What an entry takes beside the texts of its reply, roughly.
+const ENTRY: usize = 256;
+
+/// Stands for all that is said in a request: messages, settings, constraint and tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestKey([u8; 32]);
+
+impl RequestKey {
+    /// The key of a request.
+    #[must_use]
+    pub fn of(request: &LmRequest) -> Self {
+        let mut hash = Sha256::new();
+        // Every part has its length before it, so that no two requests read the same.
+        let mut part = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part(request.chat.prefix.json().as_bytes());
+        part(&serde_json::to_vec(&request.chat.turns).unwrap_or_default());
+        part(settings(&request.params).as_bytes());
+        match &request.constraint {
+            None => part(b""),
+            Some(Constraint::Gbnf(grammar)) => part(format!("gbnf {grammar}").as_bytes()),
+            Some(Constraint::JsonSchema { schema, strict }) => {
+                part(format!("schema {strict} {schema}").as_bytes());
+            }
+        }
+        part(request.tools.as_ref().map_or("", |tools| tools.json()).as_bytes());
+        Self(hash.finalize().into())
+    }
+}
+
+/// The settings as a text that differs where they do.
+fn settings(params: &LmParams) -> String {
+    let LmParams { temperature, max_tokens, top_p, seed, stop } = params;
+    format!("{temperature:?} {max_tokens:?} {top_p:?} {seed:?} {stop:?}")
+}
+
+/// The replies of a model.
+pub struct ReplyCache {
+    replies: Cache<RequestKey, LmReply>,
+    /// The requests on their way; each ends when whoever asks is done.
+    asked: Mutex<HashMap<RequestKey, watch::Receiver<()>>>,
+}
+
+/// What there is for a request.
+#[derive(Debug)]
+pub enum Found<'c> {
+    /// A reply that was given to the same request before.
+    Reply(LmReply),
+    /// Nothing: it has to be asked.
+    Nothing(Asking<'c>),
+}
+
+/// A request of which the cache knows that it is on its way. Dropping it tells those who wait.
+#[derive(Debug)]
+pub struct Asking<'c> {
+    cache: &'c ReplyCache,
+    key: RequestKey,
+    /// None where another asks for the same on its own, too.
+    first: Option<watch::Sender<()>>,
+}
+
+impl ReplyCache {
+    /// Keeps replies of about so many bytes together, each for so long.
+    #[must_use]
+    pub fn of(bytes: u64, keep: Duration) -> Self {
+        let replies =
+            Cache::builder().max_capacity(bytes).weigher(weight).time_to_live(keep).build();
+        Self { replies, asked: Mutex::default() }
+    }
+
+    /// The reply to a request, once the same request is answered that is on its way already. When
+    /// that fails, those who waited ask each on their own: its failure may not be theirs.
+    pub async fn find(&self, key: RequestKey) -> Found<'_> {
+        if let Some(reply) = self.replies.get(&key) {
+            return Found::Reply(reply);
+        }
+        let mut other = match self.ask(key) {
+            Ok(found) => return found,
+            Err(other) => other,
+        };
+        // Nothing is ever sent: it ends with the request.
+        while other.changed().await.is_ok() {}
+        match self.replies.get(&key) {
+            Some(reply) => Found::Reply(reply),
+            None => Found::Nothing(Asking { cache: self, key, first: None }),
+        }
+    }
+
+    /// Lets go of a reply that was of no use, so that the next one who asks gets another.
+    pub fn forget(&self, key: RequestKey) {
+        self.replies.invalidate(&key);
+    }
+
+    fn ask(&self, key: RequestKey) -> Result<Found<'_>, watch::Receiver<()>> {
+        let mut asked = self.asked();
+        if let Some(other) = asked.get(&key) {
+            return Err(other.clone());
+        }
+        // Replies are kept before their requests end, so that none is missed between the two.
+        if let Some(reply) = self.replies.get(&key) {
+            return Ok(Found::Reply(reply));
+        }
+        let (first, others) = watch::channel(());
+        asked.insert(key, others);
+        Ok(Found::Nothing(Asking { cache: self, key, first: Some(first) }))
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<RequestKey, watch::Receiver<()>>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for ReplyCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplyCache").finish_non_exhaustive()
+    }
+}
+
+impl Asking<'_> {
+    /// Ends with a reply, which is kept if it is complete.
+    pub fn answered(self, reply: &LmReply) {
+        if is_complete(reply) {
+            self.cache.replies.insert(self.key, reply.clone());
+        }
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if self.first.is_some() {
+            self.cache.asked().remove(&self.key);
+        }
+    }
+}
+
+/// Whether the model came to an end by itself, and says so.
+fn is_complete(reply: &LmReply) -> bool {
+    let cut = |reason: &str| matches!(reason, "length" | "max_tokens" | "content_filter");
+    reply.finish_reason.as_deref().is_some_and(|reason| !cut(reason))
+}
+
+fn weight(_: &RequestKey, reply: &LmReply) -> u32 {
+    let calls = reply.tool_calls.iter().map(|call| call.arguments.len() + ENTRY);
+    let bytes = ENTRY + reply.text.len() + calls.sum::<usize>();
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::future::FutureExt;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::lm::{Chat, Message, Prefix, ToolSet, ToolSpec};
+
+    fn request() -> LmRequest {
+        let chat = Chat {
+            prefix: Prefix::of([Message::system("be brief")]),
+            turns: vec![Message::user("why?")],
+        };
+        LmRequest::new(chat, LmParams::default())
+    }
+
+    fn reply(text: &str) -> LmReply {
+        LmReply { finish_reason: Some("stop".into()), ..LmReply::of(text, "m") }
+    }
+
+    fn cache() -> ReplyCache {
+        ReplyCache::of(1 << 20, Duration::from_secs(600))
+    }
+
+    /// What is found without waiting: the text of a reply, or nothing.
+    async fn found(cache: &ReplyCache, key: RequestKey) -> Option<String> {
+        match cache.find(key).await {
+            Found::Reply(reply) => Some(reply.text.to_string()),
+            Found::Nothing(_) => None,
+        }
+    }
+
+    async fn keep(cache: &ReplyCache, key: RequestKey, reply: &LmReply) {
+        match cache.find(key).await {
+            Found::Nothing(asking) => asking.answered(reply),
+            Found::Reply(_) => panic!("there is one already"),
+        }
+    }
+
+    #[test]
+    fn requests_are_the_same_only_when_nothing_about_them_differs() {
+        let object: Arc<RawValue> = RawValue::from_string("{}".into()).unwrap().into();
+        let tool = |name: &str| ToolSpec {
+            name: name.into(),
+            description: "".into(),
+            parameters: object.clone(),
+        };
+        let changes: [fn(&mut LmRequest); 9] = [
+            |r| r.chat.prefix = Prefix::of([Message::system("be briefer")]),
+            |r| r.chat.turns.push(Message::user("")),
+            |r| r.chat.turns = vec![Message::assistant("why?")],
+            |r| r.params.temperature = Some(0.0),
+            |r| r.params.temperature = Some(-0.0),
+            |r| r.params.seed = Some(1),
+            |r| r.params.max_tokens = Some(1),
+            |r| r.params.stop = Some(vec!["a".into(), "b".into()]),
+            |r| r.params.stop = Some(vec!["a\", \"b".into()]),
+        ];
+        let changed = changes.map(|change| {
+            let mut request = request();
+            change(&mut request);
+            request
+        });
+        let held = |constraint| LmRequest { constraint: Some(constraint), ..request() };
+        let told = |name| LmRequest { tools: Some(ToolSet::of([tool(name)])), ..request() };
+        let others = [
+            held(Constraint::Gbnf("{}".into())),
+            held(Constraint::JsonSchema { schema: object.clone(), strict: true }),
+            held(Constraint::JsonSchema { schema: object.clone(), strict: false }),
+            told("add"),
+            told("sub"),
+        ];
+        let all: Vec<_> = [request()].into_iter().chain(changed).chain(others).collect();
+        let keys: std::collections::HashSet<_> = all.iter().map(RequestKey::of).collect();
+        assert_eq!(keys.len(), all.len());
+        assert_eq!(RequestKey::of(&request()), RequestKey::of(&request()));
+    }
+
+    #[tokio::test]
+    async fn a_reply_is_given_again_until_it_is_forgotten() {
+        let (cache, key) = (cache(), RequestKey::of(&request()));
+        keep(&cache, key, &reply("because")).await;
+        assert_eq!(found(&cache, key).await.as_deref(), Some("because"));
+        cache.forget(key);
+        assert_eq!(found(&cache, key).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_was_cut_off_is_not_kept() {
+        let (cache, key) = (cache(), RequestKey::of(&request()));
+        for reason in [None, Some("length"), Some("content_filter")] {
+            let cut = LmReply { finish_reason: reason.map(Into::into), ..reply("beca") };
+            keep(&cache, key, &cut).await;
+            assert_eq!(found(&cache, key).await, None, "{reason:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_wants_the_same_at_the_same_time_waits_for_the_first_one() {
+        let (cache, key) = (cache(), RequestKey::of(&request()));
+        let Found::Nothing(first) = cache.find(key).await else { panic!("it is empty") };
+        let mut others = [Box::pin(found(&cache, key)), Box::pin(found(&cache, key))];
+        assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
+        first.answered(&reply("because"));
+        for other in others {
+            assert_eq!(other.await.as_deref(), Some("because"));
+        }
+    }
+
+    #[tokio::test]
+    async fn when_the_first_one_fails_or_is_dropped_the_others_ask_at_the_same_time() {
+        let (cache, key) = (cache(), RequestKey::of(&request()));
+        let Found::Nothing(first) = cache.find(key).await else { panic!("it is empty") };
+        let mut others = [Box::pin(cache.find(key)), Box::pin(cache.find(key))];
+        assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
+        drop(first);
+        let asking = futures_util::future::join_all(others).await;
+        assert!(asking.iter().all(|found| matches!(found, Found::Nothing(_))));
+    }
+
+    #[tokio::test]
+    async fn a_reply_is_kept_no_longer_than_it_may_be() {
+        let cache = ReplyCache::of(1 << 20, Duration::from_millis(5));
+        let key = RequestKey::of(&request());
+        keep(&cache, key, &reply("because")).await;
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(found(&cache, key).await, None);
+    }
+
+    #[tokio::test]
+    async fn replies_take_no_more_room_than_they_may() {
+        let cache = ReplyCache::of(64 << 10, Duration::from_secs(600));
+        for number in 0..1_000 {
+            let mut request = request();
+            request.params.seed = Some(number);
+            keep(&cache, RequestKey::of(&request), &reply(&"a".repeat(1_000))).await;
+        }
+        cache.replies.run_pending_tasks();
+        assert!((1..=64).contains(&cache.replies.entry_count()), "{}", cache.replies.entry_count());
+    }
+}

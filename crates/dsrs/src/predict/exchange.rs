@@ -1,0 +1,198 @@
+//! What one call of a predictor exchanges with its model: requests, sent when it is their turn and
+//! again when they fail in passing, or answered by what is kept of the same request; each a span of
+//! the trace. Knows nothing of what the answers say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Ctx;
+use super::hearing::Hearing;
+use super::schema_predictor::SchemaPredictor;
+use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
+use crate::adapter::{ParseError, ParsedOutput};
+use crate::lm::retry::{self, Attempt, RetryPolicy};
+use crate::lm::{
+    Found, Gates, LmError, LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage,
+};
+
+/// A shorter wait for one's turn is none.
+const NOTICEABLE: Duration = Duration::from_millis(1);
+
+/// The requests of one call.
+pub(super) struct Exchange<'c> {
+    ctx: &'c Ctx,
+    predictor: &'c SchemaPredictor,
+    /// The model that is asked.
+    pub(super) model: &'c Arc<Model>,
+    /// The span of the call.
+    span: SpanId,
+    /// Requests so far, over retries and asking again.
+    attempts: u32,
+    /// The span of the last request.
+    last: Option<SpanId>,
+    /// For whoever listens to the run.
+    hearing: Option<Hearing<'c>>,
+    /// Where the last answer is kept.
+    kept: Option<(&'c ReplyCache, RequestKey)>,
+}
+
+impl<'c> Exchange<'c> {
+    /// None yet.
+    pub(super) fn new(
+        predictor: &'c SchemaPredictor,
+        ctx: &'c Ctx,
+        model: &'c Arc<Model>,
+        span: SpanId,
+    ) -> Self {
+        let heard = ctx.run.listener.is_some();
+        let hearing = heard.then(|| Hearing::new(ctx, &predictor.plan, &predictor.path, span));
+        Self { ctx, predictor, model, span, attempts: 0, last: None, hearing, kept: None }
+    }
+
+    /// An answer to a request: one that is kept of the same, or one that is sent for.
+    pub(super) async fn ask(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
+        let Some(cache) = self.model.cache.as_deref() else { return self.send(request).await };
+        let key = RequestKey::of(request);
+        self.kept = Some((cache, key));
+        let found = retry::within(&self.policy(), cache.find(key), self.attempts + 1).await?;
+        match found {
+            Found::Reply(reply) => self.served(request, reply),
+            Found::Nothing(asking) => {
+                let reply = self.send(request).await?;
+                asking.answered(&reply);
+                Ok(reply)
+            }
+        }
+    }
+
+    /// What the last answer says, if it was heard to its end.
+    pub(super) fn heard(&mut self) -> Option<Result<ParsedOutput, ParseError>> {
+        self.hearing.as_mut().and_then(Hearing::take)
+    }
+
+    /// Tells on the span of an answer why it does not fit, and does not keep it.
+    pub(super) fn note(&mut self, error: &ParseError) {
+        if let Some((cache, key)) = self.kept.take() {
+            cache.forget(key);
+        }
+        if let Some(hearing) = &mut self.hearing {
+            hearing.void(error.to_string());
+        }
+        if let Some(last) = self.last {
+            self.ctx.trace().amend(last, |span| {
+                span.parse_report = Some(error.report.to_payload());
+                span.error = Some(error.to_string().into());
+            });
+        }
+    }
+
+    fn policy(&self) -> RetryPolicy<'c> {
+        let (ctx, model) = (self.ctx, self.model);
+        RetryPolicy {
+            retries: ctx.node.retries,
+            deadline: ctx.node.deadline,
+            cancelled: &ctx.run.cancelled,
+            is_heard: self.hearing.is_some(),
+            gates: Gates {
+                lane: &ctx.run.lane,
+                model: model.gate.as_ref(),
+                all: ctx.run.models.gate(),
+            },
+        }
+    }
+
+    async fn send(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
+        let (model, policy, before) = (self.model, self.policy(), self.attempts);
+        let record = |attempt: Attempt<'_>| match attempt {
+            Attempt::Started { number, waited } => {
+                self.attempts = before + number;
+                self.begin(request, false, waited);
+            }
+            Attempt::Heard(piece) => self.hear(piece),
+            Attempt::Ended(result) => self.ended(result),
+        };
+        retry::complete(model.lm.as_ref(), request, &policy, record).await
+    }
+
+    /// An answer that was kept: it costs nothing.
+    fn served(&mut self, request: &LmRequest, kept: LmReply) -> Result<LmReply, LmError> {
+        self.attempts += 1;
+        self.begin(request, true, Duration::ZERO);
+        self.hear(&kept.text);
+        let answered = Ok(LmReply { usage: Usage::default(), ..kept });
+        self.ended(&answered);
+        answered
+    }
+
+    /// A request on its way, as a span.
+    fn begin(&mut self, request: &LmRequest, cached: bool, waited: Duration) {
+        let trace = self.ctx.trace();
+        let opened = trace.open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
+            span.predictor = Some(self.predictor.path.clone());
+            span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
+            span.model = Some(self.model.model.clone());
+            span.attempt = Some(self.attempts);
+            span.cached = cached;
+            span.queued = (waited >= NOTICEABLE).then_some(waited);
+            span.constraint = self.constrained(request);
+        });
+        self.last = Some(opened);
+        if let Some(hearing) = &mut self.hearing {
+            hearing.begin(self.attempts);
+        }
+    }
+
+    fn hear(&mut self, piece: &str) {
+        if let Some(hearing) = &mut self.hearing {
+            hearing.hear(piece);
+        }
+    }
+
+    /// How the request is constrained, if its model is to be.
+    fn constrained(&self, request: &LmRequest) -> Option<Constrained> {
+        let form = self.model.constrain.form()?;
+        match &request.constraint {
+            Some(_) => Some(Constrained::To(form)),
+            None => self.model.constrain.is_refused().then_some(Constrained::Refused),
+        }
+    }
+
+    /// The end of the request that was sent last.
+    fn ended(&mut self, result: &Result<LmReply, LmError>) {
+        match (&mut self.hearing, result) {
+            (Some(hearing), Ok(reply)) => hearing.end(reply),
+            (Some(hearing), Err(error)) => hearing.void(error.message.clone()),
+            (None, _) => {}
+        }
+        let Some(last) = self.last else { return };
+        let status = match result {
+            Ok(_) => SpanStatus::Succeeded,
+            Err(error) if error.kind == LmErrorKind::Cancelled => SpanStatus::Cancelled,
+            Err(_) => SpanStatus::Failed,
+        };
+        if let Ok(reply) = result {
+            self.count(reply, last);
+        }
+        self.ctx.trace().close(last, status, |span| match result {
+            Ok(reply) => {
+                span.raw = Some(reply.text.clone());
+                span.tool_calls = reply.tool_calls.clone();
+                span.model = Some(reply.model.clone());
+                span.usage = Some(self.usage(reply));
+            }
+            Err(error) => span.error = Some(error.message.as_str().into()),
+        });
+    }
+
+    /// Counts an answer for those who wait for it.
+    fn count(&self, reply: &LmReply, span: SpanId) {
+        if let Some(tally) = &self.ctx.tally {
+            tally.count(self.usage(reply), &reply.text, span);
+        }
+    }
+
+    fn usage(&self, reply: &LmReply) -> Usage {
+        let cost = self.model.prices.map(|prices| prices.cost(&reply.usage));
+        Usage { cost: cost.or(reply.usage.cost), ..reply.usage }
+    }
+}

@@ -1,0 +1,100 @@
+//! Several models behind one server: who is asked when one is down, what is not asked again, and how
+//! many requests are on their way at a time.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{on, one_node, text};
+use crate::support::{Does, FakeLm, Gate, Remote, ServerSetup, sections, test_database};
+
+fn score() -> Does {
+    Does::Say(sections([("score", "0.5")]))
+}
+
+/// Runs the graph `q` once; tells the run with its trace.
+async fn execute(api: &Remote) -> Value {
+    let body = json!({"inputs": {"question": "?"}, "trace": true});
+    api.post("/v1/graphs/q/execute", body).await.expect(200).json()
+}
+
+/// The spans of the requests of a run.
+fn requests(run: &Value) -> Vec<Value> {
+    let spans = run["trace"]["spans"].as_array().unwrap().iter();
+    spans.filter(|span| span["kind"] == "lm").cloned().collect()
+}
+
+async fn started(setup: ServerSetup) -> (impl Sized, Remote) {
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    let graph = one_node("q", "question -> score: float", json!({"retries": 0}));
+    api.post("/v1/graphs", graph).await.expect(201);
+    (server, api)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_is_down_is_replaced_by_the_one_it_falls_back_to() {
+    let down = FakeLm::doing([Does::Answer(503, vec![], "{}".to_owned())]).await;
+    let good = FakeLm::doing([score()]).await;
+    let setup = on(&test_database().await, &down)
+        .env("DSRS_MODELS__BIG__MODEL", "big-1")
+        .env("DSRS_MODELS__BIG__FALLBACK", "small")
+        .env("DSRS_MODELS__SMALL__MODEL", "small-1")
+        .env("DSRS_MODELS__SMALL__BASE_URL", &good.url)
+        .env("DSRS_DEFAULT_MODEL", "big");
+    let (_server, api) = started(setup).await;
+    let run = execute(&api).await;
+    assert_eq!(run["outputs"]["score"], 0.5);
+    let told: Vec<_> = requests(&run)
+        .iter()
+        .map(|span| format!("{} {}", text(span, "model"), text(span, "status")))
+        .collect();
+    assert_eq!(told[0], "big-1 failed");
+    assert!(told[1].ends_with(" succeeded") && told.len() == 2, "{told:?}");
+    assert_eq!(good.asked()[0].body["model"], "small-1");
+    let models = api.get("/v1/models").await.expect(200).json();
+    assert_eq!(models["items"][0]["fallback"], json!(["small"]));
+    assert_eq!(models["items"][1]["fallback"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_is_not_sent_twice_where_replies_are_kept() {
+    let lm = FakeLm::doing([score()]).await;
+    let setup = on(&test_database().await, &lm)
+        .env("DSRS_MODELS__FAST__MODEL", "fast-1")
+        .env("DSRS_MODELS__FAST__CACHE_BYTES", "1MiB")
+        .env("DSRS_MODELS__FAST__INPUT_PRICE", "1")
+        .env("DSRS_MODELS__FAST__OUTPUT_PRICE", "1");
+    let (_server, api) = started(setup).await;
+    let (first, again) = (execute(&api).await, execute(&api).await);
+    assert_eq!((first["usage"]["lm_calls"].clone(), lm.asked().len()), (json!(1), 1));
+    assert_eq!(again["outputs"], first["outputs"]);
+    assert_eq!(again["usage"]["lm_calls"], 0);
+    assert_eq!(
+        (&again["usage"]["input_tokens"], &again["usage"]["cost"]),
+        (&json!(0), &json!(0.0))
+    );
+    let (sent, kept) = (&requests(&first)[0], &requests(&again)[0]);
+    assert_eq!((sent.get("cached"), &kept["cached"]), (None, &json!(true)));
+    assert_eq!(kept["raw"], sent["raw"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_requests_are_on_their_way_than_the_settings_allow() {
+    let gate = Gate::new();
+    let held = Does::Hold(gate.clone(), sections([("score", "0.5")]));
+    let lm = FakeLm::doing([held, score()]).await;
+    let setup = on(&test_database().await, &lm).env("DSRS_LIMITS_MAX_CONCURRENT_LM_REQUESTS", "1");
+    let (_server, api) = started(setup).await;
+    let opened = async {
+        lm.arrived(1).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_eq!(lm.asked().len(), 1, "the other waits for its turn");
+        gate.open();
+    };
+    let (one, other, ()) = tokio::join!(execute(&api), execute(&api), opened);
+    let mut waits: Vec<_> =
+        [one, other].iter().map(|run| requests(run)[0]["queued_ms"].clone()).collect();
+    waits.sort_by_key(Value::is_number);
+    assert!(waits[0].is_null() && waits[1].is_number(), "{waits:?}");
+}
