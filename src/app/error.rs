@@ -22,7 +22,7 @@ pub enum Invalid {
 }
 
 /// Why a verb did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum AppError {
     /// Nothing of that name, id or number.
     #[error("{0}")]

@@ -13,7 +13,9 @@ mod parse;
 mod predictor;
 mod programs;
 mod run;
+mod run_event;
 mod run_failure;
+mod run_feed;
 mod run_record;
 mod sandbox;
 mod state;
@@ -34,6 +36,7 @@ use crate::store::{Db, StoreError};
 use crate::tool::Toolbox;
 use metrics::Metrics;
 use programs::Programs;
+use run_feed::Feeds;
 
 pub use background::Background;
 pub(crate) use clock::{now, timestamp};
@@ -42,9 +45,10 @@ pub(crate) use graph::{GraphPut, Seen};
 pub use model::{ModelError, engine_models};
 pub use parse::MisreadText;
 pub(crate) use predictor::RenderRequest;
-pub(crate) use run::ExecuteRequest;
+pub(crate) use run::{Ended, ExecuteRequest, Watch, Watched};
 pub use run_failure::RunFailure;
 pub(crate) use run_failure::whole_seconds;
+pub(crate) use run_feed::{EventKind, Follower, Told};
 pub(crate) use state::{StateRequest, StateView};
 pub(crate) use task::{detached, detached_on};
 
@@ -61,6 +65,9 @@ pub struct App {
     sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) idempotency_window: Duration,
     recorder: RunRecorder,
+    /// Whether a run is cancelled whose caller leaves.
+    pub(crate) cancel_on_disconnect: bool,
+    feeds: Feeds,
     run_slots: Arc<Semaphore>,
     programs: Programs,
     /// Where the database is asked and long work is done, whichever thread a run is on.
@@ -83,6 +90,8 @@ impl App {
         let app = Arc::new(Self {
             programs: Programs::new(),
             workers: Handle::current(),
+            cancel_on_disconnect: config.cancel_on_disconnect,
+            feeds: Feeds::default(),
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
             models: Arc::new(models),
             model_settings: config.models.clone(),

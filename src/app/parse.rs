@@ -12,7 +12,7 @@ use super::strategy::read_types;
 use super::{App, AppError, Invalid};
 
 /// A text that does not fit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MisreadText {
     /// What happened, for a person.
     pub(crate) detail: String,

@@ -1,4 +1,5 @@
-//! Runs: executed, recorded, found again. A run whose caller leaves is cancelled, and recorded so.
+//! Runs: executed, followed, recorded, found again. A run whose caller leaves is cancelled, unless
+//! the settings say otherwise, and recorded so.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,13 +13,15 @@ use dsrs::predict::{PredictErrorKind, RunScope};
 use dsrs::problem::{At, Problems};
 use dsrs::value::{Fields, Payload};
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
 use super::clock::now;
 use super::error::besides;
+use super::run_event::{Telling, started_json};
+use super::run_feed::{EventKind, Feed, OpenFeed};
 use super::run_record::{fields_json, nodes_json, trace_json, usage_json};
 use super::{App, AppError, Invalid, RunFailure, detached};
 use crate::config::Record;
@@ -41,7 +44,32 @@ pub(crate) struct ExecuteRequest {
     pub(crate) request_id: Arc<str>,
     /// What is wrong with the rest of the request.
     pub(crate) faults: Problems,
+    /// Who wants to follow the run.
+    pub(crate) watch: Option<Watch>,
 }
+
+/// One who wants to follow a run from its start.
+pub(crate) struct Watch {
+    /// Where the run is handed over once it has begun.
+    pub(crate) begun: oneshot::Sender<Watched>,
+    /// Makes the last event, of the run or of why it could not be recorded.
+    pub(crate) finale: Finale,
+    /// Whether the run goes on when nobody follows it any more.
+    pub(crate) stays: bool,
+}
+
+/// A run that has begun. Whoever lets go of it leaves it, which may cancel it.
+pub(crate) struct Watched {
+    /// All that is told of it.
+    pub(crate) feed: Arc<Feed>,
+    _cancel: Option<DropGuard>,
+}
+
+/// What a run came to: its row and its failure, if any; or why it could not be recorded.
+pub(crate) type Ended<'e> = Result<(&'e RunRow, Option<&'e RunFailure>), &'e AppError>;
+
+/// Makes the last event of a run: what an execution would have been answered.
+pub(crate) type Finale = fn(ended: Ended<'_>, trace: bool, request_id: &str) -> (EventKind, String);
 
 /// Makes an answer of a run that ended; the failure, if any, as it will be recorded.
 pub(crate) type MakeAnswer<T> = fn(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> T;
@@ -65,22 +93,40 @@ impl App {
         let timeout = request.timeout.map_or(limit, |wanted| wanted.min(limit));
         let mut run_scope = RunScope::new(self.models.clone(), Instant::now() + timeout);
         run_scope.cancelled = work.cancellation().clone();
+        let (id, start) = (Uuid::now_v7(), now());
+        let telling = request.watch.map(|watch| {
+            let open = self.feeds.open(scope.workspace, id);
+            let feed = open.feed().clone();
+            feed.tell(EventKind::RunStarted, started_json(id, &pin, start));
+            run_scope.listener = Some(Arc::new(Telling(feed.clone())));
+            let leaves = self.cancel_on_disconnect && !watch.stays;
+            let cancel = leaves.then(|| run_scope.cancelled.clone().drop_guard());
+            // Whoever asked may have left already; then the guard cancels here.
+            let _ = watch.begun.send(Watched { feed, _cancel: cancel });
+            (open, watch.finale)
+        });
         let run = Run {
             app: self.clone(),
             scope: scope.clone(),
-            id: Uuid::now_v7(),
-            start: now(),
+            id,
+            start,
             run_scope: Arc::new(run_scope),
             inputs,
             pin,
             program,
             shows_trace: request.trace,
             request_id: request.request_id,
+            telling,
             _work: work,
             _slot: slot,
         };
-        let cancel = run.run_scope.cancelled.clone();
+        let cancel = self.cancel_on_disconnect.then(|| run.run_scope.cancelled.clone());
         FinishOnDrop { cancel, run: Some(Box::pin(run.finish(answer))) }.await
+    }
+
+    /// All that is told of a run that is followed here, under way or ended a short while ago.
+    pub(crate) fn run_feed(&self, scope: &Scope, id: Uuid) -> Option<Arc<Feed>> {
+        self.feeds.get(scope.workspace, id)
     }
 
     /// One run.
@@ -128,13 +174,15 @@ struct Run {
     program: Arc<Program>,
     shows_trace: bool,
     request_id: Arc<str>,
+    /// Where it is told, and how its end is.
+    telling: Option<(OpenFeed, Finale)>,
     _work: Work,
     _slot: OwnedSemaphorePermit,
 }
 
 impl Run {
     /// Runs to the end, whatever that is; makes the answer; records.
-    async fn finish<T>(self, answer: MakeAnswer<T>) -> Result<T, AppError> {
+    async fn finish<T>(mut self, answer: MakeAnswer<T>) -> Result<T, AppError> {
         self.app.metrics.run_started();
         let inputs = fields_json(&self.inputs);
         let outcome = self.program.execute(&self.run_scope, self.inputs.clone()).await;
@@ -144,8 +192,17 @@ impl Run {
         let row = self.row(inputs, &outcome, failure.as_ref(), took);
         self.app.metrics.run_finished(row.status.as_str(), took, &outcome.usage);
         let answer = answer(&row, failure.as_ref(), self.shows_trace);
-        self.app.recorder.record(&self.scope, row).await?;
-        Ok(answer)
+        let (trace, request_id) = (self.shows_trace, self.request_id.clone());
+        let told = self.telling.take().map(|(open, finale)| {
+            (open, finale, finale(Ok((&row, failure.as_ref())), trace, &request_id))
+        });
+        let recorded = self.app.recorder.record(&self.scope, row).await.map_err(AppError::from);
+        if let Some((open, finale, fine)) = told {
+            let unrecorded = recorded.as_ref().err().map(|e| finale(Err(e), trace, &request_id));
+            let (kind, data) = unrecorded.unwrap_or(fine);
+            open.end(kind, data);
+        }
+        recorded.map(|()| answer)
     }
 
     fn row(
@@ -190,10 +247,10 @@ fn status(outcome: &Outcome) -> RunStatus {
 
 type RunFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Drives a run for a caller. When the caller leaves, the run is cancelled and still brought to its
-/// end, so that it is recorded as what it was.
+/// Drives a run for a caller. When the caller leaves, the run is cancelled, unless the settings say
+/// otherwise, and still brought to its end, so that it is recorded as what it was.
 struct FinishOnDrop<T: Send + 'static> {
-    cancel: CancellationToken,
+    cancel: Option<CancellationToken>,
     run: Option<RunFuture<T>>,
 }
 
@@ -212,7 +269,9 @@ impl<T: Send + 'static> Drop for FinishOnDrop<T> {
     fn drop(&mut self) {
         // Without a runtime the process is ending, and nobody could write the record.
         if let (Some(run), Ok(_)) = (self.run.take(), Handle::try_current()) {
-            self.cancel.cancel();
+            if let Some(cancel) = &self.cancel {
+                cancel.cancel();
+            }
             detached("the run of a caller who left", run);
         }
     }

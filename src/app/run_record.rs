@@ -36,7 +36,8 @@ fn node_json(name: &str, node: &NodeOutcome, start: DateTime<Utc>) -> String {
     object.finish()
 }
 
-fn error_json(node: &str, error: &PredictError) -> String {
+/// `{detail, code, predictor?}`.
+pub(super) fn error_json(node: &str, error: &PredictError) -> String {
     let mut object = JsonObject::new();
     object.text("detail", &error.message).text("code", error.kind.code());
     if let Some(within) = &error.predictor {

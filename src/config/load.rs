@@ -79,6 +79,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
     let models = read_models(read);
     let tools = read_tools(read);
     let record = read.required("runs.record", record);
+    let cancel_on_disconnect = read.required("runs.cancel_on_disconnect", parse::switch);
     let limits = read_limits(read);
     let sandbox = read_sandbox(read);
     let idempotency_window = read.required("idempotency_window", parse::duration);
@@ -93,6 +94,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
         models: models?,
         tools,
         record: record?,
+        cancel_on_disconnect: cancel_on_disconnect?,
         limits: limits?,
         sandbox: sandbox?,
         idempotency_window: idempotency_window?,

@@ -57,6 +57,8 @@ pub struct Config {
     pub tools: ToolSettings,
     /// When runs are recorded.
     pub record: Record,
+    /// Whether a run is cancelled whose caller leaves.
+    pub cancel_on_disconnect: bool,
     /// Bounds on requests and runs.
     pub limits: Limits,
     /// Where Python of a model runs.

@@ -224,6 +224,13 @@ pub static SETTINGS: &[Setting] = &[
     )
     .default("ack")
     .flag(),
+    row(
+        "runs.cancel_on_disconnect",
+        Kind::Switch,
+        "cancel an execution whose caller leaves, its LM requests too",
+    )
+    .default("true")
+    .flag(),
     row("limits.body_bytes", Kind::Bytes, "largest request body").default("4MiB").flag(),
     row("limits.run_timeout_ms", Kind::Millis, "time limit of a run").default("300000").flag(),
     row("limits.max_concurrent_runs", Kind::Count, "runs at the same time").default("1024").flag(),

@@ -29,7 +29,7 @@ use crate::store::idempotency::{self, Answer, Begun, KeyRef, Lease, Times};
 pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The header that marks an answer as given again.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The headers that are kept with an answer.
 const KEPT: [HeaderName; 4] =
@@ -44,6 +44,13 @@ const MARGIN: TimeDelta = TimeDelta::minutes(1);
 /// The caller's key, if it sent one.
 #[derive(Clone, Debug)]
 pub(super) struct IdempotencyKey(Option<Arc<str>>);
+
+impl IdempotencyKey {
+    /// Whether the caller sent one.
+    pub(super) const fn is_given(&self) -> bool {
+        self.0.is_some()
+    }
+}
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = ApiProblem;

@@ -23,6 +23,7 @@ mod predictors;
 mod problem;
 mod query;
 mod refusal;
+mod run_stream;
 mod runs;
 pub mod schema;
 mod states;
@@ -63,6 +64,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::run_execute))
         .routes(routes!(runs::run_list))
         .routes(routes!(runs::run_get))
+        .routes(routes!(run_stream::run_events))
         .routes(routes!(predictors::predictor_list))
         .routes(routes!(predictors::predictor_get))
         .routes(routes!(states::state_get, states::state_put))

@@ -1,5 +1,5 @@
-//! Which requests the thread of their connection may do itself, between those of other
-//! connections: executions, which are many and mostly wait. All else may compute for long or ask
+//! What can be told of a request by its path's end: whether its answer may be a stream, and whether
+//! the thread of its connection may do it itself, between those of other connections: executions, which are many and mostly wait. All else may compute for long or ask
 //! the database, and is done by the workers that all share. Knows paths by their end only.
 
 use axum::http::{HeaderMap, Method, Request, header};
@@ -16,6 +16,13 @@ pub(crate) fn stays_on_its_thread<B>(request: &Request<B>) -> bool {
         && request.uri().path().ends_with("/execute")
         && is_small(request.headers())
         && !request.headers().contains_key(idempotency::KEY)
+}
+
+/// Whether the answer may be a stream of events.
+#[must_use]
+pub(super) fn may_stream<B>(request: &Request<B>) -> bool {
+    let path = request.uri().path();
+    path.ends_with("/execute") || (path.starts_with("/v1/runs/") && path.ends_with("/events"))
 }
 
 fn is_small(headers: &HeaderMap) -> bool {

@@ -4,39 +4,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, boolean, count};
 use dsrs::value::Payload;
 
+use super::accept::prefers_events;
 use super::answer;
 use super::body::{Document, Posted};
 use super::caller::Caller;
-use super::idempotency::{IdempotencyKey, once};
+use super::idempotency::{IdempotencyKey, Work, once};
 use super::page::{PageRequest, cursor_of, key_of};
 use super::path;
 use super::problem::{ApiProblem, write_head};
 use super::query::{NoQuery, Query};
 use super::refusal::run_problem;
-use super::schema::{ExecuteBody, Executed, Run, RunPage};
+use super::run_stream;
+use super::schema::{ExecuteBody, Executed, Run, RunEvents, RunPage};
 use super::status::ProblemCode;
 use crate::app::json::JsonObject;
-use crate::app::{App, ExecuteRequest, RunFailure, timestamp};
+use crate::app::{App, ExecuteRequest, RunFailure, Watch, timestamp};
 use crate::store::graph::{GraphRef, Pick};
 use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
 
 /// Execute a graph
 ///
 /// Runs the graph to its end and answers the run. A run that fails is answered with its problem,
-/// which names `run_id`, `node` and `predictor`, and is recorded with it.
+/// which names `run_id`, `node` and `predictor`, and is recorded with it. With
+/// `Accept: text/event-stream` the run is told while it goes on, the texts of fields as they
+/// arrive, and the last event carries what would have been answered.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/execute", tag = "runs",
     params(
         ("graph" = String, Path, description = "Name, or id"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
     request_body(content = ExecuteBody, example = json!(super::examples::execute())),
-    responses((status = 200, description = "The run", body = Executed)),
+    responses((status = 200, description = "The run, or its events", content(
+        (Executed = "application/json"), (RunEvents = "text/event-stream")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "unknown_model", "no_model", "missing_graph", "tools_unsupported", "program_failed",
         "sandbox_failed", "op_failed", "parse_error", "constraint_failed", "reward_failed", "invalid_value",
@@ -48,19 +54,27 @@ pub(super) async fn run_execute(
     caller: Caller,
     Path(graph): Path<String>,
     key: IdempotencyKey,
+    headers: HeaderMap,
     query: Result<NoQuery, ApiProblem>,
     Posted { bytes, document }: Posted,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
     let request_id = caller.request_id.clone();
-    let work = Box::pin(async move {
-        query?;
-        let request = read_request(&document?, request_id)?;
-        let graph = GraphRef::parse(&graph);
-        Ok(verb.run_execute(&scope, &graph, request, execute_answer).await?)
-    });
-    once(&app, &caller, key, route, &bytes, work).await
+    let work = |watch: Option<Watch>| -> Work {
+        Box::pin(async move {
+            query?;
+            let mut request = read_request(&document?, request_id)?;
+            request.watch = watch;
+            let graph = GraphRef::parse(&graph);
+            Ok(verb.run_execute(&scope, &graph, request, execute_answer).await?)
+        })
+    };
+    if prefers_events(&headers) {
+        let work = |watch| work(Some(watch));
+        return run_stream::execute(app, caller, key, route, bytes, work).await;
+    }
+    once(&app, &caller, key, route, &bytes, work(None)).await
 }
 
 fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Response {
@@ -83,6 +97,7 @@ fn read_request(document: &Document, request_id: Arc<str>) -> Result<ExecuteRequ
             timeout,
             request_id,
             faults: Problems::new(),
+            watch: None,
         })
     })?;
     request.faults = faults;
@@ -175,7 +190,7 @@ pub(super) async fn run_get(
 }
 
 /// The run resource; its documents are pasted as they are.
-fn run_json(run: &RunRow, names_run_id: bool, with_trace: bool) -> String {
+pub(super) fn run_json(run: &RunRow, names_run_id: bool, with_trace: bool) -> String {
     let trace = if with_trace { run.trace.len() } else { 0 };
     let mut object = JsonObject::with_capacity(1024 + run.inputs.len() + run.nodes.len() + trace);
     object.shown_text("id", run.id);
@@ -218,7 +233,7 @@ fn times(
 }
 
 /// A recorded failure as the problem that was answered: what this transport adds comes first.
-fn error_json(recorded: Option<&str>) -> String {
+pub(super) fn error_json(recorded: Option<&str>) -> String {
     let Some(recorded) = recorded else { return "null".to_owned() };
     let Ok(Payload::Map(members)) = Payload::from_json(recorded) else {
         return recorded.to_owned();

@@ -28,6 +28,10 @@ enum Does {
     Stall,
 }
 
+fn whole(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
 /// An answer with a status line, more headers and a body.
 fn http(status: &str, headers: &str, body: &str) -> Does {
     let length = body.len();
@@ -202,6 +206,31 @@ async fn connections_are_kept_and_used_again_also_after_a_failed_request() {
         }
         assert_eq!(seen.requests.lock().unwrap().len(), 5);
         assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_is_closed_without_a_word_is_replaced_at_once() {
+    for streams in [false, true] {
+        let text = if streams { streamed(&PIECES, "0\r\n\r\n") } else { whole(GOOD) };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        // Answers one request of each connection, and closes it when the next one comes.
+        let server = tokio::spawn(async move {
+            for _ in 0..3 {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                next_request(&mut stream).await.unwrap();
+                stream.write_all(text.as_bytes()).await.unwrap();
+                next_request(&mut stream).await;
+            }
+        });
+        let lm = client(&url);
+        for _ in 0..3 {
+            let reply = if streams { hear(&lm).await.0 } else { lm.complete(&request()).await };
+            assert_eq!(&*reply.unwrap().text, "hello");
+        }
+        drop(lm);
+        server.await.unwrap();
     }
 }
 

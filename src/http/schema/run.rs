@@ -149,3 +149,12 @@ pub struct RunPage {
     /// Where to go on; null on the last page.
     pub next_cursor: Option<String>,
 }
+
+/// Server-sent events of a run. `event` is one of `run.started`, `node.started`, `node.delta`
+/// (`{node, predictor, span, field, text}`), `node.retry` (`{node, predictor, span, attempt, reason}`:
+/// what was told under this span is void), `node.completed` (`{node, outputs, usage, duration_ms}`),
+/// `node.failed`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`: events that
+/// are gone); `id` grows by one within a run; a comment comes at least every 15 s.
+#[derive(ToSchema)]
+#[schema(value_type = String)]
+pub struct RunEvents(#[allow(dead_code, reason = "only its schema is of use")] String);

@@ -23,6 +23,8 @@ pub enum Does {
     Stall,
     /// Answers this text once the gate is open; notices when the caller leaves.
     Hold(Gate, String),
+    /// Streams this much of an answer and no more; notices when the caller leaves.
+    Begin(String),
     /// Sends the head of an answer, then blanks for ever, which JSON allows.
     Drip,
     /// Closes the connection without a word.
@@ -171,6 +173,17 @@ impl FakeLm {
                 }
                 self.seen.send_modify(|seen| seen.left += 1);
                 None
+            }
+            Does::Begin(text) => {
+                let piece = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+                let event = format!("data: {piece}\n\n");
+                let begin = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                     transfer-encoding: chunked\r\n\r\n{:x}\r\n{event}\r\n",
+                    event.len()
+                );
+                connection.write_all(begin.as_bytes()).await.ok()?;
+                self.left(connection).await
             }
             Does::HangUp => None,
             Does::BreakOff => {

@@ -13,7 +13,7 @@ pub use api::{Answer, Api, friendly_lm, one_node, support_reply};
 pub use cluster::{cluster, pg_options, scratch_dir};
 pub use database::{drop_database, empty_database, test_database};
 pub use fake_lm::{Asked, Does, FakeLm, Gate, sections};
-pub use remote::Remote;
+pub use remote::{Event, Remote};
 pub use server::{Refused, ServerSetup};
 
 /// A directory of a test's own, under the build's.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Method, redirect};
+use serde_json::Value;
 
 use super::Answer;
 
@@ -53,6 +54,33 @@ impl Remote {
         headers: &[(&str, &str)],
         body: Option<String>,
     ) -> Answer {
+        let answer = self.request(method, path, headers, body).send().await.unwrap();
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        Answer { status, headers, text: answer.text().await.unwrap() }
+    }
+
+    /// A request whose answer is read as server-sent events.
+    pub async fn stream(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<String>,
+    ) -> EventReader {
+        let headers = [headers, &[("accept", "text/event-stream")]].concat();
+        let answer = self.request(method, path, &headers, body).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        EventReader { answer, text: String::new() }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<String>,
+    ) -> reqwest::RequestBuilder {
         let mut request = self.client.request(method, format!("{}{path}", self.url));
         if let Some(body) = body {
             request = request.body(body);
@@ -63,8 +91,71 @@ impl Remote {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let answer = request.send().await.unwrap();
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        Answer { status, headers, text: answer.text().await.unwrap() }
+        request
     }
+}
+
+/// An answer in events, read as they come. Dropping it leaves.
+pub struct EventReader {
+    answer: reqwest::Response,
+    text: String,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub id: u64,
+    pub kind: String,
+    pub data: Value,
+}
+
+impl EventReader {
+    /// A header's text, or nothing.
+    pub fn header(&self, name: &str) -> &str {
+        self.answer.headers().get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The next event; comments are passed over.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.text = rest;
+                if !block.starts_with(':') {
+                    return Some(event(&block));
+                }
+                continue;
+            }
+            let chunk = self.answer.chunk().await.unwrap()?;
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
+    /// All events to the end.
+    pub async fn rest(mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await {
+            events.push(event);
+        }
+        events
+    }
+
+    /// Reads on to the first event of a kind.
+    pub async fn until(&mut self, kind: &str) -> Event {
+        loop {
+            let event = self.next().await.unwrap_or_else(|| panic!("there was no {kind}"));
+            if event.kind == kind {
+                return event;
+            }
+        }
+    }
+}
+
+fn event(block: &str) -> Event {
+    let line = |name: &str| {
+        let found = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        found.unwrap_or_else(|| panic!("no {name} in {block}")).to_owned()
+    };
+    let data = serde_json::from_str(&line("data")).unwrap();
+    Event { id: line("id").parse().unwrap(), kind: line("event"), data }
 }

@@ -246,15 +246,6 @@ async fn a_server_that_stops_cancels_what_runs_and_refuses_what_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_stream_is_not_to_be_had() {
-    let api = Api::new().await;
-    api.post("/v1/graphs", support_reply()).await.expect(201);
-    let accept = [("accept", "text/event-stream")];
-    let refused = api.send(Method::POST, EXECUTE, &accept, Some(ticket().to_string())).await;
-    assert_eq!(refused.expect(406).code(), "not_acceptable");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn sixteen_callers_at_once_each_get_their_own_run() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);

@@ -14,3 +14,4 @@ mod render;
 mod runs;
 mod state;
 mod strategies;
+mod streams;

@@ -227,7 +227,7 @@ impl OpenAi {
             HttpError::Connect(why) => {
                 self.error(LmErrorKind::Connection, format!("no connection: {why}"))
             }
-            HttpError::Broken(why) => {
+            HttpError::Broken(why) | HttpError::Silent(why) => {
                 self.error(LmErrorKind::Connection, format!("the connection broke off: {why}"))
             }
             HttpError::TooLarge => {

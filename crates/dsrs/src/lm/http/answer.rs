@@ -70,7 +70,11 @@ impl<S: AsyncRead + Unpin> Input<S> {
     pub(super) async fn head(&mut self) -> Result<Head, HttpError> {
         loop {
             let Some((head, length)) = parse_head(&self.buffer)? else {
-                self.more_of_head().await?;
+                let is_silent = self.buffer.is_empty();
+                self.more_of_head().await.map_err(|error| match error {
+                    HttpError::Broken(why) if is_silent => HttpError::Silent(why),
+                    error => error,
+                })?;
                 continue;
             };
             self.buffer.advance(length);
@@ -229,7 +233,9 @@ mod tests {
                 let body = String::from_utf8(answer.body.to_vec()).unwrap();
                 Ok((answer.status, body, ends_clean))
             }
-            Err(HttpError::Broken(why) | HttpError::Connect(why)) => Err(why),
+            Err(HttpError::Broken(why) | HttpError::Silent(why) | HttpError::Connect(why)) => {
+                Err(why)
+            }
             Err(HttpError::TooLarge) => Err("too large".into()),
         }
     }

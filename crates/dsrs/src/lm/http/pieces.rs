@@ -124,7 +124,7 @@ mod tests {
         };
         let (read, ()) = tokio::join!(reading, writing);
         read.map_err(|error| match error {
-            HttpError::Broken(why) | HttpError::Connect(why) => why,
+            HttpError::Broken(why) | HttpError::Silent(why) | HttpError::Connect(why) => why,
             HttpError::TooLarge => "too large".into(),
         })
     }

@@ -57,7 +57,22 @@ impl PlainClient {
 
     /// Posts a body. Dropping the future closes the connection it uses.
     pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
-        let (home, mut stream) = self.connection().await?;
+        let (body, home) = (Bytes::from(body), home()?);
+        let kept = self.take_idle(home);
+        let is_kept = kept.is_some();
+        match self.post_over(home, kept, body.clone()).await {
+            Err(HttpError::Silent(_)) if is_kept => self.post_over(home, None, body).await,
+            outcome => outcome,
+        }
+    }
+
+    async fn post_over(
+        &self,
+        home: runtime::Id,
+        kept: Option<TcpStream>,
+        body: Bytes,
+    ) -> Result<HttpAnswer, HttpError> {
+        let mut stream = self.connection(kept).await?;
         let (mut reader, writer) = stream.split();
         let receiving = receive(&mut reader, self.limits.answer_bytes);
         let (received, is_sent) = exchange(writer, self.request(body), receiving).await?;
@@ -70,7 +85,22 @@ impl PlainClient {
     /// Posts a body and hands over that of the answer while it comes. Dropping it before its end
     /// closes the connection it uses.
     pub(super) async fn open(&self, body: Vec<u8>) -> Result<HttpStream<'_>, HttpError> {
-        let (home, mut stream) = self.connection().await?;
+        let (body, home) = (Bytes::from(body), home()?);
+        let kept = self.take_idle(home);
+        let is_kept = kept.is_some();
+        match self.open_over(home, kept, body.clone()).await {
+            Err(HttpError::Silent(_)) if is_kept => self.open_over(home, None, body).await,
+            outcome => outcome,
+        }
+    }
+
+    async fn open_over(
+        &self,
+        home: runtime::Id,
+        kept: Option<TcpStream>,
+        body: Bytes,
+    ) -> Result<HttpStream<'_>, HttpError> {
+        let mut stream = self.connection(kept).await?;
         let limit = self.limits.answer_bytes;
         let (reader, writer) = stream.split();
         let receiving = async {
@@ -91,24 +121,22 @@ impl PlainClient {
         Ok(HttpStream { status: head.status, headers: head.headers, body: body.boxed() })
     }
 
-    /// A connection, and where it lives.
-    async fn connection(&self) -> Result<(runtime::Id, TcpStream), HttpError> {
-        // A connection wakes its users through the runtime that made it, so it stays there.
-        let home = runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id();
-        let stream = match self.take_idle(home) {
-            Some(stream) => stream,
-            None => self.connect().await?,
-        };
-        Ok((home, stream))
+    /// A connection: the kept one, which the other side may have closed by the time that the
+    /// request arrives, or a new one.
+    async fn connection(&self, kept: Option<TcpStream>) -> Result<TcpStream, HttpError> {
+        match kept {
+            Some(stream) => Ok(stream),
+            None => self.connect().await,
+        }
     }
 
-    fn request(&self, body: Vec<u8>) -> impl Buf {
+    fn request(&self, body: Bytes) -> impl Buf {
         let length = body.len().to_string();
         let mut head = Vec::with_capacity(self.head.len() + length.len() + 4);
         for part in [&self.head[..], length.as_bytes(), b"\r\n\r\n"] {
             head.extend_from_slice(part);
         }
-        Bytes::from(head).chain(Bytes::from(body))
+        Bytes::from(head).chain(body)
     }
 
     async fn connect(&self) -> Result<TcpStream, HttpError> {
@@ -143,6 +171,11 @@ impl PlainClient {
     fn idle(&self) -> MutexGuard<'_, HashMap<runtime::Id, Vec<Idle>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where connections live: each wakes its users through the runtime that made it, so it stays there.
+fn home() -> Result<runtime::Id, HttpError> {
+    Ok(runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id())
 }
 
 fn head(path: &str, host: &str, headers: &HeaderMap) -> Vec<u8> {

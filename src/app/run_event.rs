@@ -1,0 +1,109 @@
+//! What the engine tells of a run, as events for those who follow it. Knows no transport.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use dsrs::predict::{RunEvent, RunListener, Speaker};
+use uuid::Uuid;
+
+use super::clock::timestamp;
+use super::json::JsonObject;
+use super::run_failure::predictor_path;
+use super::run_feed::{EventKind, Feed};
+use super::run_record::{error_json, fields_json, usage_json};
+use crate::store::graph::GraphPin;
+
+/// Tells a feed what it hears.
+pub(super) struct Telling(pub(super) Arc<Feed>);
+
+impl RunListener for Telling {
+    fn hear(&self, event: RunEvent<'_>) {
+        let (kind, data) = event_json(event);
+        self.0.tell(kind, data);
+    }
+}
+
+/// The first event of a run.
+pub(super) fn started_json(run: Uuid, pin: &GraphPin, start: DateTime<Utc>) -> String {
+    let mut object = JsonObject::new();
+    object.shown_text("run_id", run).text("graph", &pin.name);
+    object.shown("version", pin.version).shown("state_version", pin.state_version);
+    object.text("status", "running").text("started_at", &timestamp(start));
+    object.finish()
+}
+
+fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
+    let mut object = JsonObject::new();
+    let kind = match event {
+        RunEvent::NodeStarted { node } => {
+            object.text("node", node);
+            EventKind::NodeStarted
+        }
+        RunEvent::NodeDelta { of, field, text } => {
+            speaker(&mut object, of).text("field", field).text("text", text);
+            EventKind::NodeDelta
+        }
+        RunEvent::NodeRetry { of, attempt, reason } => {
+            speaker(&mut object, of).shown("attempt", attempt).text("reason", reason);
+            EventKind::NodeRetry
+        }
+        RunEvent::NodeCompleted { node, outputs, usage, duration } => {
+            object.text("node", node).raw("outputs", &fields_json(outputs));
+            object.raw("usage", &usage_json(&usage)).shown("duration_ms", duration.as_millis());
+            EventKind::NodeCompleted
+        }
+        RunEvent::NodeFailed { node, error, duration } => {
+            object.text("node", node).raw("error", &error_json(node, error));
+            object.shown("duration_ms", duration.as_millis());
+            EventKind::NodeFailed
+        }
+    };
+    (kind, object.finish())
+}
+
+fn speaker<'o>(object: &'o mut JsonObject, of: Speaker<'_>) -> &'o mut JsonObject {
+    let predictor = predictor_path(of.node, of.predictor);
+    object.text("node", of.node).text("predictor", &predictor).shown("span", of.span.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dsrs::lm::Usage;
+    use dsrs::predict::{PredictError, PredictErrorKind, SpanId};
+    use dsrs::value::{Fields, Payload};
+
+    use super::*;
+
+    fn told(event: RunEvent<'_>) -> String {
+        let (kind, data) = event_json(event);
+        format!("{} {data}", kind.as_str())
+    }
+
+    #[test]
+    fn every_event_has_the_members_that_clients_know() {
+        let (node, predictor, field) = ("reply".into(), "predict".into(), "answer".into());
+        let of = Speaker { node: &node, predictor: &predictor, span: SpanId(2) };
+        assert_eq!(told(RunEvent::NodeStarted { node: &node }), r#"node.started {"node":"reply"}"#);
+        assert_eq!(
+            told(RunEvent::NodeDelta { of, field: &field, text: "Dear \"you\"" }),
+            r#"node.delta {"node":"reply","predictor":"reply.predict","span":2,"field":"answer","text":"Dear \"you\""}"#
+        );
+        assert_eq!(
+            told(RunEvent::NodeRetry { of, attempt: 2, reason: "too short" }),
+            r#"node.retry {"node":"reply","predictor":"reply.predict","span":2,"attempt":2,"reason":"too short"}"#
+        );
+        let outputs = Fields::from_iter([("answer".into(), Payload::str("Yes"))]);
+        let (usage, duration) = (Usage::default(), Duration::from_millis(7));
+        assert_eq!(
+            told(RunEvent::NodeCompleted { node: &node, outputs: &outputs, usage, duration }),
+            r#"node.completed {"node":"reply","outputs":{"answer":"Yes"},"usage":{"lm_calls":0,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"cost":null},"duration_ms":7}"#
+        );
+        let error = PredictError::new(PredictErrorKind::Lm, "it broke");
+        assert_eq!(
+            told(RunEvent::NodeFailed { node: &node, error: &error, duration }),
+            r#"node.failed {"node":"reply","error":{"detail":"it broke","code":"lm_error"},"duration_ms":7}"#
+        );
+    }
+}

@@ -1,0 +1,320 @@
+//! What is told of a run while it goes on, kept for those who follow it: a bounded piece of the
+//! past, so that a reader may come back, and a slow one costs the run neither time nor memory.
+//! Knows events by their names and texts, and no transport.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::store::run::RunStatus;
+
+/// How much of a run's past is kept, in bytes of its events. The last event stays, whatever its
+/// size.
+const PAST_BYTES: usize = 128 << 10;
+
+/// How long the events of a run that has ended are kept for those who come back.
+const AFTERLIFE: Duration = Duration::from_secs(60);
+
+/// Of all runs that have ended together, in bytes.
+const AFTERLIFE_BYTES: usize = 32 << 20;
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    RunStarted,
+    NodeStarted,
+    NodeDelta,
+    NodeRetry,
+    NodeCompleted,
+    NodeFailed,
+    RunCompleted,
+    RunFailed,
+    RunCancelled,
+}
+
+impl EventKind {
+    /// The last event of a run that has ended so.
+    pub(crate) const fn of_end(status: RunStatus) -> Self {
+        match status {
+            RunStatus::Succeeded => Self::RunCompleted,
+            RunStatus::Cancelled => Self::RunCancelled,
+            _ => Self::RunFailed,
+        }
+    }
+
+    /// Its name for clients.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::RunStarted => "run.started",
+            Self::NodeStarted => "node.started",
+            Self::NodeDelta => "node.delta",
+            Self::NodeRetry => "node.retry",
+            Self::NodeCompleted => "node.completed",
+            Self::NodeFailed => "node.failed",
+            Self::RunCompleted => "run.completed",
+            Self::RunFailed => "run.failed",
+            Self::RunCancelled => "run.cancelled",
+        }
+    }
+}
+
+/// One event of a run.
+#[derive(Debug)]
+pub(crate) struct Event {
+    /// Counts from 1 within the run.
+    pub(crate) id: u64,
+    /// What it is about.
+    pub(crate) kind: EventKind,
+    /// What it says, as JSON text.
+    pub(crate) data: String,
+}
+
+/// What a follower is told next.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// An event.
+    Event(Arc<Event>),
+    /// Events that are gone, by the first and the last of them.
+    Gap(u64, u64),
+}
+
+/// The events of one run.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    run: Uuid,
+    workspace: Uuid,
+    past: Mutex<Past>,
+    /// The id of the newest event, and whether it is the last.
+    news: watch::Sender<(u64, bool)>,
+}
+
+#[derive(Debug, Default)]
+struct Past {
+    events: VecDeque<Arc<Event>>,
+    newest: u64,
+    bytes: usize,
+}
+
+impl Feed {
+    fn new(workspace: Uuid, run: Uuid) -> Arc<Self> {
+        let news = watch::Sender::new((0, false));
+        Arc::new(Self { run, workspace, past: Mutex::default(), news })
+    }
+
+    /// Adds an event.
+    pub(crate) fn tell(&self, kind: EventKind, data: String) {
+        self.add(kind, data, false);
+    }
+
+    fn add(&self, kind: EventKind, data: String, is_last: bool) {
+        let mut past = lock(&self.past);
+        past.newest += 1;
+        past.bytes += data.len() + size_of::<Event>();
+        let id = past.newest;
+        past.events.push_back(Arc::new(Event { id, kind, data }));
+        while past.bytes > PAST_BYTES && past.events.len() > 1 {
+            let oldest = past.events.pop_front();
+            past.bytes -= oldest.map_or(0, |event| event.data.len() + size_of::<Event>());
+        }
+        drop(past);
+        self.news.send_replace((id, is_last));
+    }
+
+    fn close(&self) {
+        self.news.send_modify(|news| news.1 = true);
+    }
+
+    /// Follows the run from behind an event; 0 is the beginning.
+    pub(crate) fn follow(self: &Arc<Self>, seen: u64) -> Follower {
+        Follower { news: self.news.subscribe(), feed: self.clone(), seen }
+    }
+
+    fn after(&self, seen: u64) -> Option<Told> {
+        let past = lock(&self.past);
+        let oldest = past.events.front()?.id;
+        if seen + 1 < oldest {
+            return Some(Told::Gap(seen + 1, oldest - 1));
+        }
+        let index = usize::try_from(seen + 1 - oldest).ok()?;
+        past.events.get(index).cloned().map(Told::Event)
+    }
+
+    fn bytes(&self) -> usize {
+        lock(&self.past).bytes
+    }
+}
+
+/// One who follows a run, at a pace of its own.
+pub(crate) struct Follower {
+    feed: Arc<Feed>,
+    news: watch::Receiver<(u64, bool)>,
+    seen: u64,
+}
+
+impl Follower {
+    /// What comes next; `None` when the run has ended and all was told.
+    pub(crate) async fn next(&mut self) -> Option<Told> {
+        loop {
+            let (newest, is_over) = *self.news.borrow_and_update();
+            if newest > self.seen
+                && let Some(told) = self.feed.after(self.seen)
+            {
+                self.seen = match &told {
+                    Told::Event(event) => event.id,
+                    Told::Gap(_, last) => *last,
+                };
+                return Some(told);
+            }
+            if is_over || self.news.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+/// The feeds of all runs that somebody may follow here.
+#[derive(Clone, Default)]
+pub(crate) struct Feeds(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    feeds: HashMap<Uuid, Arc<Feed>>,
+    /// Runs that have ended, the first to end first, with the size of their feeds.
+    ended: VecDeque<(Instant, Uuid, usize)>,
+    ended_bytes: usize,
+}
+
+impl Feeds {
+    /// The feed of a run that begins.
+    pub(crate) fn open(&self, workspace: Uuid, run: Uuid) -> OpenFeed {
+        let feed = Feed::new(workspace, run);
+        lock(&self.0).feeds.insert(run, feed.clone());
+        OpenFeed { feed, feeds: self.clone() }
+    }
+
+    /// The feed of a run under way, or of one that ended a short while ago.
+    pub(crate) fn get(&self, workspace: Uuid, run: Uuid) -> Option<Arc<Feed>> {
+        let known = lock(&self.0);
+        known.feeds.get(&run).filter(|feed| feed.workspace == workspace).cloned()
+    }
+
+    fn ended(&self, feed: &Feed) {
+        let mut known = lock(&self.0);
+        let (now, bytes) = (Instant::now(), feed.bytes());
+        known.ended.push_back((now, feed.run, bytes));
+        known.ended_bytes += bytes;
+        while let Some((ended, run, bytes)) = known.ended.front().copied() {
+            if now - ended < AFTERLIFE && known.ended_bytes <= AFTERLIFE_BYTES {
+                break;
+            }
+            known.ended.pop_front();
+            known.ended_bytes -= bytes;
+            known.feeds.remove(&run);
+        }
+    }
+}
+
+/// The feed of a run under way; whoever holds it tells.
+pub(crate) struct OpenFeed {
+    feed: Arc<Feed>,
+    feeds: Feeds,
+}
+
+impl OpenFeed {
+    /// Where to tell, and to follow.
+    pub(crate) const fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Tells the last event.
+    pub(crate) fn end(self, kind: EventKind, data: String) {
+        self.feed.add(kind, data, true);
+    }
+}
+
+/// A run that breaks off has told what it has told: nobody waits for its end.
+impl Drop for OpenFeed {
+    fn drop(&mut self) {
+        self.feed.close();
+        self.feeds.ended(&self.feed);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened() -> (Feeds, OpenFeed, Uuid) {
+        let (feeds, run) = (Feeds::default(), Uuid::now_v7());
+        let open = feeds.open(Uuid::nil(), run);
+        (feeds, open, run)
+    }
+
+    async fn rest(mut follower: Follower) -> String {
+        let mut told = Vec::new();
+        while let Some(next) = follower.next().await {
+            told.push(match next {
+                Told::Event(event) => format!("{} {}", event.id, event.data),
+                Told::Gap(from, to) => format!("gap {from} to {to}"),
+            });
+        }
+        told.join(", ")
+    }
+
+    #[tokio::test]
+    async fn followers_hear_everything_from_where_they_left_off() {
+        let (_, open, _) = opened();
+        let early = open.feed().follow(0);
+        open.feed().tell(EventKind::RunStarted, "a".into());
+        open.feed().tell(EventKind::NodeStarted, "b".into());
+        let back = open.feed().follow(1);
+        let ahead = open.feed().follow(9);
+        open.end(EventKind::RunCompleted, "c".into());
+        assert_eq!(rest(early).await, "1 a, 2 b, 3 c");
+        assert_eq!(rest(back).await, "2 b, 3 c");
+        assert_eq!(rest(ahead).await, "");
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_is_told_of_the_gap_and_gets_the_last_event() {
+        let (_, open, _) = opened();
+        let slow = open.feed().follow(0);
+        let text = "x".repeat(1000);
+        for _ in 0..1000 {
+            open.feed().tell(EventKind::NodeDelta, text.clone());
+        }
+        assert!(open.feed().bytes() <= PAST_BYTES);
+        open.end(EventKind::RunCompleted, "y".repeat(2 * PAST_BYTES));
+        let told = rest(slow).await;
+        assert!(told.starts_with("gap 1 to 1000, 1001 yyy"), "{}", &told[..60]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_ended_can_be_followed_for_a_minute() {
+        let (feeds, open, run) = opened();
+        open.end(EventKind::RunCompleted, "a".into());
+        assert!(feeds.get(Uuid::max(), run).is_none(), "another workspace's");
+        let found = feeds.get(Uuid::nil(), run).unwrap();
+        assert_eq!(rest(found.follow(0)).await, "1 a");
+        tokio::time::advance(AFTERLIFE).await;
+        drop(feeds.open(Uuid::nil(), Uuid::now_v7()));
+        assert!(feeds.get(Uuid::nil(), run).is_none());
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_run_that_broke_off() {
+        let (_, open, _) = opened();
+        open.feed().tell(EventKind::RunStarted, "a".into());
+        let follower = open.feed().follow(0);
+        drop(open);
+        assert_eq!(rest(follower).await, "1 a");
+    }
+}

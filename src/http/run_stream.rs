@@ -1,0 +1,210 @@
+//! Runs as server-sent events: executions that are followed from their start, and runs that are
+//! followed by id. Knows runs as events and as what an execution is answered.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use dsrs::value::Payload;
+use futures_util::stream::{self, Stream};
+use http_body_util::BodyExt;
+use tokio::sync::oneshot;
+
+use super::accept::takes_events;
+use super::caller::Caller;
+use super::idempotency::{IdempotencyKey, REPLAYED, Work, once};
+use super::path;
+use super::problem::{ApiProblem, Unrendered};
+use super::query::{NoQuery, plain_number};
+use super::refusal::run_problem;
+use super::runs::{error_json, run_json};
+use super::schema::RunEvents;
+use super::status::ProblemCode;
+use crate::app::json::JsonObject;
+use crate::app::{App, Ended, EventKind, Follower, Told, Watch, Watched, detached};
+use crate::store::run::{RunRow, RunStatus};
+
+/// How often something is said to a reader when there is nothing to tell.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Executes and streams. What ends before a run begins is answered as without streaming; a repeat
+/// of an execution that has ended gets its last event.
+pub(super) async fn execute(
+    app: Arc<App>,
+    caller: Caller,
+    key: IdempotencyKey,
+    route: String,
+    body: Bytes,
+    work: impl FnOnce(Watch) -> Work,
+) -> Response {
+    let (begun, beginning) = oneshot::channel();
+    let work = work(Watch { begun, finale, stays: key.is_given() });
+    let mut answering = detached("a streamed execution", async move {
+        once(&app, &caller, key, route, &body, work).await
+    });
+    tokio::select! {
+        biased;
+        Ok(watched) = beginning => events(told(watched)),
+        answered = &mut answering => match answered {
+            Ok(Some(answer)) => replayed(answer).await,
+            _ => ApiProblem::new(ProblemCode::Internal, "the work broke off").into_response(),
+        }
+    }
+}
+
+/// The last event of a run that was followed, or why it has none to be trusted.
+fn finale(ended: Ended<'_>, trace: bool, request_id: &str) -> (EventKind, String) {
+    match ended {
+        Ok((run, None)) => (EventKind::RunCompleted, run_json(run, true, trace)),
+        Ok((run, Some(failure))) => {
+            (EventKind::of_end(run.status), run_problem(failure).to_json(request_id))
+        }
+        Err(error) => (EventKind::RunFailed, ApiProblem::from(error.clone()).to_json(request_id)),
+    }
+}
+
+/// What is told of a run that has begun; whoever stops reading leaves it.
+fn told(watched: Watched) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    let follower = watched.feed.follow(0);
+    stream::unfold((follower, watched), |(mut follower, watched)| async move {
+        let next = follower.next().await?;
+        Some((Ok(event(&next)), (follower, watched)))
+    })
+}
+
+/// What is told of a run from behind an event.
+fn followed(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    stream::unfold(follower, |mut follower| async move {
+        let next = follower.next().await?;
+        Some((Ok(event(&next)), follower))
+    })
+}
+
+fn event(told: &Told) -> Event {
+    match told {
+        Told::Event(event) => sent(event.id, event.kind.as_str(), &event.data),
+        Told::Gap(from, to) => {
+            let mut gap = JsonObject::new();
+            gap.shown("from", from).shown("to", to);
+            sent(*to, "gap", &gap.finish())
+        }
+    }
+}
+
+/// Our JSON texts have no line breaks, which events may not have.
+fn sent(id: u64, kind: &'static str, data: &str) -> Event {
+    Event::default().id(id.to_string()).event(kind).data(data)
+}
+
+fn events(told: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {
+    let heartbeat = KeepAlive::new().interval(HEARTBEAT);
+    let mut response = Sse::new(told).keep_alive(heartbeat).into_response();
+    // Proxies that gather an answer before they pass it on would make a stream of it no more.
+    let unbuffered = HeaderName::from_static("x-accel-buffering");
+    response.headers_mut().insert(unbuffered, HeaderValue::from_static("no"));
+    response
+}
+
+fn one_event(id: u64, kind: EventKind, data: &str) -> Response {
+    events(stream::iter([Ok(sent(id, kind.as_str(), data))]))
+}
+
+/// An answer that was given before, as the last event of its run. One that is not of a run stays as
+/// it is.
+async fn replayed(answer: Response) -> Response {
+    if answer.extensions().get::<Unrendered>().is_some() {
+        return answer;
+    }
+    let (parts, body) = answer.into_parts();
+    // Our answers are whole texts: collecting them cannot fail.
+    let body = body.collect().await.map(|found| found.to_bytes()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&body);
+    let kind = match (parts.status, Payload::from_json(&text)) {
+        (StatusCode::OK, _) => Some(EventKind::RunCompleted),
+        (status, Ok(Payload::Map(problem))) if problem.contains_key("run_id") => {
+            let is_cancelled = status == StatusCode::CONFLICT;
+            Some(if is_cancelled { EventKind::RunCancelled } else { EventKind::RunFailed })
+        }
+        _ => None,
+    };
+    let Some(kind) = kind else { return Response::from_parts(parts, Body::from(body)) };
+    let mut response = one_event(1, kind, &text);
+    if let Some(mark) = parts.headers.get(REPLAYED) {
+        response.headers_mut().insert(REPLAYED, mark.clone());
+    }
+    response
+}
+
+/// Follow a run
+///
+/// Server-sent events of a run under way, or of one that has ended: the last event carries what an
+/// execution would have been answered. `Last-Event-ID` goes on behind that event; events that are
+/// gone by then are told as a `gap`. Executions are told of here while they are streamed.
+#[utoipa::path(
+    get, path = "/v1/runs/{id}/events", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The run's id"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The last event that was read")),
+    responses((status = 200, description = "The events", body = RunEvents,
+        content_type = "text/event-stream")),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn run_events(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    if !takes_events(&headers) {
+        let detail = "this route answers text/event-stream; let `Accept` allow it";
+        return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
+    }
+    let (id, seen) = (path::id(&id)?, last_event_id(&headers)?);
+    if let Some(feed) = app.run_feed(&caller.scope(), id) {
+        return Ok(events(followed(feed.follow(seen))));
+    }
+    let run = app.run_get(&caller.scope(), id).await?;
+    Ok(one_event(seen.saturating_add(1), EventKind::of_end(run.status), &end_json(&run)))
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<u64, ApiProblem> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(0) };
+    let number = value.to_str().ok().and_then(|text| plain_number(text.trim()));
+    number.ok_or_else(|| {
+        ApiProblem::parameter("`Last-Event-ID` is the `id` of an event, a whole number")
+    })
+}
+
+/// What an execution would have been answered, from the record.
+fn end_json(run: &RunRow) -> String {
+    match run.status {
+        RunStatus::Succeeded => run_json(run, true, false),
+        _ => error_json(run.error.as_deref()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_to_go_on_from_is_a_whole_number() {
+        let read = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(LAST_EVENT_ID, HeaderValue::from_static(text));
+            last_event_id(&headers).ok()
+        };
+        assert_eq!(last_event_id(&HeaderMap::new()).ok(), Some(0));
+        assert_eq!((read("17"), read(" 3 ")), (Some(17), Some(3)));
+        assert_eq!((read("-1"), read("x"), read("")), (None, None, None));
+    }
+}

@@ -1,0 +1,264 @@
+//! Runs as server-sent events: told while they go on, followed again, left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{Answer, LmErrorKind, OpenAi, OpenAiConfig, Scripted};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Api, Does, Event, FakeLm, Gate, friendly_lm, one_node, sections, support_reply, test_database,
+};
+
+const EXECUTE: &str = "/v1/graphs/support-reply/execute";
+const ASK: &str = "/v1/graphs/q/execute";
+
+fn ticket() -> Option<String> {
+    Some(json!({"inputs": {"ticket": "Where is it?"}}).to_string())
+}
+
+fn question() -> Option<String> {
+    Some(json!({"inputs": {"question": "?"}}).to_string())
+}
+
+/// An event as a person would note it down.
+fn told(event: &Event) -> String {
+    let text = |name: &str| event.data[name].as_str().unwrap_or_default().to_owned();
+    match event.kind.as_str() {
+        "node.delta" => format!("{} {}: {}", text("predictor"), text("field"), text("text")),
+        "node.completed" => format!("{} gives {}", text("node"), event.data["outputs"]),
+        kind => format!("{kind} {}", text("node")).trim_end().to_owned(),
+    }
+}
+
+/// A run as a person would note it down, the pieces of a text put together.
+fn story(events: &[Event]) -> Vec<String> {
+    let mut story: Vec<String> = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| &events[before]);
+        let goes_on = |before: &Event| {
+            let of = |event: &Event| (event.kind.clone(), event.data["field"].clone());
+            event.kind == "node.delta" && of(before) == of(event)
+        };
+        match story.last_mut().filter(|_| before.is_some_and(goes_on)) {
+            Some(line) => line.push_str(event.data["text"].as_str().unwrap()),
+            None => story.push(told(event)),
+        }
+    }
+    story
+}
+
+/// A graph `q` of one question over an LM behind HTTP.
+async fn over_http(does: impl Into<Vec<Does>>, settings: &[(&str, &str)]) -> (Api, Arc<FakeLm>) {
+    let fake = FakeLm::doing(does).await;
+    let lm = Arc::new(OpenAi::new(OpenAiConfig::new(&*fake.url, "m")).unwrap());
+    let api = Api::start(&test_database().await, Some(lm), settings).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    (api, fake)
+}
+
+/// The record of a run, once it has ended.
+async fn record(api: &Api, id: &Value) -> Value {
+    let path = format!("/v1/runs/{}", id.as_str().unwrap());
+    for _ in 0..600 {
+        let answer = api.get(&path).await;
+        if answer.status == 200 && !answer.json()["finished_at"].is_null() {
+            return answer.json();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the run was not recorded")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_told_from_its_start_to_what_an_execution_is_answered() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let events = api.stream(Method::POST, EXECUTE, &[], ticket()).await.rest().await;
+    assert_eq!(
+        story(&events),
+        [
+            "run.started",
+            "node.started triage",
+            "triage mood: calm",
+            "triage topics: [\"parcel\"]",
+            r#"triage gives {"mood":"calm","topics":["parcel"]}"#,
+            "node.started reply",
+            "reply.predict reasoning: They wait.",
+            "reply.predict answer: Dear customer",
+            r#"reply gives {"reasoning":"They wait.","answer":"Dear customer"}"#,
+            "run.completed",
+        ]
+    );
+    let ids: Vec<_> = events.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (1..=events.len() as u64).collect::<Vec<_>>());
+    let mood = events.iter().filter(|event| event.data["field"] == "mood");
+    assert!(mood.count() > 1, "a text is told in pieces");
+    let run = &events.last().unwrap().data;
+    assert_eq!(run["run_id"], events[0].data["run_id"]);
+    assert!(run.get("trace").is_none());
+    let mut recorded = record(&api, &run["run_id"]).await;
+    recorded["run_id"] = recorded["id"].clone();
+    recorded.as_object_mut().unwrap().remove("trace").unwrap();
+    assert_eq!(*run, recorded);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_before_a_run_begins_is_an_ordinary_problem() {
+    let api = Api::new().await;
+    let headers = [("accept", "text/event-stream")];
+    let ask = |body: Option<String>| api.send(Method::POST, EXECUTE, &headers, body);
+    assert_eq!(ask(ticket()).await.expect(404).code(), "not_found");
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let refused = ask(Some(json!({"inputs": {"tickt": 1}}).to_string())).await.expect(422);
+    assert_eq!(refused.code(), "invalid_input");
+    let elsewhere = api.send(Method::GET, "/v1/graphs", &headers, None).await.expect(406);
+    assert_eq!(elsewhere.code(), "not_acceptable");
+    let unknown = "/v1/runs/01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f/events";
+    assert_eq!(api.get(unknown).await.expect(404).code(), "not_found");
+    let headers = [("last-event-id", "x")];
+    let wrong = api.send(Method::GET, unknown, &headers, None).await.expect(400);
+    assert_eq!(wrong.code(), "invalid_parameter");
+    let headers = [("accept", "application/json")];
+    api.send(Method::GET, unknown, &headers, None).await.expect(406);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_fails_ends_with_its_problem() {
+    let lm = Scripted::always(Answer::fail(LmErrorKind::Provider, "it broke").status(500));
+    let api = Api::with_lm(lm).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let events = api.stream(Method::POST, ASK, &[], question()).await.rest().await;
+    let story: Vec<_> = events.iter().map(told).collect();
+    assert_eq!(story, ["run.started", "node.started ask", "node.failed ask", "run.failed ask"]);
+    assert_eq!(events[2].data["error"]["code"], "lm_error");
+    let problem = &events[3].data;
+    assert_eq!((&problem["code"], &problem["status"]), (&json!("lm_error"), &json!(502)));
+    assert_eq!(record(&api, &problem["run_id"]).await["error"], *problem);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_back_goes_on_where_they_were_and_others_may_follow() {
+    let text = sections([("answer", "one two three four five six seven")]);
+    let slow = Answer::from(text).pausing(Duration::from_millis(40));
+    let api = Api::with_lm(Scripted::always(slow)).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let mut first = api.stream(Method::POST, ASK, &[], question()).await;
+    let begun = first.next().await.unwrap();
+    let path = format!("/v1/runs/{}/events", begun.data["run_id"].as_str().unwrap());
+    let seen = first.until("node.delta").await;
+    let after = seen.id.to_string();
+    let back = api.stream(Method::GET, &path, &[("last-event-id", &after)], None).await;
+    let from_the_start = api.stream(Method::GET, &path, &[], None).await;
+    let (rest, back, all) = tokio::join!(first.rest(), back.rest(), from_the_start.rest());
+    assert_eq!(rest, back);
+    assert_eq!(all[0], begun);
+    assert_eq!(all[usize::try_from(seen.id).unwrap()..], rest);
+    assert_eq!(rest.last().unwrap().kind, "run.completed");
+    let late = api.stream(Method::GET, &path, &[], None).await.rest().await;
+    assert_eq!(late, all, "a run that has just ended is told as it was");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_reader_is_told_of_the_gap_and_gets_the_end() {
+    let long = "A sentence that says nothing. ".repeat(1000);
+    let api = Api::with_lm(Scripted::sections([("answer", long.trim())])).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let all = api.stream(Method::POST, ASK, &[], question()).await.rest().await;
+    let end = all.last().unwrap().clone();
+    let path = format!("/v1/runs/{}/events", end.data["run_id"].as_str().unwrap());
+    let late = api.stream(Method::GET, &path, &[], None).await.rest().await;
+    assert_eq!((late[0].kind.as_str(), &late[0].data["from"]), ("gap", &json!(1)));
+    assert_eq!(late[0].data["to"], late[0].id);
+    assert_eq!(late[1].id, late[0].id + 1);
+    assert_eq!(*late.last().unwrap(), end);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_run_that_ended_long_ago_the_last_event_is_told() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let run = api.post(EXECUTE, ticket().unwrap()).await.expect(200).json();
+    let path = format!("/v1/runs/{}/events", run["id"].as_str().unwrap());
+    let told = api.stream(Method::GET, &path, &[], None).await.rest().await;
+    assert_eq!(told, [Event { id: 1, kind: "run.completed".into(), data: run }]);
+    let after = api.stream(Method::GET, &path, &[("last-event-id", "41")], None).await;
+    assert_eq!(after.rest().await[0].id, 42);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_stops_reading_cancels_the_run_and_its_request() {
+    let (api, fake) = over_http([Does::Begin("[[ ## answer ## ]]\nOnce upon".into())], &[]).await;
+    let mut stream = api.stream(Method::POST, ASK, &[], question()).await;
+    let id = stream.next().await.unwrap().data["run_id"].clone();
+    assert_eq!(stream.until("node.delta").await.data["text"], "Once upon");
+    drop(stream);
+    fake.abandoned(1).await;
+    let run = record(&api, &id).await;
+    assert_eq!(
+        (&run["status"], &run["error"]["code"]),
+        (&json!("cancelled"), &json!("run_cancelled"))
+    );
+    let path = format!("/v1/runs/{}/events", id.as_str().unwrap());
+    let events = api.stream(Method::GET, &path, &[], None).await.rest().await;
+    assert_eq!(events.last().unwrap().kind, "run.cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_may_outlive_its_reader_where_the_settings_or_a_key_say_so() {
+    for (setting, key) in [("false", None), ("true", Some(("idempotency-key", "k-1")))] {
+        let gate = Gate::new();
+        let holds = Does::Hold(gate.clone(), sections([("answer", "late")]));
+        let settings = [("DSRS_RUNS_CANCEL_ON_DISCONNECT", setting)];
+        let (api, fake) = over_http([holds], &settings).await;
+        let headers: Vec<_> = key.into_iter().collect();
+        let mut stream = api.stream(Method::POST, ASK, &headers, question()).await;
+        let id = stream.next().await.unwrap().data["run_id"].clone();
+        fake.arrived(1).await;
+        drop(stream);
+        // Time in which a cancelled run would have left.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        gate.open();
+        assert_eq!(record(&api, &id).await["outputs"]["answer"], "late");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_streamed_execution_is_replayed_from_its_record() {
+    let lm = Arc::new(friendly_lm());
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let key = [("idempotency-key", "k-1")];
+    let first = api.stream(Method::POST, ASK, &key, question()).await;
+    assert_eq!(first.header("idempotent-replayed"), "");
+    let end = first.rest().await.pop().unwrap();
+    let mut again = None;
+    for _ in 0..200 {
+        // The first answer is kept just after it was given.
+        let headers = [key[0], ("accept", "text/event-stream")];
+        let answer = api.send(Method::POST, ASK, &headers, question()).await;
+        if answer.status == 200 {
+            again = Some(answer);
+            break;
+        }
+        assert_eq!(answer.expect(409).code(), "idempotency_in_progress");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let again = again.expect("the repeat is answered");
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    assert_eq!(
+        again.text,
+        format!("id: 1\nevent: run.completed\ndata: {}\n\n", text_of(&end, &again.text))
+    );
+    assert_eq!(lm.requests().len(), 1);
+    let plain = api.send(Method::POST, ASK, &key, question()).await.expect(200);
+    assert_eq!(plain.json(), end.data);
+}
+
+/// The data of the only event of a text, once it is seen to be that of an event.
+fn text_of<'t>(event: &Event, text: &'t str) -> &'t str {
+    let data = text.split_once("data: ").unwrap().1.trim_end();
+    assert_eq!(serde_json::from_str::<Value>(data).unwrap(), event.data);
+    data
+}
