@@ -5,6 +5,7 @@ mod banner;
 mod connections;
 mod database;
 mod explaining;
+mod open_files;
 mod threads;
 
 use std::io::Write;
@@ -76,6 +77,7 @@ pub enum ServeError {
 pub async fn serve(config: Config) -> Result<(), ServeError> {
     let shutdown = Shutdown::new();
     shutdown.listen_for_signals()?;
+    open_files::raise_limit();
     // Before the database: what is quickest to fail comes first.
     let listener = listen(config.bind).await?;
     let database = Database::open(&config).await?;

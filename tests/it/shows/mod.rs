@@ -10,6 +10,7 @@ mod recording;
 mod restart;
 mod shutdown;
 mod strategies;
+mod streams;
 mod support_reply;
 
 use serde_json::{Value, json};

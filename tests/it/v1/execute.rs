@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{Answer, LmErrorKind, Scripted};
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Api, friendly_lm, one_node, support_reply, test_database};

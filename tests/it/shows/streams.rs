@@ -1,0 +1,75 @@
+//! A thousand streams at once on one process: each is told what its model says, and together they
+//! take little memory, also where nobody reads.
+
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use reqwest::Method;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
+
+use super::{on, one_node};
+use crate::support::{Does, FakeLm, Remote, sections, test_database};
+
+const STREAMS: usize = 1000;
+const MOST_MEMORY_KB: u64 = 300 << 10;
+
+/// The memory that a process holds, in KiB.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// This process has two ends of every stream: the reader's and the model's.
+fn allow_many_sockets() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_streams_take_less_than_300_megabytes() {
+    allow_many_sockets();
+    let lm = FakeLm::doing([Does::Begin("[[ ## answer ## ]]\nOnce upon a time".into())]).await;
+    let server = on(&test_database().await, &lm).start();
+    let api = Remote::new(&server.url);
+    api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
+    let body = json!({"inputs": {"question": "?"}}).to_string();
+    let open = |_| async {
+        let path = "/v1/graphs/q/execute";
+        let mut stream = api.stream(Method::POST, path, &[], Some(body.clone())).await;
+        let text = stream.until("node.delta").await.data["text"].clone();
+        assert_eq!(text, "Once upon a time");
+        stream
+    };
+    let streams: Vec<_> = stream::iter(0..STREAMS).map(open).buffer_unordered(64).collect().await;
+    assert_eq!((streams.len(), lm.asked().len()), (STREAMS, STREAMS));
+    let held = resident(server.pid());
+    assert!(held < MOST_MEMORY_KB, "{held} KiB for {STREAMS} streams");
+    drop(streams);
+    lm.abandoned(STREAMS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_does_not_read_holds_up_neither_its_run_nor_the_memory() {
+    // Told three times over, it is more than the buffers of the connection take.
+    let long = "Once upon a time there was a text. ".repeat(29_000);
+    let lm = FakeLm::doing([Does::Say(sections([("answer", long.trim())]))]).await;
+    let server = on(&test_database().await, &lm).start();
+    let api = Remote::new(&server.url);
+    api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
+    let body = json!({"inputs": {"question": "?"}}).to_string();
+    let mut stream = api.stream(Method::POST, "/v1/graphs/q/execute", &[], Some(body)).await;
+    let id = stream.next().await.unwrap().data["run_id"].as_str().unwrap().to_owned();
+    for attempt in 0.. {
+        let run = api.get(&format!("/v1/runs/{id}")).await;
+        if run.status == 200 {
+            assert_eq!(run.json()["status"], "succeeded");
+            break;
+        }
+        assert!(attempt < 600, "the run waits for its reader");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let events = stream.rest().await;
+    assert_eq!(events.last().unwrap().kind, "run.completed");
+}
