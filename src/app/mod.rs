@@ -16,6 +16,7 @@ mod run;
 mod run_event;
 mod run_failure;
 mod run_feed;
+mod run_provenance;
 mod run_record;
 mod sandbox;
 mod state;

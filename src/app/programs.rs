@@ -126,7 +126,7 @@ impl App {
     }
 
     /// The program of a definition, given with its hash, tuned by a stored state.
-    async fn tuned_program(
+    pub(super) async fn tuned_program(
         &self,
         scope: &Scope,
         (definition, hash): (&str, &str),

@@ -172,10 +172,14 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
 
 /// Read a run
 ///
-/// Whole, with its trace. Runs of deleted graphs stay readable.
+/// Whole, with its trace. Runs of deleted graphs stay readable. With `include=provenance` it says of
+/// each output, down to the field, which nodes, parameters, inputs and LM calls it came from; this
+/// is worked out when it is asked for.
 #[utoipa::path(
     get, path = "/v1/runs/{id}", tag = "runs",
-    params(("id" = String, Path, description = "The run's id")),
+    params(
+        ("id" = String, Path, description = "The run's id"),
+        ("include" = Option<String>, Query, description = "`provenance`: where outputs came from")),
     responses((status = 200, description = "The run", body = Run)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -183,14 +187,35 @@ pub(super) async fn run_get(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-    _: NoQuery,
+    mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let run = app.run_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(run_json(&run, false, true)))
+    let includes = query.read("include", "`provenance`", included);
+    query.close()?;
+    let scope = caller.scope();
+    let run = Arc::new(app.run_get(&scope, path::id(&id)?).await?);
+    let provenance = match includes {
+        Some(()) => Some(Box::pin(app.run_provenance(&scope, run.clone())).await?),
+        None => None,
+    };
+    let mut object = run_object(&run, false, true);
+    if let Some(provenance) = provenance {
+        object.raw("provenance", &provenance);
+    }
+    Ok(answer::ok(object.finish()))
+}
+
+/// What an answer is to have beside the resource: words with commas between them, of which there is
+/// one so far.
+fn included(words: &str) -> Option<()> {
+    words.split(',').all(|word| word == "provenance").then_some(())
 }
 
 /// The run resource; its documents are pasted as they are.
 pub(super) fn run_json(run: &RunRow, names_run_id: bool, with_trace: bool) -> String {
+    run_object(run, names_run_id, with_trace).finish()
+}
+
+fn run_object(run: &RunRow, names_run_id: bool, with_trace: bool) -> JsonObject {
     let trace = if with_trace { run.trace.len() } else { 0 };
     let mut object = JsonObject::with_capacity(1024 + run.inputs.len() + run.nodes.len() + trace);
     object.shown_text("id", run.id);
@@ -206,7 +231,7 @@ pub(super) fn run_json(run: &RunRow, names_run_id: bool, with_trace: bool) -> St
     if with_trace {
         object.raw("trace", &run.trace);
     }
-    object.finish()
+    object
 }
 
 fn item_json(run: &RunItem) -> String {

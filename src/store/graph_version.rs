@@ -131,3 +131,42 @@ pub(super) fn decode_description(stored: Option<String>) -> Result<Option<String
     };
     stored.map(decode).transpose()
 }
+
+/// What a run runs: a definition and a state that fits it, each with its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The canonical definition.
+    pub definition: String,
+    /// The hash of `definition`.
+    pub content_hash: String,
+    /// The overrides by predictor path.
+    pub predictors: String,
+    /// The hash of `predictors`.
+    pub state_hash: String,
+}
+
+/// A graph version with a state version, also when the graph has been deleted since: what a run
+/// was accepted for, it is run for.
+pub async fn recorded(
+    scope: &Scope,
+    db: &Db,
+    graph: Uuid,
+    version: i32,
+    state_version: i32,
+) -> Result<Recorded, StoreError> {
+    sqlx::query_as!(
+        Recorded,
+        r#"select v.definition::text as "definition!", v.content_hash,
+                  s.predictors::text as "predictors!", s.content_hash as state_hash
+           from graph_versions v
+           join state_versions s on s.graph_id = v.graph_id and s.graph_version = v.version
+           where v.workspace_id = $1 and v.graph_id = $2 and v.version = $3 and s.version = $4"#,
+        scope.workspace,
+        graph,
+        version,
+        state_version
+    )
+    .fetch_optional(db.pool())
+    .await?
+    .ok_or_else(|| StoreError::not_found("graph version", version))
+}

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::Json;
 use super::problem::Problem;
+use super::provenance::Provenance;
 use super::trace::Trace;
 
 /// What to execute.
@@ -60,6 +61,8 @@ pub struct Run {
     pub nodes: IndexMap<String, RunNode>,
     /// What happened; `/execute` answers it with `trace: true` only.
     pub trace: Option<Trace>,
+    /// Where its outputs came from; there with `include=provenance` only.
+    pub provenance: Option<Provenance>,
 }
 
 /// A run as `/execute` answers it.

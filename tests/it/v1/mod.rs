@@ -10,6 +10,7 @@ mod pages;
 mod parse;
 mod predictors;
 mod problems;
+mod provenance;
 mod render;
 mod runs;
 mod state;

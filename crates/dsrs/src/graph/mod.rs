@@ -20,9 +20,11 @@ mod plan;
 mod program;
 mod program_graph;
 mod project;
+mod provenance;
 mod resolve;
 mod sentinel;
 mod state;
+mod walk_back;
 
 pub use document::{MAX_EDGES, MAX_NODES};
 pub use edge::{Edge, INPUT, Source, Target};
@@ -34,4 +36,5 @@ pub use node::{DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, Node,
 pub use program::Program;
 pub use program_graph::{GraphOutput, ProgramGraph};
 pub use project::{Open, ProjectError, Projection};
+pub use provenance::{Lineage, Provenance, RunRecord};
 pub use state::{Carried, GraphState, carry_over};

@@ -10,8 +10,8 @@ use super::state::GraphState;
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::{BuildEnv, DynModule};
-use crate::value::{Fields, Payload};
+use crate::strategy::{BuildEnv, DynModule, RecordedCall, Sources};
+use crate::value::{Fields, Payload, Selection};
 
 /// A graph that is used as one module.
 pub struct GraphModule {
@@ -89,6 +89,11 @@ impl DynModule for GraphModule {
     fn attempts(&self) -> usize {
         let nodes = self.program.graph().nodes.values();
         nodes.map(|node| node.module.attempts()).max().unwrap_or(1)
+    }
+
+    /// As exact as the graph is within: its nodes have spans below the call.
+    fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
+        self.program.sources_within(call, part).unwrap_or_else(|| Sources::all(&self.schema))
     }
 
     fn forward<'a>(

@@ -24,6 +24,7 @@ pub mod registry;
 mod reward;
 mod sampling;
 mod search;
+mod sources;
 mod tools;
 mod typed_factory;
 mod wrapped;
@@ -41,6 +42,7 @@ pub use program_of_thought::{CodeGenerate, CodeRegenerate, GenerateOutput, Progr
 pub use react::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, WithTrajectory};
 pub use refine::Refine;
 pub use registry::StrategyRegistration;
+pub use sources::{Flow, RecordedCall, Sources};
 pub use tools::{
     BuiltinTool, HeaderText, HttpCall, HttpMethod, HttpTool, MadeTool, UrlTemplate, builtin_tools,
 };

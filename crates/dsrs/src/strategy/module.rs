@@ -6,11 +6,11 @@ use std::sync::Arc;
 use facet::{Attr as ShapeAttr, Def, Facet, Shape, ShapeBuilder, Type, UserType};
 use futures_util::future::BoxFuture;
 
+use super::{RecordedCall, Sources};
 use crate::attrs::Attr;
-
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::signature::SignatureSchema;
-use crate::value::Fields;
+use crate::value::{Fields, Selection};
 
 /// A node's behaviour: what it takes, what it gives, and the predictors inside.
 ///
@@ -42,6 +42,13 @@ pub trait DynModule: Send + Sync {
     /// those; 1 for a module that does everything once.
     fn attempts(&self) -> usize {
         1
+    }
+
+    /// What a part of its outputs came from in a call that is over; `part` begins with an output
+    /// field. Everything, unless the module knows better.
+    fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
+        let _ = (call, part);
+        Sources::all(self.schema())
     }
 
     /// Runs once. Inputs are complete and of the schema's types; so are the outputs.

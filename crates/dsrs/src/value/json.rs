@@ -12,6 +12,9 @@ use crate::problem::{At, Code, Problems};
 /// How deep a document may nest before it is refused.
 pub const DEPTH_LIMIT: usize = 120;
 
+/// How much deeper a record may be that documents stand in.
+const RECORD_DEPTH: usize = 6;
+
 /// The text is not JSON: where and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid JSON at line {line}, column {column}: {reason}")]
@@ -39,9 +42,13 @@ pub struct ParsedJson {
 /// When the text is not JSON, nests deeper than [`DEPTH_LIMIT`], or holds a number that no finite
 /// float can carry.
 pub fn parse_json(text: &[u8]) -> Result<ParsedJson, JsonError> {
+    parse_within(text, DEPTH_LIMIT)
+}
+
+fn parse_within(text: &[u8], left: usize) -> Result<ParsedJson, JsonError> {
     let mut duplicates = Problems::new();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let seed = Seed { at: &At::Root, depth: 0, duplicates: &mut duplicates };
+    let seed = Seed { at: &At::Root, left, duplicates: &mut duplicates };
     let payload = seed.deserialize(&mut deserializer).map_err(|error| explain(&error))?;
     deserializer.end().map_err(|error| explain(&error))?;
     Ok(ParsedJson { payload, duplicates })
@@ -59,6 +66,15 @@ impl Payload {
             Some(first) => Err(JsonError { line: 1, column: 1, reason: first.to_string() }),
         }
     }
+
+    /// Parses JSON text that this program wrote: a little deeper than what people may post, because
+    /// what they posted stands in it.
+    ///
+    /// # Errors
+    /// As [`parse_json`].
+    pub fn from_record(text: &str) -> Result<Self, JsonError> {
+        Ok(parse_within(text.as_bytes(), DEPTH_LIMIT + RECORD_DEPTH)?.payload)
+    }
 }
 
 fn explain(error: &serde_json::Error) -> JsonError {
@@ -69,7 +85,7 @@ fn explain(error: &serde_json::Error) -> JsonError {
 
 struct Seed<'a, 'p> {
     at: &'a At<'a>,
-    depth: usize,
+    left: usize,
     duplicates: &'p mut Problems,
 }
 
@@ -119,11 +135,11 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Payload, A::Error> {
-        let depth = deeper::<A::Error>(self.depth)?;
+        let left = deeper::<A::Error>(self.left)?;
         let mut elements = Vec::with_capacity(access.size_hint().unwrap_or(0).min(1024));
         loop {
             let at = self.at.index(elements.len());
-            let seed = Seed { at: &at, depth, duplicates: &mut *self.duplicates };
+            let seed = Seed { at: &at, left, duplicates: &mut *self.duplicates };
             match access.next_element_seed(seed)? {
                 Some(element) => elements.push(element),
                 None => return Ok(Payload::list(elements)),
@@ -132,11 +148,11 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Payload, A::Error> {
-        let depth = deeper::<A::Error>(self.depth)?;
+        let left = deeper::<A::Error>(self.left)?;
         let mut members = Map::new();
         while let Some(name) = access.next_key::<String>()? {
             let at = self.at.key(&name);
-            let seed = Seed { at: &at, depth, duplicates: &mut *self.duplicates };
+            let seed = Seed { at: &at, left, duplicates: &mut *self.duplicates };
             let member = access.next_value_seed(seed)?;
             if members.insert(Arc::from(name.as_str()), member).is_some() {
                 let detail = format!("the key `{name}` stands here twice");
@@ -147,11 +163,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 }
 
-fn deeper<E: serde::de::Error>(depth: usize) -> Result<usize, E> {
-    if depth >= DEPTH_LIMIT {
-        return Err(E::custom(format!("nested deeper than {DEPTH_LIMIT} levels")));
-    }
-    Ok(depth + 1)
+fn deeper<E: serde::de::Error>(left: usize) -> Result<usize, E> {
+    left.checked_sub(1).ok_or_else(|| E::custom(format!("nested deeper than {DEPTH_LIMIT} levels")))
 }
 
 #[cfg(test)]
@@ -175,6 +188,15 @@ mod tests {
     fn deep_nesting_is_an_error_and_not_a_crash() {
         let text = "[".repeat(100_000);
         assert!(parse_json(text.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_record_may_be_a_little_deeper_than_what_is_posted() {
+        let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(Payload::from_json(&nested(DEPTH_LIMIT)).is_ok());
+        assert!(Payload::from_json(&nested(DEPTH_LIMIT + 1)).is_err());
+        assert!(Payload::from_record(&nested(DEPTH_LIMIT + RECORD_DEPTH)).is_ok());
+        assert!(Payload::from_record(&nested(DEPTH_LIMIT + RECORD_DEPTH + 1)).is_err());
     }
 
     #[test]

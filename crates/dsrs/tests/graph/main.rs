@@ -11,6 +11,7 @@ mod edit_lists;
 mod edits;
 mod execution;
 mod limits;
+mod provenance;
 mod refusals;
 mod resolution;
 mod state;

@@ -1,0 +1,285 @@
+//! From a value back to all that it came from: along edges, through nodes as their modules tell, to
+//! inputs and to what happened on the way. Knows recorded calls and nothing of how they are shown.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+
+use super::plan::{FeedFrom, Origin, PlannedNode};
+use super::program::Program;
+use crate::predict::{RecordedSpan, Recording, SpanKind, SpanStatus};
+use crate::strategy::{RecordedCall, Sources};
+use crate::types::{Shape, Type, TypeIR, look};
+use crate::value::{Failure, Fields, Payload, Selection, Step};
+
+/// How deep a type is opened where an edge leaves some of its fields behind.
+const OPENED: usize = 2;
+/// Classes of more fields than that are not.
+const FIELDS: usize = 200;
+
+/// A place in a graph where values are: a node's outputs, or the inputs where there is no node, and
+/// the way into them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) node: Option<usize>,
+    pub(super) selection: Selection,
+}
+
+impl Place {
+    pub(super) fn of(origin: &Origin) -> Self {
+        Self { node: origin.node, selection: origin.selection.clone() }
+    }
+
+    pub(super) fn then(&self, further: &Selection) -> Self {
+        Self { node: self.node, selection: self.selection.then(further) }
+    }
+}
+
+/// All that a value came from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// Parts of the graph's inputs.
+    pub(super) inputs: IndexSet<Selection>,
+    /// Nodes as the trace calls them.
+    pub(super) nodes: IndexSet<Arc<str>>,
+    /// What happened.
+    pub(super) spans: BTreeSet<u32>,
+}
+
+/// One call of a program that is over: of a whole graph, or of one that is a node of another.
+pub(super) struct WalkBack<'w> {
+    pub(super) program: &'w Program,
+    pub(super) recording: &'w Recording,
+    calls: Vec<Option<NodeCall<'w>>>,
+    /// How many more steps may be taken.
+    left: usize,
+}
+
+struct NodeCall<'w> {
+    span: Option<&'w RecordedSpan>,
+    label: Arc<str>,
+    inputs: Fields,
+    outputs: Fields,
+}
+
+/// The walk is longer than anyone may wait for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooLong;
+
+impl<'w> WalkBack<'w> {
+    /// A walk through the nodes whose spans are below `parent`. Of nodes without a span, `ran` says
+    /// what they gave, if they ran.
+    pub(super) fn new(
+        program: &'w Program,
+        recording: &'w Recording,
+        parent: Option<&'w RecordedSpan>,
+        ran: &dyn Fn(&str) -> Option<Fields>,
+        left: usize,
+    ) -> Self {
+        let children = recording.children(parent.map(|span| span.id));
+        let spans: HashMap<&str, &RecordedSpan> = children
+            .filter(|span| span.kind == SpanKind::Node)
+            .map(|span| (span.node.as_ref(), span))
+            .collect();
+        let call = |planned: &PlannedNode| {
+            let label = match parent {
+                None => planned.name.clone(),
+                Some(outer) => format!("{}.{}", outer.node, planned.name).into(),
+            };
+            let span = spans.get(label.as_ref()).copied();
+            let gave = span.and_then(|span| span.outputs.clone());
+            let outputs = match (span, gave.or_else(|| ran(&planned.name))) {
+                (None, None) => return None,
+                (_, gave) => gave.unwrap_or_default(),
+            };
+            let inputs = span.and_then(|span| span.inputs.clone()).unwrap_or_default();
+            Some(NodeCall { span, label, inputs, outputs })
+        };
+        let mut calls: Vec<Option<NodeCall<'_>>> = program.plan.nodes.iter().map(call).collect();
+        mark_errors(program, &mut calls);
+        Self { program, recording, calls, left }
+    }
+
+    /// Everything that the values at these places came from.
+    pub(super) fn facts(&mut self, from: Vec<Place>) -> Result<Facts, TooLong> {
+        let mut facts = Facts::default();
+        let mut seen = HashSet::new();
+        let mut open = from;
+        while let Some(place) = open.pop() {
+            if seen.contains(&place) {
+                continue;
+            }
+            self.spend(1)?;
+            match place.node {
+                None => drop(facts.inputs.insert(place.selection.clone())),
+                Some(node) => {
+                    let (sources, spans) = self.note(node, &place.selection, &mut facts)?;
+                    facts.spans.extend(spans);
+                    let ways = sources.flows.iter().flat_map(|flow| self.feeds(node, &flow.from));
+                    open.extend(ways.map(|(_, place)| place));
+                }
+            }
+            seen.insert(place);
+        }
+        facts.inputs = without_parts(&facts.inputs);
+        Ok(facts)
+    }
+
+    /// Notes a node that had a part in a value; what its module tells of that.
+    fn note(
+        &mut self,
+        node: usize,
+        part: &Selection,
+        facts: &mut Facts,
+    ) -> Result<(Sources, Vec<u32>), TooLong> {
+        let Some(sources) = self.sources(node, part) else {
+            return Ok((Sources::of([]), Vec::new()));
+        };
+        let Some(call) = &self.calls[node] else { return Ok((sources, Vec::new())) };
+        let below = match (&sources.spans, call.span) {
+            (Some(spans), _) => spans.iter().copied().collect(),
+            (None, Some(span)) => self.recording.below(span.id),
+            (None, None) => Vec::new(),
+        };
+        facts.nodes.insert(call.label.clone());
+        let inner = below.iter().filter_map(|id| self.recording.span(*id));
+        let inner = inner.filter(|span| span.kind == SpanKind::Node);
+        facts.nodes.extend(inner.map(|span| span.node.clone()));
+        let spans: Vec<u32> = below.into_iter().chain(call.span.map(|span| span.id)).collect();
+        self.spend(spans.len())?;
+        Ok((sources, spans))
+    }
+
+    /// What a node's module tells of a part of its outputs; `None` when the node never ran.
+    pub(super) fn sources(&self, node: usize, part: &Selection) -> Option<Sources> {
+        let call = self.calls.get(node)?.as_ref()?;
+        let module = &self.program.graph().nodes[node].module;
+        let recorded = RecordedCall {
+            inputs: &call.inputs,
+            outputs: &call.outputs,
+            recording: self.recording,
+            span: call.span.map(|span| span.id),
+        };
+        Some(module.sources(&recorded, part))
+    }
+
+    /// Where a part of a node's input comes from: places, each with the part of that part which it
+    /// fills. Several, where an edge takes only some fields of what it leads to.
+    pub(super) fn feeds(&self, node: usize, part: &Selection) -> Vec<(Selection, Place)> {
+        let planned = &self.program.plan.nodes[node];
+        let Some((Step::Field(field), rest)) = part.split_first() else { return Vec::new() };
+        let feed = planned.feeds.iter().find(|feed| feed.field == *field);
+        let Some(FeedFrom::Edge(origin, conversion)) = feed.map(|feed| &feed.from) else {
+            return Vec::new();
+        };
+        let place = Place::of(origin).then(&rest);
+        let schema = self.program.graph().nodes[node].schema();
+        let wanted = schema.input(field).map(|field| schema.type_of(field));
+        match wanted.and_then(|ty| rest.type_in(&ty).ok()).filter(|_| !conversion.is_identity()) {
+            None => vec![(Selection::default(), place)],
+            Some(ty) => opened(&ty, OPENED)
+                .into_iter()
+                .map(|part| (part.clone(), place.then(&part)))
+                .collect(),
+        }
+    }
+
+    fn spend(&mut self, steps: usize) -> Result<(), TooLong> {
+        self.left = self.left.checked_sub(steps).ok_or(TooLong)?;
+        Ok(())
+    }
+
+    /// The parts of a value that came in different ways, where its makers tell them apart.
+    pub(super) fn parts(&mut self, place: &Place) -> Result<Vec<Selection>, TooLong> {
+        let mut place = place.clone();
+        loop {
+            self.spend(1)?;
+            let Some(node) = place.node else { return Ok(Vec::new()) };
+            let Some(sources) = self.sources(node, &place.selection) else {
+                return Ok(Vec::new());
+            };
+            let mut ways: Vec<(Selection, Place)> = Vec::new();
+            for flow in &sources.flows {
+                let feeds = self.feeds(node, &flow.from);
+                match feeds.is_empty() {
+                    // A constant has no place, but it is a part all the same.
+                    true => ways.push((flow.into.clone(), place.clone())),
+                    false => {
+                        ways.extend(feeds.into_iter().map(|(sub, p)| (flow.into.then(&sub), p)))
+                    }
+                }
+            }
+            let parts: IndexSet<Selection> =
+                ways.iter().map(|(into, _)| into.clone()).filter(|into| !into.is_empty()).collect();
+            match (ways.pop(), ways.is_empty()) {
+                (Some((into, next)), true) if into.is_empty() && next != place => place = next,
+                _ => return Ok(parts.into_iter().collect()),
+            }
+        }
+    }
+
+    /// The span of a node's call.
+    pub(super) fn span_of(&self, node: usize) -> Option<u32> {
+        self.calls.get(node)?.as_ref()?.span.map(|span| span.id)
+    }
+}
+
+/// Puts errors where they were: a record shows an error as any other data, and a node that failed
+/// gave one.
+fn mark_errors(program: &Program, calls: &mut [Option<NodeCall<'_>>]) {
+    let has_failed = |call: &Option<NodeCall<'_>>| {
+        let span = call.as_ref().and_then(|call| call.span);
+        span.is_some_and(|span| span.status == SpanStatus::Failed)
+    };
+    let failed: Vec<bool> = calls.iter().map(has_failed).collect();
+    for (planned, call) in program.plan.nodes.iter().zip(calls) {
+        let Some(call) = call else { continue };
+        for feed in &planned.feeds {
+            let FeedFrom::Edge(Origin { node: Some(node), .. }, _) = &feed.from else { continue };
+            if failed.get(*node).copied().unwrap_or(false) {
+                let failure = Failure::new("failed", "the node that was to give it failed");
+                call.inputs.insert(feed.field.clone(), Payload::Error(Arc::new(failure)));
+            }
+        }
+    }
+}
+
+/// The fields of a class, and theirs; of anything else all of it.
+fn opened(ty: &Type, depth: usize) -> Vec<Selection> {
+    let node = look(&ty.ir, &ty.defs);
+    let class = match &node.shape {
+        Shape::Class(class) => Some(class),
+        Shape::Union(members) => {
+            let mut others = members.iter().filter(|member| !matches!(member.shape, Shape::Null));
+            match (others.next().map(|member| &member.shape), others.next()) {
+                (Some(Shape::Class(class)), None) => Some(class),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let Some(class) = class.filter(|class| depth > 0 && class.fields.len() <= FIELDS) else {
+        return vec![Selection::default()];
+    };
+    let below = |ir: &TypeIR| opened(&Type::new(ir.clone(), ty.defs.clone()), depth - 1);
+    let fields = class.fields.iter().flat_map(|(name, field)| {
+        let field_step = Selection::new(vec![Step::Field(name.clone())]);
+        below(&field.ty).into_iter().map(move |rest| field_step.then(&rest))
+    });
+    fields.collect()
+}
+
+/// Selections without those that are parts of others among them.
+fn without_parts(selections: &IndexSet<Selection>) -> IndexSet<Selection> {
+    let is_part = |selection: &Selection| {
+        let steps = selection.steps();
+        (0..steps.len()).any(|end| selections.contains(&Selection::new(steps[..end].to_vec())))
+    };
+    selections.iter().filter(|selection| !is_part(selection)).cloned().collect()
+}
+
+/// A payload's members, or nothing.
+pub(super) fn members(payload: &Payload) -> Fields {
+    payload.as_map().cloned().unwrap_or_default()
+}

@@ -1,0 +1,122 @@
+//! Where outputs came from: graphs, and for each of their outputs what is told of it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::support::{build, fields, run_on};
+use dsrs::graph::{GraphModule, GraphState, Lineage, Program, RunRecord};
+use dsrs::lm::Scripted;
+use dsrs::predict::Recording;
+use dsrs::problem::Problems;
+use dsrs::signature::SignatureSchema;
+use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph};
+use dsrs::value::Payload;
+
+/// Runs a program on an LM that answers every field, and tells where its outputs came from.
+async fn told(program: &Program, inputs: &str) -> String {
+    let person = r#"{"name": "Ada", "age": 36}"#;
+    let others = ["topic", "reasoning", "mood", "letter", "idle", "answer", "a", "l", "r"];
+    let answers = others.into_iter().map(|name| (name, "text")).chain([("person", person)]);
+    let lm = Scripted::sections(answers);
+    let run = run_on(Arc::new(lm));
+    let outcome = program.execute(&run, fields(inputs)).await;
+    let outputs = outcome.outputs.unwrap_or_else(|failure| panic!("{failure}"));
+    let record =
+        RunRecord { outputs, recording: Recording::of(&outcome.spans), ..RunRecord::default() };
+    let provenance = program.provenance(&record);
+    assert!(provenance.omitted.is_empty());
+    let mut text = String::new();
+    for (name, lineage) in &provenance.outputs {
+        write(&mut text, name, lineage, 0);
+    }
+    text
+}
+
+fn write(text: &mut String, name: &str, lineage: &Lineage, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let list =
+        |items: Vec<String>| if items.is_empty() { "-".to_owned() } else { items.join(", ") };
+    let refs =
+        |refs: &[dsrs::value::ValueRef]| list(refs.iter().map(ToString::to_string).collect());
+    let texts = |texts: &[Arc<str>]| list(texts.iter().map(ToString::to_string).collect());
+    let value = &lineage.value;
+    let reference = value.reference().map(ToString::to_string).unwrap_or_default();
+    let calls = list(lineage.lm_calls.iter().map(ToString::to_string).collect());
+    writeln!(text, "{indent}{name} = {reference} ({})", value.kind()).unwrap();
+    writeln!(text, "{indent}  made of: {}", refs(&lineage.sources)).unwrap();
+    writeln!(text, "{indent}  nodes: {}", texts(&lineage.nodes)).unwrap();
+    writeln!(text, "{indent}  inputs: {}", refs(&lineage.inputs)).unwrap();
+    writeln!(text, "{indent}  parameters: {}", texts(&lineage.parameters)).unwrap();
+    writeln!(text, "{indent}  LM calls: {calls}").unwrap();
+    for (part, lineage) in &lineage.fields {
+        write(text, &part.to_string(), lineage, depth + 1);
+    }
+}
+
+async fn of(document: &str, inputs: &str) -> String {
+    let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
+    told(&program, inputs).await
+}
+
+const REVIEW: &str = r#"{"name": "review", "inputs": {"text": "str", "unread": "str?"}, "nodes": {
+    "facts":  {"strategy": "predict", "signature": "text -> person: {name: str, age: int}, topic"},
+    "mood":   {"strategy": "chain_of_thought", "signature": "text -> mood"},
+    "letter": {"strategy": "predict", "signature": "name, topic -> letter"},
+    "idle":   {"strategy": "predict", "signature": "unread: str? -> idle"}},
+  "edges": [{"from": "facts.person.name", "to": "letter.name"}, {"from": "facts.topic", "to": "letter.topic"}],
+  "outputs": {"letter": "letter.letter", "mood": "mood.mood", "age": "facts.person.age", "text": "input.text"}}"#;
+
+#[tokio::test]
+async fn an_output_is_told_with_all_that_it_came_from_and_nothing_else() {
+    insta::assert_snapshot!(of(REVIEW, r#"{"text": "Ada is 36."}"#).await);
+}
+
+#[tokio::test]
+async fn every_attempt_counts() {
+    let document = r#"{"name": "tries", "nodes": {
+        "best": {"strategy": "best_of_n", "signature": "question -> answer",
+                 "config": {"module": {"strategy": "predict"}, "n": 2,
+                            "reward": {"expression": "0"}, "threshold": 1}}}}"#;
+    insta::assert_snapshot!(of(document, r#"{"question": "?"}"#).await);
+}
+
+/// One stored graph.
+struct WithGraph(&'static str);
+
+impl BuildEnv for WithGraph {
+    fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+
+    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+        Ok(GraphPin { version: Some(1), state_version: Some(1), ..graph.clone() })
+    }
+
+    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
+        self.graph(graph).map(|module| module.schema().clone())
+    }
+
+    fn graph(&self, _: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+        let document = Payload::from_json(self.0).unwrap();
+        let module = GraphModule::new(&document, &GraphState::default(), self);
+        module
+            .map(|module| Box::new(module) as Box<dyn DynModule>)
+            .map_err(|problems: Problems| NoGraph::new(problems.to_string()))
+    }
+}
+
+#[tokio::test]
+async fn a_graph_within_is_looked_through() {
+    let inner = r#"{"name": "inner", "nodes": {
+        "left":  {"strategy": "predict", "signature": "a -> l"},
+        "right": {"strategy": "predict", "signature": "b -> r"}}}"#;
+    let outer = r#"{"name": "outer", "nodes": {
+        "first": {"strategy": "predict", "signature": "question -> a"},
+        "both":  {"strategy": "graph", "config": {"graph": "inner"}}},
+      "edges": [{"from": "first.a", "to": "both.a"}],
+      "outputs": {"l": "both.l", "r": "both.r"}}"#;
+    let document = Payload::from_json(outer).unwrap();
+    let program = Program::from_document(&document, &WithGraph(inner));
+    let program = program.unwrap_or_else(|problems| panic!("{problems}"));
+    insta::assert_snapshot!(told(&program, r#"{"question": "?", "b": "!"}"#).await);
+}

@@ -1,0 +1,82 @@
+//! `GET /v1/runs/{id}?include=provenance`: where the outputs of a run came from.
+
+use dsrs::lm::Scripted;
+use serde_json::{Value, json};
+
+use crate::support::Api;
+
+fn review() -> Value {
+    json!({
+        "name": "review",
+        "inputs": {"text": "str", "tone": "str"},
+        "nodes": {
+            "facts": {"strategy": "predict", "signature": "text -> person: {name: str, age: int}, topic"},
+            "letter": {"strategy": "chain_of_thought", "signature": "name, tone -> letter"},
+        },
+        "edges": [{"from": "facts.person.name", "to": "letter.name"}],
+        "outputs": {"letter": "letter.letter", "topic": "facts.topic", "tone": "input.tone"},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from() {
+    let api = Api::with_lm(Scripted::sections([
+        ("person", r#"{"name": "Ada", "age": 36}"#),
+        ("topic", "age"),
+        ("reasoning", "She is young."),
+        ("letter", "Dear Ada"),
+    ]))
+    .await;
+    api.post("/v1/graphs", review()).await.expect(201);
+    let tuned = json!({"predictors": {"facts": {"instruction": "Read closely.", "demos": []}}});
+    api.put("/v1/graphs/review/state", tuned).await.expect(200);
+    let inputs = json!({"inputs": {"text": "Ada is 36.", "tone": "warm"}});
+    let run = api.post("/v1/graphs/review/execute", inputs).await.expect(200).json();
+    let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+
+    assert!(api.get(&path).await.expect(200).json().get("provenance").is_none());
+    // What is gone since is known all the same.
+    api.delete("/v1/graphs/review").await.expect(204);
+    let run = api.get(&format!("{path}?include=provenance")).await.expect(200).json();
+    let told = &run["provenance"];
+    assert_eq!(told["omitted"], json!([]));
+    let names: Vec<&String> = told["outputs"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["letter", "topic", "tone"]);
+
+    let letter = &told["outputs"]["letter"];
+    assert_eq!(letter["kind"], "response");
+    assert_eq!(letter["ref"], "letter.letter");
+    assert_eq!(letter["sources"], json!(["facts.person.name", "input:tone"]));
+    assert_eq!(letter["nodes"], json!(["facts", "letter"]));
+    let parameters: Vec<_> = letter["parameters"].as_array().unwrap().iter().collect();
+    assert_eq!(parameters.len(), 2);
+    assert!(parameters.iter().all(|parameter| parameter["state_version"] == 2));
+    let paths: Vec<_> = parameters.iter().map(|parameter| &parameter["path"]).collect();
+    assert_eq!(paths, ["facts", "letter.predict"]);
+    assert_eq!(letter["meta"]["source"], "chain_of_thought");
+    assert_eq!(letter["meta"]["schema"], "str");
+
+    let topic = &told["outputs"]["topic"];
+    assert_eq!(topic["inputs"], json!(["input:text"]));
+    let calls = topic["lm_calls"].as_array().unwrap();
+    let spans = run["trace"]["spans"].as_array().unwrap();
+    let of_facts = spans.iter().filter(|span| span["kind"] == "lm" && span["node"] == "facts");
+    assert_eq!(calls, &of_facts.map(|span| span["id"].clone()).collect::<Vec<_>>());
+
+    let tone = &told["outputs"]["tone"];
+    assert_eq!(tone["ref"], "input:tone");
+    assert_eq!((&tone["nodes"], &tone["lm_calls"]), (&json!([]), &json!([])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_words_than_provenance_are_refused_by_name() {
+    let api = Api::new().await;
+    let unknown = "/v1/runs/01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
+    for wrong in
+        ["include=everything", "include=", "include=provenance,trace", "includes=provenance"]
+    {
+        let refused = api.get(&format!("{unknown}?{wrong}")).await.expect(400);
+        assert_eq!(refused.code(), "invalid_parameter", "{wrong}");
+    }
+    api.get(&format!("{unknown}?include=provenance")).await.expect(404);
+}
