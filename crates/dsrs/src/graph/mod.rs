@@ -24,6 +24,7 @@ mod provenance;
 mod resolve;
 mod sentinel;
 mod state;
+mod tracer;
 mod walk_back;
 
 pub use document::{MAX_EDGES, MAX_NODES};
@@ -38,3 +39,4 @@ pub use program_graph::{GraphOutput, ProgramGraph};
 pub use project::{Open, ProjectError, Projection};
 pub use provenance::{Lineage, Provenance, RunRecord};
 pub use state::{Carried, GraphState, carry_over};
+pub use tracer::{TracedNode, Tracer};

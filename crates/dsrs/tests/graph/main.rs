@@ -16,3 +16,4 @@ mod refusals;
 mod resolution;
 mod state;
 mod support;
+mod tracing;
