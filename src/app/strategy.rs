@@ -87,7 +87,8 @@ fn preview(
     let config =
         object.optional("config", |config, at, problems| map(config, at, problems).map(|_| config));
     let own = own_signature(env, name, config);
-    let given = object.has("signature") || own.is_none();
+    let op = registry::get(name).and_then(StrategyFactory::op);
+    let given = object.has("signature") || (own.is_none() && op.is_none());
     let mut read = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
         read_signature(payload, &mut scope, at, problems)
     };
@@ -97,12 +98,21 @@ fn preview(
         own.and_then(|own| read(&own, &At::Root.key("signature"), object.problems()))
     };
     object.close();
-    let Some(draft) = draft else {
-        problems.also(registry::check(name, config, &At::Root).err().unwrap_or_default());
-        return None;
+    let module = match (op, draft) {
+        // What would be connected to an op is told by the inputs of a signature.
+        (Some(op), draft) => {
+            let inputs = draft.map(|draft| draft.inputs).unwrap_or_default();
+            registry::create_op(env, op, inputs, config, scope, &At::Root)
+        }
+        (None, Some(draft)) => {
+            let base = Arc::new(draft.finish(scope.finish()));
+            registry::create(env, name, &base, config, &At::Root)
+        }
+        (None, None) => {
+            problems.also(registry::check(name, config, &At::Root).err().unwrap_or_default());
+            return None;
+        }
     };
-    let base = Arc::new(draft.finish(scope.finish()));
-    let module = registry::create(env, name, &base, config, &At::Root);
     let module = module.map_err(|found| problems.also(found)).ok()?;
     let predictors = module.predictors().into_iter().map(|(path, predictor)| {
         let schema = predictor.schema().clone();

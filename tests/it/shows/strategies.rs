@@ -28,6 +28,37 @@ fn configs() -> Map<String, Value> {
     configs.as_object().unwrap().clone()
 }
 
+/// A config for each op, and what it takes, with types and values.
+fn ops() -> Map<String, Value> {
+    let text = json!({"text": ["str", " Text "]});
+    let one = json!({"value": ["{a: int?}", {"a": null}]});
+    let two = json!({"left": ["int", 6], "right": ["float", 7]});
+    let many = json!({"values": ["list[int]", [1, 2]], "more": ["float", 0.5]});
+    let ops = json!({
+        "render": [{"template": "{{ text }}!"}, text],
+        "format": [{"template": "{text:>10}"}, text],
+        "concat": [{"separator": "-"}, {"a": ["str", "x"], "b": ["str", "y"]}],
+        "strip": [{}, text],
+        "lower": [{}, text],
+        "upper": [{}, text],
+        "select": [{"path": "a", "default": 1}, one],
+        "merge": [{}, {"a": ["{x: int}", {"x": 1}], "b": ["{y: int}", {"y": 2}]}],
+        "coerce": [{"type": "str"}, one],
+        "parse_structured": [{"type": "str"}, text],
+        "add": [{}, two],
+        "subtract": [{}, two],
+        "multiply": [{}, two],
+        "divide": [{}, two],
+        "sum": [{}, many],
+        "min": [{}, many],
+        "max": [{}, many],
+        "mean": [{}, many],
+        "unwrap_or": [{"default": {"a": 1}}, one],
+        "is_error": [{}, one],
+    });
+    ops.as_object().unwrap().clone()
+}
+
 /// An LM that writes every field that any of the graphs asks for. Its first program fails.
 fn lm() -> Scripted {
     Scripted::by(|request: &LmRequest| {
@@ -99,7 +130,8 @@ async fn every_strategy_is_previewed_checked_run_and_tuned() {
     let inner = json!({"name": "inner", "nodes": {"say": node("chain_of_thought", &json!({}))}});
     api.post("/v1/graphs", inner).await.expect(201);
     let configs = configs();
-    let mut known: Vec<&String> = configs.keys().collect();
+    let ops = ops();
+    let mut known: Vec<&String> = configs.keys().chain(ops.keys()).collect();
     known.sort();
     assert_eq!(strategies(&api).await.iter().collect::<Vec<_>>(), known, "each has a config here");
     for (strategy, config) in &configs {
@@ -141,6 +173,38 @@ async fn try_one(api: &Api, strategy: &str, config: &Value) {
         let sent = spans.iter().find(|span| span["kind"] == "lm" && span["predictor"] == *path);
         let sent = sent.unwrap_or_else(|| panic!("{strategy}: `{path}` was not called"));
         assert!(sent["messages"].to_string().contains(&mark(path)), "{path}: {}", sent["messages"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_op_is_previewed_checked_and_run_without_an_lm() {
+    let api = Api::with_lm(lm()).await;
+    for (op, told) in ops() {
+        let (config, given) = (told[0].clone(), told[1].as_object().unwrap().clone());
+        let typed = |(name, found): (&String, &Value)| json!({"name": name, "type": found[0]});
+        let typed: Vec<Value> = given.iter().map(typed).collect();
+        let signature = json!({"inputs": typed, "outputs": [{"name": "ignored"}]});
+        let asked = json!({"config": config, "signature": signature});
+        let preview = api.post(&format!("/v1/strategies/{op}/preview"), asked).await.expect(200);
+        let output = preview.json()["schema"]["outputs"][0]["name"].as_str().unwrap().to_owned();
+
+        let name = op.replace('_', "-");
+        let of = |part: usize| -> Map<String, Value> {
+            given.iter().map(|(name, found)| (name.clone(), found[part].clone())).collect()
+        };
+        let edge =
+            |name: &String| json!({"from": format!("input.{name}"), "to": format!("a.{name}")});
+        let edges: Vec<Value> = given.keys().map(edge).collect();
+        let nodes = json!({"a": {"strategy": op, "config": config}});
+        let graph = json!({"name": name, "inputs": of(0), "nodes": nodes, "edges": edges});
+        let made = api.post("/v1/graphs", graph).await.expect(201).json();
+        assert!(made["nodes"]["a"].get("signature").is_none(), "{op}");
+        api.put(&format!("/v1/graphs/{name}"), made.clone()).await.expect(200);
+
+        let request = json!({"inputs": of(1), "trace": true});
+        let run = api.post(&format!("/v1/graphs/{name}/execute"), request).await.expect(200).json();
+        assert_eq!((&run["status"], &run["usage"]["lm_calls"]), (&json!("succeeded"), &json!(0)));
+        assert!(run["outputs"].get(&output).is_some(), "{op}: {run}");
     }
 }
 

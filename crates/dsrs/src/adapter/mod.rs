@@ -42,6 +42,7 @@ pub use answer::{Misfit, MisfitKind, ParseError, ParsedOutput, ParsedValue};
 pub use checks::CheckOutcome;
 pub use partial::{AnswerEvent, PartialAnswer};
 pub use plan::ChatPlan;
+pub(crate) use write::formatted;
 
 /// The building blocks of the chat prompt, for authors of strategies. A predictor that calls often
 /// prepares a [`ChatPlan`] once instead.

@@ -16,14 +16,22 @@ pub(super) fn input(
 ) {
     match field.format {
         None => output(text, schema, field, value),
-        Some(format) => {
-            let told = to_lm(value, &schema.type_of(field));
-            match format {
-                FieldFormat::Json => text.push_str(&pretty(&told)),
-                FieldFormat::Yaml => yaml(text, &told, 0),
-                FieldFormat::Text => plain(text, &told, 0),
-            }
-        }
+        Some(format) => write(text, &to_lm(value, &schema.type_of(field)), format),
+    }
+}
+
+/// A value in a format, as an input of that format stands in a prompt.
+pub(crate) fn formatted(value: &Payload, format: FieldFormat) -> String {
+    let mut text = String::new();
+    write(&mut text, value, format);
+    text
+}
+
+fn write(text: &mut String, value: &Payload, format: FieldFormat) {
+    match format {
+        FieldFormat::Json => text.push_str(&pretty(value)),
+        FieldFormat::Yaml => yaml(text, value, 0),
+        FieldFormat::Text => plain(text, value, 0),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Jinja expressions over data, compiled once and evaluated with fuel, so that none runs for long.
 //! Knows payloads and nothing of signatures, prompts or nodes.
 
+mod bounded;
 mod calculate;
 mod pattern;
+mod template;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,6 +17,7 @@ use crate::value::Payload;
 
 pub use calculate::calculate;
 pub(crate) use pattern::{explain_pattern, teach};
+pub use template::Template;
 
 /// How many instructions one evaluation may take.
 const FUEL: u64 = 50_000;
@@ -134,6 +137,27 @@ impl Expression {
     #[must_use]
     pub fn asks_for(&self) -> HashSet<String> {
         self.compiled.undeclared_variables(true)
+    }
+
+    /// The values that it asks for, by name alone, in the order of the alphabet.
+    #[must_use]
+    pub fn names(&self) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> =
+            self.compiled.undeclared_variables(false).into_iter().map(Arc::from).collect();
+        names.retain(|name| ENGINE.globals().all(|(global, _)| global != &**name));
+        names.sort();
+        names
+    }
+
+    /// Whether it gives what counts as true over these values.
+    ///
+    /// # Errors
+    /// When the evaluation fails: operands that do not fit, or out of fuel.
+    pub fn is_true<'v>(
+        &self,
+        values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
+    ) -> Result<bool, ExprError> {
+        Ok(self.evaluate(values)?.is_true())
     }
 
     fn evaluate<'v>(

@@ -48,17 +48,17 @@ fn input(field: &FieldSchema) -> Payload {
 fn node(node: &Node) -> Payload {
     let settings = node.settings();
     let millis = i64::try_from(settings.timeout.as_millis()).unwrap_or(i64::MAX);
-    object([
-        ("strategy", Payload::Str(node.strategy.clone())),
-        ("signature", signature_to_payload(&node.base)),
+    let signature = (!node.is_op()).then(|| ("signature", signature_to_payload(&node.base)));
+    let members = [("strategy", Payload::Str(node.strategy.clone()))].into_iter().chain(signature);
+    object(members.chain([
         ("config", node.config.clone()),
         ("lm", lm_to_payload(&settings.lm).unwrap_or_else(|| Payload::map(Map::new()))),
         ("timeout_ms", Payload::Int(millis)),
         ("retries", Payload::Int(settings.retries.into())),
         ("parse_retries", Payload::Int(settings.parse_retries.into())),
-    ])
+    ]))
 }
 
-fn object<const N: usize>(members: [(&str, Payload); N]) -> Payload {
+fn object<'m>(members: impl IntoIterator<Item = (&'m str, Payload)>) -> Payload {
     Payload::map(members.into_iter().map(|(k, v)| (Arc::from(k), v)).collect::<Map>())
 }

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use super::edge::{Edge, INPUT, Target};
 use super::order::{Cycle, Precedence};
 use super::program_graph::ProgramGraph;
@@ -116,37 +118,37 @@ impl ProgramGraph {
         }
     }
 
-    /// The edges between nodes as indices, each with its position among `edges`.
-    pub(super) fn precedences<'e>(
-        &self,
-        edges: impl IntoIterator<Item = &'e Edge>,
-    ) -> (Vec<usize>, Vec<(usize, usize)>) {
-        let index = |name: &Arc<str>| self.nodes.get_index_of(name);
-        edges
-            .into_iter()
-            .enumerate()
-            .filter_map(|(at, edge)| Some((at, (index(&edge.from.node)?, index(&edge.to.node)?))))
-            .unzip()
-    }
-
     /// Every cycle that `edges` close, as (position of the closing edge, description).
     pub(super) fn find_cycles(&self, edges: &[Edge]) -> Vec<(usize, String)> {
-        let (positions, pairs) = self.precedences(edges);
-        let precedence = Precedence { nodes: self.nodes.len(), edges: &pairs };
-        let describe = |cycle: Cycle| (positions[cycle.edge], self.describe_cycle(&cycle.nodes));
-        precedence.cycles().into_iter().map(describe).collect()
+        let names: IndexSet<&Arc<str>> = self.nodes.keys().collect();
+        cycles_among(&names, edges.iter())
     }
+}
 
-    fn describe_cycle(&self, nodes: &[usize]) -> String {
-        let name =
-            |index: &usize| self.nodes.get_index(*index).map_or("", |(name, _)| name.as_ref());
-        let mut names: Vec<&str> = nodes.iter().take(CYCLE_NAMES).map(name).collect();
-        if nodes.len() > CYCLE_NAMES {
-            names.extend(["...", nodes.last().map_or("", name)]);
-        }
-        names.extend(nodes.first().map(name));
-        format!("closes the cycle {}", names.join(" -> "))
+/// Every cycle that `edges` close among nodes of these names, as (position of the closing edge,
+/// description).
+pub(super) fn cycles_among<'e>(
+    names: &IndexSet<&Arc<str>>,
+    edges: impl Iterator<Item = &'e Edge>,
+) -> Vec<(usize, String)> {
+    let index = |name: &Arc<str>| names.get_index_of(name);
+    let (positions, pairs): (Vec<usize>, Vec<(usize, usize)>) = edges
+        .enumerate()
+        .filter_map(|(at, edge)| Some((at, (index(&edge.from.node)?, index(&edge.to.node)?))))
+        .unzip();
+    let precedence = Precedence { nodes: names.len(), edges: &pairs };
+    let describe = |cycle: Cycle| (positions[cycle.edge], describe_cycle(names, &cycle.nodes));
+    precedence.cycles().into_iter().map(describe).collect()
+}
+
+fn describe_cycle(names: &IndexSet<&Arc<str>>, nodes: &[usize]) -> String {
+    let name = |index: &usize| names.get_index(*index).map_or("", |name| name.as_ref());
+    let mut told: Vec<&str> = nodes.iter().take(CYCLE_NAMES).map(name).collect();
+    if nodes.len() > CYCLE_NAMES {
+        told.extend(["...", nodes.last().map_or("", name)]);
     }
+    told.extend(nodes.first().map(name));
+    format!("closes the cycle {}", told.join(" -> "))
 }
 
 /// The problem of an edge that stands there twice.

@@ -12,6 +12,7 @@ use crate::predict::read_lm;
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object};
 use crate::signature::{FieldSchema, SignatureDraft, read_field, read_signature};
+use crate::strategy::{Op, registry};
 use crate::types::TypeScope;
 use crate::value::{Map, Payload, is_identifier};
 
@@ -48,6 +49,16 @@ pub(super) struct NodeDraft {
     pub(super) signed: bool,
     pub(super) config: Option<Payload>,
     pub(super) settings: NodeSettings,
+    /// What it is as an op, once that has been read.
+    pub(super) op: Option<Box<dyn Op>>,
+}
+
+impl NodeDraft {
+    /// Whether its types are to be inferred.
+    pub(super) fn is_op(&self) -> bool {
+        let factory = self.strategy.as_deref().and_then(registry::get);
+        factory.is_some_and(|factory| factory.op().is_some())
+    }
 }
 
 /// An edge as read, with gaps where it could not be read.
@@ -168,7 +179,7 @@ fn read_node(
         retries: retries.map_or(DEFAULT_RETRIES, small),
         parse_retries: parse_retries.map_or(DEFAULT_PARSE_RETRIES, small),
     };
-    Some(NodeDraft { named, strategy, signature, signed, config, settings })
+    Some(NodeDraft { named, strategy, signature, signed, config, settings, op: None })
 }
 
 fn bounded(

@@ -1,6 +1,8 @@
 //! The executor: dataflow within one task. A node starts the moment its inputs are there, siblings
-//! run concurrently, the first failure ends the run. Knows modules by trait and nothing of LMs.
+//! run concurrently, what computes at once is called in place. The first failure ends the run, unless
+//! all that depends on it takes errors. Knows modules by trait and nothing of LMs.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +19,11 @@ use crate::predict::{
     Ctx, NodeScope, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, Span, SpanId,
     SpanKind, SpanStatus, Tally,
 };
-use crate::value::{Fields, Payload};
+use crate::types::ConvertError;
+use crate::value::{Failure, Fields, Payload};
+
+/// How many nodes are started before others get their turn.
+const TURN: usize = 32;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -69,7 +75,7 @@ pub enum NodeStatus {
     Succeeded,
     /// Failed.
     Failed,
-    /// Never started, because the run ended before.
+    /// Never started, because the run ended before, or because what it needs failed.
     Skipped,
     /// Stopped at work, because the run ended.
     Cancelled,
@@ -125,6 +131,10 @@ struct Execution<'p> {
     heard: Option<&'p dyn RunListener>,
     inputs: Payload,
     nodes: Vec<Progress>,
+    /// Nodes that wait for nothing any more, in the order in which that came to be.
+    ready: VecDeque<usize>,
+    /// How many nodes were started.
+    started: usize,
     running: FuturesUnordered<BoxFuture<'p, Finished>>,
 }
 
@@ -133,7 +143,17 @@ struct Progress {
     span: Option<SpanId>,
     /// Counts for whoever listens to the run.
     tally: Option<Arc<Tally>>,
+    /// The failure that stands in the place of its outputs: its own, or one that kept it from
+    /// starting.
+    failure: Option<Arc<Failure>>,
     outcome: NodeOutcome,
+}
+
+/// What came of gathering the inputs of a node.
+enum Gathered {
+    Inputs(Result<Fields, PredictError>),
+    /// Something that it needs failed.
+    Lost(Arc<Failure>),
 }
 
 impl<'p> Execution<'p> {
@@ -147,6 +167,7 @@ impl<'p> Execution<'p> {
             waits_for: planned.waits_for,
             span: None,
             tally: None,
+            failure: None,
             outcome: NodeOutcome {
                 status: NodeStatus::Pending,
                 started: None,
@@ -162,6 +183,8 @@ impl<'p> Execution<'p> {
             heard: run.listener.as_deref().filter(|_| within.is_none()),
             inputs: Payload::map(inputs),
             nodes: program.plan.nodes.iter().map(progress).collect(),
+            ready: VecDeque::new(),
+            started: 0,
             running: FuturesUnordered::new(),
         }
     }
@@ -171,12 +194,18 @@ impl<'p> Execution<'p> {
     async fn drive(&mut self) -> Result<(), RunError> {
         let run = self.run;
         let mut cancelled = std::pin::pin!(run.cancelled.cancelled());
-        for index in 0..self.nodes.len() {
-            if self.nodes[index].waits_for == 0 {
-                self.start(index)?;
-            }
-        }
+        let free =
+            |(index, progress): (usize, &Progress)| Some(index).filter(|_| progress.waits_for == 0);
+        self.ready = self.nodes.iter().enumerate().filter_map(free).collect();
         loop {
+            while let Some(index) = self.ready.pop_front() {
+                self.start(index)?;
+                self.started += 1;
+                if self.started.is_multiple_of(TURN) {
+                    self.check_the_run()?;
+                    tokio::task::yield_now().await;
+                }
+            }
             let finished = tokio::select! {
                 biased;
                 () = &mut cancelled => return Err(self.cancelled()),
@@ -187,9 +216,32 @@ impl<'p> Execution<'p> {
         }
     }
 
+    /// What is called in place waits for nobody, so that nobody noticed that the run is over.
+    fn check_the_run(&self) -> Result<(), RunError> {
+        if self.run.cancelled.is_cancelled() {
+            return Err(self.cancelled());
+        }
+        if self.is_late() {
+            return Err(RunError { node: None, error: out_of_time() });
+        }
+        Ok(())
+    }
+
+    /// Whether the time of the run is over, or of the node that the graph is a part of.
+    fn is_late(&self) -> bool {
+        let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
+        Instant::now() >= bound
+    }
+
     fn start(&mut self, index: usize) -> Result<(), RunError> {
         let planned = &self.program.plan.nodes[index];
-        let gathered = self.gather(planned);
+        let gathered = match self.gather(planned) {
+            Gathered::Inputs(gathered) => gathered,
+            Gathered::Lost(failure) => {
+                self.skip(index, failure);
+                return Ok(());
+            }
+        };
         let trace = &self.run.trace;
         let parent = self.within.and_then(|ctx| ctx.parent);
         let span = trace.open(SpanKind::Node, &self.label(planned), parent, |span| {
@@ -202,16 +254,26 @@ impl<'p> Execution<'p> {
         progress.tally = self.heard.map(|_| Tally::below(None));
         let tally = progress.tally.clone();
         self.tell(|| RunEvent::NodeStarted { node: &planned.name });
-        match gathered {
-            Ok(inputs) => {
-                let node = &self.program.graph().nodes[index];
+        let node = &self.program.graph().nodes[index];
+        match (gathered, node.module.compute()) {
+            (Ok(inputs), Some(compute)) => self.settle(index, compute(&inputs)),
+            (Ok(inputs), None) => {
                 let (run, within, name) = (self.run, self.within, &planned.name);
                 let call = Call { run, within, name, node, span, tally };
                 self.running.push(Box::pin(async move { (index, call.make(inputs).await) }));
                 Ok(())
             }
-            Err(error) => self.settle(index, Err(error)),
+            (Err(error), _) => self.settle(index, Err(error)),
         }
+    }
+
+    /// Leaves out a node that something needed by it kept from starting; what is behind it has that
+    /// failure in the place of its outputs.
+    fn skip(&mut self, index: usize, failure: Arc<Failure>) {
+        let progress = &mut self.nodes[index];
+        progress.outcome.status = NodeStatus::Skipped;
+        progress.failure = Some(failure);
+        self.release(index);
     }
 
     /// What the trace calls a node.
@@ -222,24 +284,41 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// The inputs of a node, each converted to exactly the type that the node takes.
-    fn gather(&self, planned: &PlannedNode) -> Result<Fields, PredictError> {
+    /// The inputs of a node, each converted to exactly the type that the node takes. Of several
+    /// failures that it does not take, the first by the order of inputs stands for all.
+    fn gather(&self, planned: &PlannedNode) -> Gathered {
         let mut inputs = Fields::with_capacity(planned.feeds.len());
+        let mut lost: Vec<&Arc<Failure>> = Vec::new();
         for feed in &planned.feeds {
             let value = match &feed.from {
                 FeedFrom::Constant(value) => value.clone(),
-                FeedFrom::Edge(origin, conversion) => {
-                    let selected = self.select(origin);
-                    conversion.apply(&selected).map_err(|error| {
-                        let kind = PredictErrorKind::InvalidValue { field: feed.field.clone() };
-                        let message = format!("input `{}`: {error}", feed.field);
-                        PredictError::new(kind, message)
-                    })?
-                }
+                FeedFrom::Edge(origin, conversion) => match self.failure_of(origin) {
+                    Some(failure) if feed.takes_error => Payload::Error(failure.clone()),
+                    Some(failure) => {
+                        lost.push(failure);
+                        continue;
+                    }
+                    None => match conversion.apply(&self.select(origin)) {
+                        Ok(value) => value,
+                        Err(error) => return Gathered::Inputs(Err(unfit(&feed.field, &error))),
+                    },
+                },
             };
             inputs.insert(feed.field.clone(), value);
         }
-        Ok(inputs)
+        match lost.as_slice() {
+            [] => Gathered::Inputs(Ok(inputs)),
+            [only] => Gathered::Lost(Arc::clone(only)),
+            [first, ..] => {
+                let all = Failure::joined(lost.iter().map(|failure| (***failure).clone()));
+                Gathered::Lost(all.map_or_else(|| Arc::clone(first), Arc::new))
+            }
+        }
+    }
+
+    /// The failure that stands where a source should have its value.
+    fn failure_of(&self, origin: &Origin) -> Option<&Arc<Failure>> {
+        origin.node.and_then(|index| self.nodes[index].failure.as_ref())
     }
 
     fn select(&self, origin: &Origin) -> Payload {
@@ -286,16 +365,35 @@ impl<'p> Execution<'p> {
                 });
                 // What was at work below it when its time was over.
                 span.into_iter().for_each(|span| self.run.trace.cancel(span));
-                return Err(RunError { node: Some(planned.name.clone()), error });
+                if !planned.absorbed || self.is_over(&error) {
+                    return Err(RunError { node: Some(planned.name.clone()), error });
+                }
+                let failure = Failure::new(error.kind.code(), error.message.as_str());
+                self.nodes[index].failure = Some(Arc::new(failure.at(self.label(planned))));
             }
         }
-        for &follower in &planned.followers {
+        self.release(index);
+        Ok(())
+    }
+
+    /// Whether a failure is that of the run as a whole, which no node takes.
+    fn is_over(&self, error: &PredictError) -> bool {
+        match error.kind {
+            PredictErrorKind::Cancelled => true,
+            PredictErrorKind::Timeout => self.is_late(),
+            _ => false,
+        }
+    }
+
+    /// A node is done: those that waited for it alone wait for nothing any more.
+    fn release(&mut self, index: usize) {
+        let program = self.program;
+        for &follower in &program.plan.nodes[index].followers {
             self.nodes[follower].waits_for -= 1;
             if self.nodes[follower].waits_for == 0 {
-                self.start(follower)?;
+                self.ready.push_back(follower);
             }
         }
-        Ok(())
     }
 
     fn tell<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
@@ -356,6 +454,16 @@ impl<'p> Execution<'p> {
     }
 }
 
+/// An input that cannot be what its node takes.
+fn unfit(field: &Arc<str>, error: &ConvertError) -> PredictError {
+    let kind = PredictErrorKind::InvalidValue { field: field.clone() };
+    PredictError::new(kind, format!("input `{field}`: {error}"))
+}
+
+fn out_of_time() -> PredictError {
+    PredictError::new(PredictErrorKind::Timeout, "the run took longer than its timeout_ms")
+}
+
 /// What a listener is told of a node that has ended.
 fn ended_event<'e>(
     node: &'e Arc<str>,
@@ -400,13 +508,15 @@ impl Call<'_> {
         let ctx = self.ctx(own.min(bound));
         let called = self.node.module.forward(&ctx, inputs);
         tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
-            let message = if own <= bound {
-                format!("node `{}` took longer than its {} ms", self.name, timeout.as_millis())
+            let error = if own <= bound {
+                let limit = timeout.as_millis();
+                let message = format!("node `{}` took longer than its {limit} ms", self.name);
+                PredictError::new(PredictErrorKind::Timeout, message)
             } else {
-                "the run took longer than its timeout_ms".to_owned()
+                out_of_time()
             };
             let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
-            Err(PredictError { predictor, ..PredictError::new(PredictErrorKind::Timeout, message) })
+            Err(PredictError { predictor, ..error })
         })
     }
 

@@ -12,6 +12,7 @@ mod edit;
 mod edits;
 mod execute;
 mod fit;
+mod infer;
 mod module;
 mod node;
 mod order;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::predict::{DynPredictor, LmOverrides};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::{BuildEnv, DynModule, registry};
+use crate::strategy::{BuildEnv, DynModule, Op, registry};
 use crate::types::{Class, ClassField, Type, TypeDefs, TypeIR};
 use crate::value::Payload;
 
@@ -80,6 +80,19 @@ impl Node {
         }
     }
 
+    /// Makes the node of an op on the signature that was inferred for it; the config is complete.
+    pub(super) fn of_op(
+        strategy: Arc<str>,
+        op: Box<dyn Op>,
+        base: Arc<SignatureSchema>,
+        config: Payload,
+        settings: NodeSettings,
+    ) -> Self {
+        let outputs = class_of(&base.outputs, &base.defs);
+        let module = op.module(base.clone());
+        Self { strategy, base, config, settings, module, outputs }
+    }
+
     /// Checks what there is of a node that cannot be made, so that all its problems come at once.
     pub(super) fn check_parts(
         env: &dyn BuildEnv,
@@ -114,7 +127,13 @@ impl Node {
         &self.strategy
     }
 
-    /// The signature as posted, before the strategy transformed it.
+    /// Whether its types are inferred from what is connected, so that no signature is written down.
+    #[must_use]
+    pub fn is_op(&self) -> bool {
+        registry::get(&self.strategy).is_some_and(|factory| factory.op().is_some())
+    }
+
+    /// The signature as posted, before the strategy transformed it; as inferred, of an op.
     #[must_use]
     pub fn base(&self) -> &Arc<SignatureSchema> {
         &self.base

@@ -20,6 +20,11 @@ pub(super) struct Cycle {
 impl Precedence<'_> {
     /// The nodes in an order that respects every edge, or `None` when there is a cycle.
     pub(super) fn order(&self) -> Option<Vec<usize>> {
+        Some(self.sound_order()).filter(|order| order.len() == self.nodes)
+    }
+
+    /// The nodes that are neither on a cycle nor behind one, in an order that respects every edge.
+    pub(super) fn sound_order(&self) -> Vec<usize> {
         let mut waiting = vec![0_usize; self.nodes];
         let mut followers = vec![Vec::new(); self.nodes];
         for &(from, to) in self.edges {
@@ -37,7 +42,7 @@ impl Precedence<'_> {
                 }
             }
         }
-        (order.len() == self.nodes).then_some(order)
+        order
     }
 
     /// Every edge that closes a cycle with the edges listed before it (which close none); not more

@@ -1,11 +1,12 @@
 //! Nodes whose strategy brings its own signature, as typed modules do: they take it from there, and
-//! one that is posted beside it must say the same.
+//! one that is posted beside it must say the same. Ops have none: theirs is inferred later.
 
 use super::document::NodeDraft;
+use super::node::check_model;
 use super::resolve::same;
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, read_signature};
-use crate::strategy::{BuildEnv, registry};
+use crate::strategy::{BuildEnv, Op, OpFactory, registry};
 use crate::types::{CompareBudget, TypeScope};
 use crate::value::{Map, Payload};
 
@@ -20,6 +21,10 @@ pub(super) fn own_signature(
     problems: &mut Problems,
 ) {
     let factory = node.strategy.as_deref().and_then(registry::get);
+    if let Some(op) = factory.and_then(|factory| factory.op()) {
+        node.op = read_op(node, op, env, scope, at, problems);
+        return;
+    }
     let place = at;
     let at = place.key("signature");
     let config = node.config.clone().unwrap_or_else(|| Payload::map(Map::new()));
@@ -32,6 +37,32 @@ pub(super) fn own_signature(
         }
         Some(Ok(own)) => check_own(node, &own, scope, &at, problems),
     }
+}
+
+/// Reads the config of an op and fills in what is written down; `None` when anything is wrong.
+fn read_op(
+    node: &mut NodeDraft,
+    op: &'static dyn OpFactory,
+    env: &dyn BuildEnv,
+    scope: &mut TypeScope,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Box<dyn Op>> {
+    let before = problems.len();
+    if node.signed {
+        let detail = "the types of an op follow from its config and from what is connected; leave \
+                      `signature` out";
+        problems.add(&at.key("signature"), Code::InvalidSignature, detail);
+    }
+    check_model(env, &node.settings.lm, &at.key("lm"), problems);
+    let config = registry::pinned(env, op.name(), node.config.take()?);
+    let read = match registry::check(op.name(), Some(&config), at) {
+        Ok(_) => op.read(env, &config, scope, at),
+        Err(found) => Err(found),
+    };
+    node.config = Some(config);
+    let read = read.map_err(|found| problems.extend(found)).ok();
+    read.filter(|_| problems.len() == before && node.named)
 }
 
 /// Compares a signature that was posted with the strategy's own.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::check::absent_input;
 use super::edge::{INPUT, Source, Target};
+use super::order::Precedence;
 use super::program_graph::ProgramGraph;
 use crate::problem::{At, Problem};
 use crate::types::Conversion;
@@ -25,12 +26,16 @@ pub(super) struct PlannedNode {
     pub(super) waits_for: usize,
     /// The distinct nodes that wait for this one.
     pub(super) followers: Vec<usize>,
+    /// Whether the run goes on when it fails: all that depends on it ends in nodes that take errors.
+    pub(super) absorbed: bool,
 }
 
 /// What fills one input of a node.
 pub(super) struct Feed {
     pub(super) field: Arc<str>,
     pub(super) from: FeedFrom,
+    /// Whether the node takes a failure in the place of this value.
+    pub(super) takes_error: bool,
 }
 
 /// Where the value of an input comes from.
@@ -66,15 +71,17 @@ impl Plan {
                         FeedFrom::Constant(absent_input(node.schema(), field).unwrap_or_default())
                     }
                 };
-                feeds.push(Feed { field: field.name.clone(), from });
+                let takes_error = node.module.takes_error(&field.name);
+                feeds.push(Feed { field: field.name.clone(), from, takes_error });
             }
-            let name = name.clone();
-            nodes.push(PlannedNode { name, feeds, waits_for: 0, followers: Vec::new() });
+            let (name, followers) = (name.clone(), Vec::new());
+            nodes.push(PlannedNode { name, feeds, waits_for: 0, followers, absorbed: false });
         }
         link(&mut nodes);
         let outputs = graph.outputs.iter();
-        let outputs =
+        let outputs: Vec<(Arc<str>, Origin)> =
             outputs.map(|(name, found)| (name.clone(), origin(graph, &found.source))).collect();
+        absorb(&mut nodes, outputs.iter().filter_map(|(_, origin)| origin.node));
         Ok(Self { nodes, outputs })
     }
 }
@@ -100,4 +107,36 @@ fn link(nodes: &mut [PlannedNode]) {
             nodes[source].followers.push(index);
         }
     }
+}
+
+/// Finds the nodes whose failure the run outlives: no output of the graph reads them, something
+/// does, and all that do either take errors or are themselves such nodes.
+fn absorb(nodes: &mut [PlannedNode], outputs: impl Iterator<Item = usize>) {
+    if !nodes.iter().flat_map(|node| &node.feeds).any(|feed| feed.takes_error) {
+        return;
+    }
+    let mut read = vec![false; nodes.len()];
+    outputs.for_each(|node| read[node] = true);
+    let edges: Vec<(usize, usize)> = nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(from, node)| node.followers.iter().map(move |to| (from, *to)))
+        .collect();
+    let order = Precedence { nodes: nodes.len(), edges: &edges }.sound_order();
+    for index in order.into_iter().rev() {
+        let node = &nodes[index];
+        let mut followers = node.followers.iter().map(|follower| &nodes[*follower]);
+        let absorbed = !read[index]
+            && !node.followers.is_empty()
+            && followers.all(|follower| follower.absorbed || takes_errors_of(follower, index));
+        nodes[index].absorbed = absorbed;
+    }
+}
+
+/// Whether a node takes errors wherever it reads another.
+fn takes_errors_of(node: &PlannedNode, other: usize) -> bool {
+    node.feeds.iter().all(|feed| match &feed.from {
+        FeedFrom::Edge(origin, _) if origin.node == Some(other) => feed.takes_error,
+        _ => true,
+    })
 }

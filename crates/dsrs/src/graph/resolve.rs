@@ -1,14 +1,16 @@
 //! From a draft to a checked graph: nodes are created, what the document left out is filled in
 //! (inputs, wires, outputs), every connection is checked, and all problems come out together.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
-use super::check::{duplicate_edge, too_costly};
+use super::check::{cycles_among, duplicate_edge, too_costly};
 use super::document::{Draft, EdgeDraft, NodeDraft};
 use super::edge::{Edge, INPUT, Source, Target};
+use super::infer::{Inference, OpDraft};
 use super::node::Node;
 use super::own_signature::own_signature;
 use super::program_graph::{GraphOutput, ProgramGraph};
@@ -42,6 +44,12 @@ struct Resolver {
     declared_inputs: Option<HashSet<Arc<str>>>,
     edges: Vec<EdgeDraft>,
     outputs: Option<Vec<(Arc<str>, Option<Source>)>>,
+    /// The nodes as they were written, without those that could not be made.
+    order: IndexSet<Arc<str>>,
+    /// Nodes whose types are still to be inferred.
+    ops: IndexMap<Arc<str>, OpDraft>,
+    /// Ops whose types could not be inferred: what touches them is not reported again.
+    untyped: HashSet<Arc<str>>,
     /// Nodes and inputs that could not be made: what touches them is not reported again.
     broken: HashSet<Arc<str>>,
     /// Inputs that some edge names, good or not: they are not reported as unconnected.
@@ -109,14 +117,18 @@ impl Resolver {
         let defs = scope.finish();
         let mut broken = HashSet::new();
         let mut nodes = IndexMap::with_capacity(drafts.len());
+        let (mut ops, mut order) = (IndexMap::new(), IndexSet::with_capacity(drafts.len()));
         for (name, node) in drafts {
-            match make(node, env, &defs, &place.key(&name), problems) {
-                Some(node) => {
-                    nodes.insert(name, Arc::new(node));
-                }
-                None => {
-                    broken.insert(name);
-                }
+            let made = if node.as_ref().is_some_and(NodeDraft::is_op) {
+                let op = node.and_then(OpDraft::of);
+                op.map(|op| drop(ops.insert(name.clone(), op)))
+            } else {
+                let node = make(node, env, &defs, &place.key(&name), problems);
+                node.map(|node| drop(nodes.insert(name.clone(), Arc::new(node))))
+            };
+            match made {
+                Some(()) => drop(order.insert(name)),
+                None => drop(broken.insert(name)),
             }
         }
         let mut blind = Blind::default();
@@ -148,13 +160,27 @@ impl Resolver {
         let (edges, outputs) = (draft.edges, draft.outputs);
         let claimed = HashSet::new();
         let budget = CompareBudget::of_a_document();
-        Some(Self { graph, declared_inputs, edges, outputs, broken, claimed, blind, budget })
+        let untyped = HashSet::new();
+        Some(Self {
+            graph,
+            declared_inputs,
+            edges,
+            outputs,
+            order,
+            ops,
+            untyped,
+            broken,
+            claimed,
+            blind,
+            budget,
+        })
     }
 
     fn resolve(mut self, problems: &mut Problems) -> ProgramGraph {
         if self.declared_inputs.is_none() {
             self.infer_inputs(problems);
         }
+        self.infer_ops(problems);
         self.connect_all(problems);
         self.wire_by_name(problems);
         self.blind.inputs |= self.budget.is_used_up();
@@ -174,8 +200,12 @@ impl Resolver {
         let fed: HashMap<&Target, Option<&Source>> =
             edges.filter_map(|edge| Some((edge.to.as_ref()?, edge.from.as_ref()))).collect();
         let mut inputs: IndexMap<Arc<str>, FieldSchema> = IndexMap::new();
-        for (node_name, node) in &self.graph.nodes {
-            for field in &node.schema().inputs {
+        for node_name in &self.order {
+            let node = self.graph.nodes.get(node_name).map(|node| node.schema().inputs.iter());
+            let op = self.ops.get(node_name).map(OpDraft::known_inputs);
+            let fields = node.into_iter().flatten().map(Cow::Borrowed);
+            for field in fields.chain(op.into_iter().flatten().map(Cow::Owned)) {
+                let field = field.as_ref();
                 let target = Target { node: node_name.clone(), field: field.name.clone() };
                 let name: Arc<str> = match fed.get(&target) {
                     None => field.name.clone(),
@@ -209,6 +239,33 @@ impl Resolver {
         self.graph.inputs = inputs;
     }
 
+    /// Makes the ops, now that all other nodes and the graph's inputs have types.
+    fn infer_ops(&mut self, problems: &mut Problems) {
+        if self.ops.is_empty() {
+            return;
+        }
+        let whole = |from: &Source| from.node.as_ref() == INPUT;
+        let sources = self.edges.iter().filter_map(|edge| edge.from.as_ref());
+        let named = sources.filter(|from| whole(from)).map(|from| Arc::from(from.field()));
+        let named_inputs = self.declared_inputs.as_ref().map(|_| named.collect());
+        self.look_for_slips();
+        let blind = &self.blind;
+        let inference = Inference {
+            graph: &mut self.graph,
+            budget: &mut self.budget,
+            broken: &self.broken,
+            named_inputs,
+            may_feed: &|target| blind.may_feed(target),
+            edges: &self.edges,
+        };
+        self.untyped = inference.run(std::mem::take(&mut self.ops), problems);
+        let mut nodes = std::mem::take(&mut self.graph.nodes);
+        self.graph.nodes.reserve(nodes.len());
+        for name in &self.order {
+            self.graph.nodes.extend(nodes.swap_remove_entry(name));
+        }
+    }
+
     /// Checks every edge of the document. Those between known nodes are taken even when something
     /// is wrong with them: the graph is given up then anyway, and cycles are still found.
     fn connect_all(&mut self, problems: &mut Problems) {
@@ -226,7 +283,9 @@ impl Resolver {
                 continue;
             }
             if !self.touches_broken(edge) {
-                if !self.budget.is_used_up() {
+                if self.untyped.contains(&edge.to.node) {
+                    problems.extend(self.wrong_source(edge, &at));
+                } else if !self.budget.is_used_up() && !self.untyped.contains(&edge.from.node) {
                     let checked = self.graph.check_edge(edge, &mut self.budget, &at);
                     problems.extend(checked.err().unwrap_or_default());
                 }
@@ -238,18 +297,25 @@ impl Resolver {
         self.claimed.extend(self.edges.iter().filter_map(|edge| edge.to.clone()));
         self.look_for_slips();
         let (positions, edges): (Vec<usize>, Vec<Edge>) = taken.into_iter().unzip();
-        for (closing, detail) in self.graph.find_cycles(&edges) {
+        let names = self.order.iter().collect();
+        for (closing, detail) in cycles_among(&names, edges.iter()) {
             problems.add(&place.index(positions[closing]), Code::Cycle, detail);
         }
         self.graph.edges = edges;
     }
 
+    /// What is wrong with the source of an edge whose target has no types.
+    fn wrong_source(&self, edge: &Edge, at: &At<'_>) -> Option<Problem> {
+        let inferred = self.declared_inputs.is_none() && edge.from.node.as_ref() == INPUT;
+        let known = !inferred && !self.untyped.contains(&edge.from.node);
+        let found = known.then(|| self.graph.type_of(&edge.from, &at.key("from")));
+        found.and_then(Result::err)
+    }
+
     /// Notes what edges with a wrong name may have meant.
     fn look_for_slips(&mut self) {
         let is_known = |name: &Arc<str>| {
-            name.as_ref() == INPUT
-                || self.graph.nodes.contains_key(name)
-                || self.broken.contains(name)
+            name.as_ref() == INPUT || self.order.contains(name) || self.broken.contains(name)
         };
         for EdgeDraft { from, to } in &self.edges {
             if let Some(to) = to {
@@ -305,7 +371,7 @@ impl Resolver {
         let place = root.key("outputs");
         for (name, source) in outputs {
             let Some(source) = source else { continue };
-            if self.broken.contains(&source.node) {
+            if self.broken.contains(&source.node) || self.untyped.contains(&source.node) {
                 continue;
             }
             match self.graph.type_of(&source, &place.key(&name)) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{DynModule, GraphPin, HttpTool, NoGraph};
+use super::{DynModule, GraphPin, HttpTool, NoGraph, OpFactory};
 use crate::predict::Tool;
 use crate::problem::{At, Problems};
 use crate::sandbox::Sandbox;
@@ -201,6 +201,12 @@ pub trait StrategyFactory: Send + Sync {
 
     /// The paths of the predictors that it makes with a default config.
     fn predictors(&self) -> &[&'static str];
+
+    /// What it is as an op: a strategy without a posted signature, whose types follow from its config
+    /// and from what is connected.
+    fn op(&self) -> Option<&'static dyn OpFactory> {
+        None
+    }
 
     /// The signature of a strategy that brings its own with this config, in the spelling of JSON
     /// Schemas, or why it has none that can be told; a node of it names none. `at` is the place of

@@ -10,7 +10,11 @@ use super::{RecordedCall, Sources};
 use crate::attrs::Attr;
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::signature::SignatureSchema;
+use crate::types::{Shape as TypeShape, look};
 use crate::value::{Fields, Selection};
+
+/// Outputs from inputs, at once.
+pub type Compute = dyn Fn(&Fields) -> Result<Fields, PredictError> + Send + Sync;
 
 /// A node's behaviour: what it takes, what it gives, and the predictors inside.
 ///
@@ -49,6 +53,23 @@ pub trait DynModule: Send + Sync {
     fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
         let _ = (call, part);
         Sources::all(self.schema())
+    }
+
+    /// What it does where it waits for nothing: whoever runs it calls this in place.
+    fn compute(&self) -> Option<&Compute> {
+        None
+    }
+
+    /// Whether an input takes the failure of the node that feeds it as a value.
+    fn takes_error(&self, input: &str) -> bool {
+        let schema = self.schema();
+        schema.input(input).is_some_and(|field| match look(&field.ty, &schema.defs).shape {
+            TypeShape::Error => true,
+            TypeShape::Union(members) => {
+                members.iter().any(|member| matches!(member.shape, TypeShape::Error))
+            }
+            _ => false,
+        })
     }
 
     /// Runs once. Inputs are complete and of the schema's types; so are the outputs.

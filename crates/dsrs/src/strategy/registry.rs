@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use indexmap::IndexMap;
 use jsonschema::Validator;
 
-use super::{BuildEnv, DynModule, StrategyFactory};
+use super::{BuildEnv, DynModule, Given, OpFactory, OpInput, StrategyFactory};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::nearest;
-use crate::signature::SignatureSchema;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{CompareBudget, TypeScope};
 use crate::value::{Map, Payload};
 
 /// What a strategy submits to be found.
@@ -72,6 +74,45 @@ pub fn create(
     let config = config.unwrap_or(&empty);
     let factory = check(strategy, Some(config), at)?;
     factory.create(env, base, config, at)
+}
+
+/// Makes an op for inputs of these types, as if they were connected.
+///
+/// # Errors
+/// Every `invalid_config`, what the op itself refuses, and `undetermined_type` for inputs whose
+/// types nobody says; pointers below `at`.
+pub fn create_op(
+    env: &dyn BuildEnv,
+    op: &'static dyn OpFactory,
+    inputs: Vec<FieldSchema>,
+    config: Option<&Payload>,
+    mut scope: TypeScope,
+    at: &At<'_>,
+) -> Result<Box<dyn DynModule>, Problems> {
+    let empty = Payload::map(Map::new());
+    let config = config.unwrap_or(&empty);
+    check(op.name(), Some(config), at)?;
+    let read = op.read(env, config, &mut scope, at)?;
+    let mut given: IndexMap<_, _> =
+        inputs.into_iter().map(|field| (field.name, field.ty)).collect();
+    let mut problems = Problems::new();
+    for OpInput { name, ty, required } in read.inputs() {
+        match ty {
+            Some(ty) => drop(given.entry(name).or_insert(ty)),
+            None if required && !given.contains_key(&name) => {
+                let detail = format!(
+                    "the type of the input `{name}` is not known; name it among the inputs of \
+                     `signature`"
+                );
+                problems.add(&at.key("signature"), Code::UndeterminedType, detail);
+            }
+            None => {}
+        }
+    }
+    problems.or(())?;
+    let (defs, mut budget) = (scope.finish(), CompareBudget::of_a_document());
+    let types = read.infer(&mut Given::new(given, &defs, &mut budget), at)?;
+    Ok(read.module(types.signature(op.name(), defs)))
 }
 
 /// A config with everything filled in that its strategy fills in when a definition is written.

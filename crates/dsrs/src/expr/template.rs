@@ -1,0 +1,228 @@
+//! Jinja templates over named values, compiled once and rendered with fuel: conditions, loops and
+//! expressions, and nothing that gives a value a name, so that no template grows what it writes
+//! without end.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, LazyLock};
+
+use minijinja::{AutoEscape, Environment, Value};
+
+use super::bounded::bound;
+use super::{ExprError, FUEL, NESTING_LIMIT, explain, nesting, teach, to_value};
+use crate::value::Payload;
+
+/// The longest template, in bytes.
+const LENGTH_LIMIT: usize = 20_000;
+
+/// The longest text that a template may write, in bytes.
+const TEXT_LIMIT: usize = 4 << 20;
+
+/// How deep loops may stand in loops.
+const LOOP_LIMIT: usize = 4;
+
+/// How many times a template may put texts or lists together.
+const JOIN_LIMIT: usize = 100;
+
+/// The tags that a template may have.
+const TAGS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
+
+/// The name under which the only template of an engine stands.
+const NAME: &str = "template";
+
+/// The engine that every template starts from.
+static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut engine = Environment::new();
+    engine.set_fuel(Some(FUEL));
+    engine.set_auto_escape_callback(|_| AutoEscape::None);
+    teach(&mut engine);
+    bound(&mut engine);
+    for global in ["namespace", "debug", "dict"] {
+        engine.remove_global(global);
+    }
+    engine
+});
+
+/// A compiled template. A line break at its very end is not written.
+///
+/// ```
+/// use dsrs::{expr::Template, value::Payload};
+/// let template = Template::compile("{% for tag in tags %}#{{ tag }} {% endfor %}").unwrap();
+/// assert_eq!(template.names().len(), 1);
+/// let tags = Payload::from_json(r#"["a", "b"]"#).unwrap();
+/// assert_eq!(template.render([("tags", &tags)]).unwrap(), "#a #b ");
+/// ```
+#[derive(Clone)]
+pub struct Template {
+    engine: Environment<'static>,
+    names: Vec<Arc<str>>,
+}
+
+impl Template {
+    /// Compiles a template.
+    ///
+    /// # Errors
+    /// When it is no Jinja template, has tags other than `if` and `for`, or is too large.
+    pub fn compile(source: &str) -> Result<Self, ExprError> {
+        if source.len() > LENGTH_LIMIT {
+            return refuse(format!("the template is longer than {LENGTH_LIMIT} bytes"));
+        }
+        check(source)?;
+        let mut engine = ENGINE.clone();
+        engine.add_template_owned(NAME, source.to_owned()).map_err(explain)?;
+        let template = engine.get_template(NAME).map_err(explain)?;
+        let known: Vec<String> = engine.globals().map(|(name, _)| name.to_owned()).collect();
+        let mut names: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+        names.retain(|name| !known.contains(name));
+        names.sort_by_key(|name| (source.find(name.as_str()), name.clone()));
+        let names = names.into_iter().map(Arc::from).collect();
+        Ok(Self { engine, names })
+    }
+
+    /// The values that it asks for, in the order in which they first stand there.
+    #[must_use]
+    pub fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    /// The text that it writes over these values.
+    ///
+    /// # Errors
+    /// When an expression fails, or the text is too long, or takes too long.
+    pub fn render<'v>(
+        &self,
+        values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
+    ) -> Result<String, ExprError> {
+        let values = values.into_iter().map(|(name, value)| (name, to_value(value)));
+        let template = self.engine.get_template(NAME).map_err(explain)?;
+        let mut text = Bounded(Vec::new());
+        match template.render_captured_to(Value::from_pairs(values), &mut text) {
+            Ok(_) => {}
+            Err(_) if text.0.len() >= TEXT_LIMIT => {
+                return refuse(format!("it writes more than {TEXT_LIMIT} bytes"));
+            }
+            Err(error) => return Err(explain(error)),
+        }
+        String::from_utf8(text.0).or_else(|_| refuse("it writes what is no text".to_owned()))
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Template({:?})", self.names)
+    }
+}
+
+fn refuse<T>(reason: String) -> Result<T, ExprError> {
+    Err(ExprError { reason })
+}
+
+/// Looks at every tag and expression before the engine does, which knows no bounds of its own.
+fn check(source: &str) -> Result<(), ExprError> {
+    let (mut loops, mut joins) = (0_usize, 0);
+    for (position, opening) in source.match_indices('{') {
+        let rest = source.get(position + opening.len()..).unwrap_or_default();
+        let Some(kind @ ('{' | '%')) = rest.chars().next() else { continue };
+        let inner = rest.get(1..).unwrap_or_default();
+        let end = inner.find(if kind == '%' { "%}" } else { "}}" }).unwrap_or(inner.len());
+        let inner = inner.get(..end).unwrap_or_default();
+        if nesting(inner) > NESTING_LIMIT {
+            return refuse(format!("an expression nests deeper than {NESTING_LIMIT} brackets"));
+        }
+        let put_together = inner.matches(['~', '+', '*']).count();
+        joins += put_together;
+        if kind == '%' {
+            let word = inner.trim_start_matches(['-', '+', ' ', '\t', '\n', '\r']);
+            let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            check_tag(word, put_together, &mut loops)?;
+        }
+    }
+    if joins > JOIN_LIMIT {
+        return refuse(format!("a template has at most {JOIN_LIMIT} of `~`, `+` and `*`"));
+    }
+    Ok(())
+}
+
+fn check_tag(word: &str, joins: usize, loops: &mut usize) -> Result<(), ExprError> {
+    if !TAGS.contains(&word) {
+        let known = TAGS.join(", ");
+        return refuse(format!("the tag `{word}` is not allowed here; known ones: {known}"));
+    }
+    match word {
+        "for" if joins > 0 => {
+            return refuse("what a loop goes through has no `~`, `+` or `*`".to_owned());
+        }
+        "for" => *loops += 1,
+        "endfor" => *loops = loops.saturating_sub(1),
+        _ => {}
+    }
+    if *loops > LOOP_LIMIT {
+        return refuse(format!("loops stand at most {LOOP_LIMIT} deep in each other"));
+    }
+    Ok(())
+}
+
+/// Takes so many bytes and no more.
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
+        let room = TEXT_LIMIT.saturating_sub(self.0.len());
+        self.0.extend_from_slice(more.get(..room).unwrap_or(more));
+        if more.len() > room { Err(io::Error::other("too long")) } else { Ok(more.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn render(source: &str, x: &str) -> Result<String, String> {
+        let told = |error: ExprError| error.reason;
+        let x = Payload::from_json(x).unwrap();
+        Template::compile(source).map_err(told)?.render([("x", &x)]).map_err(told)
+    }
+
+    #[test]
+    fn a_template_has_conditions_loops_and_members() {
+        let source =
+            "{% for p in x %}{{ p.name }}{% if not loop.last %}, {% endif %}{% endfor %}!\n";
+        assert_eq!(render(source, r#"[{"name": "Ada"}, {"name": "<Bo>"}]"#).unwrap(), "Ada, <Bo>!");
+    }
+
+    #[test]
+    fn names_are_told_in_the_order_in_which_they_stand() {
+        let template = Template::compile("{{ b }} {% for a in list %}{{ a }}{% endfor %} {{ a }}");
+        let template = template.unwrap();
+        let names: Vec<&str> = template.names().iter().map(AsRef::as_ref).collect();
+        assert_eq!(names, ["b", "a", "list"]);
+    }
+
+    #[test]
+    fn nothing_that_gives_a_value_a_name_is_a_template() {
+        for source in ["{% set y = x ~ x %}", "{%- macro m() %}{% endmacro %}", "{% with %}"] {
+            assert!(render(source, "1").unwrap_err().contains("is not allowed"), "{source}");
+        }
+        let grows = "{% for y in [x ~ x] %}{% endfor %}";
+        assert!(render(grows, "\"a\"").unwrap_err().contains("goes through"));
+    }
+
+    #[test]
+    fn a_template_that_would_write_long_or_much_is_refused() {
+        let forever =
+            "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+        assert!(render(forever, "1").unwrap_err().contains("fuel"));
+        let text = format!("{:?}", "x".repeat(100_000));
+        let much = "{% for a in range(1000) %}{{ x }}{% endfor %}";
+        assert!(render(much, &text).unwrap_err().contains("writes more than"));
+        let squares = "{{ x|replace('x', x)|replace('x', x) }}";
+        assert!(render(squares, &text).unwrap_err().contains("more than"));
+        let deep = format!("{}x{}", "{% for a in x %}".repeat(5), "{% endfor %}".repeat(5));
+        assert!(render(&deep, "1").unwrap_err().contains("deep"));
+        assert!(render(&format!("{{{{ x{} }}}}", " ~ x".repeat(101)), "1").is_err());
+    }
+}

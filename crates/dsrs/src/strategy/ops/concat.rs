@@ -1,0 +1,98 @@
+//! `concat`: texts, or lists, one after the other.
+
+use std::sync::Arc;
+
+use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, many, named_inputs, unfed};
+use crate::problem::{At, Problems};
+use crate::signature::SignatureSchema;
+use crate::strategy::config::{config_schema, member, schema};
+use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::registry::StrategyRegistration;
+use crate::strategy::{BuildEnv, DynModule};
+use crate::types::{TypeIR, TypeScope};
+use crate::value::{Fields, Payload};
+
+const SEPARATOR: &str = "separator";
+
+inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
+
+struct Factory;
+
+impl OpFactory for Factory {
+    fn name(&self) -> &'static str {
+        "concat"
+    }
+
+    fn description(&self) -> &'static str {
+        "Texts one after the other, with a separator between them if wanted; or lists one after the \
+         other. Calls no LM."
+    }
+
+    fn config_schema(&self) -> Payload {
+        let separator = schema(
+            r#"{"type": "string", "default": "", "description": "what stands between two texts"}"#,
+        );
+        config_schema([(INPUTS, schema(INPUTS_SCHEMA)), (SEPARATOR, separator)], &[])
+    }
+
+    fn read(
+        &self,
+        _: &dyn BuildEnv,
+        config: &Payload,
+        _: &mut TypeScope,
+        _: &At<'_>,
+    ) -> Result<Box<dyn Op>, Problems> {
+        let separator = member(config, SEPARATOR).and_then(Payload::as_str).unwrap_or_default();
+        Ok(Box::new(Concat { inputs: named_inputs(config), separator: separator.into() }))
+    }
+}
+
+struct Concat {
+    inputs: Vec<OpInput>,
+    separator: Arc<str>,
+}
+
+impl Op for Concat {
+    fn inputs(&self) -> Vec<OpInput> {
+        self.inputs.clone()
+    }
+
+    fn takes_others(&self) -> bool {
+        self.inputs.is_empty()
+    }
+
+    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        let defs = given.defs();
+        let element = |ir: &TypeIR| match many(ir, defs) {
+            Some(Many::List(element)) => Some(element.clone()),
+            _ => None,
+        };
+        let Some(first) = given.types().values().next() else { return Err(unfed(at, "first")) };
+        if element(first).is_none() {
+            let inputs = super::fields(given, |_| TypeIR::Str);
+            return Ok(OpTypes::of(inputs, VALUE, TypeIR::Str));
+        }
+        let elements = TypeIR::union(given.types().values().filter_map(element));
+        let inputs = super::fields(given, |ir| match element(ir) {
+            Some(_) => ir.clone(),
+            None => TypeIR::list(TypeIR::Any),
+        });
+        Ok(OpTypes::of(inputs, VALUE, TypeIR::list(elements)))
+    }
+
+    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
+        let texts = schema.outputs.first().is_some_and(|field| field.ty == TypeIR::Str);
+        Computed::boxed(schema, move |inputs| {
+            Ok(if texts { join(inputs, &self.separator).into() } else { chain(inputs).into() })
+        })
+    }
+}
+
+fn join(inputs: &Fields, separator: &str) -> String {
+    let texts: Vec<&str> = inputs.values().filter_map(Payload::as_str).collect();
+    texts.join(separator)
+}
+
+fn chain(inputs: &Fields) -> Vec<Payload> {
+    inputs.values().filter_map(Payload::as_list).flatten().cloned().collect()
+}

@@ -1,0 +1,117 @@
+//! The functional ops: strategies that compute instead of asking an LM, one file each. What they
+//! share stands here: names of fields, numbers, failures.
+
+mod aggregate;
+mod arithmetic;
+mod coerce;
+mod concat;
+mod format;
+mod is_error;
+mod letters;
+mod merge;
+mod number;
+mod parse_structured;
+mod render;
+mod select;
+mod slots;
+mod spec;
+mod unwrap_or;
+
+use std::sync::Arc;
+
+use super::config::member;
+use super::op::{Given, OpInput};
+use crate::predict::{PredictError, PredictErrorKind};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::types::{Shape, TypeDefs, TypeIR, TypeScope, look};
+use crate::value::{Fields, Payload};
+
+/// The output of ops that write a text; and the input of those that read one.
+const TEXT: &str = "text";
+/// The output of all other ops, and the input of those that take one value.
+const VALUE: &str = "value";
+/// The member of a config that names the inputs.
+const INPUTS: &str = "inputs";
+/// The member of a config that is a type.
+const TYPE: &str = "type";
+
+/// The value of an input; null where it has none.
+fn value<'f>(inputs: &'f Fields, name: &str) -> &'f Payload {
+    static NULL: Payload = Payload::Null;
+    inputs.get(name).unwrap_or(&NULL)
+}
+
+/// An op that has no value for its inputs.
+fn failed(reason: impl Into<String>) -> PredictError {
+    PredictError::new(PredictErrorKind::Op, reason)
+}
+
+/// That a member of the config does not fit.
+fn invalid(at: &At<'_>, name: &str, code: Code, detail: impl Into<String>) -> Problems {
+    let pointer = at.key("config").key(name).pointer();
+    Problem { pointer, code, detail: detail.into() }.into()
+}
+
+/// The type that a config names.
+fn read_type(config: &Payload, scope: &mut TypeScope, at: &At<'_>) -> Result<TypeIR, Problems> {
+    let mut problems = Problems::new();
+    let (config_at, nothing) = (at.key("config"), Payload::Null);
+    let wanted = member(config, TYPE).unwrap_or(&nothing);
+    let ty = scope.read_type(wanted, &config_at.key(TYPE), &mut problems);
+    problems.or(())?;
+    ty.ok_or_else(|| invalid(at, TYPE, Code::InvalidType, "`type` is no type"))
+}
+
+/// The inputs that a config names.
+fn named_inputs(config: &Payload) -> Vec<OpInput> {
+    let names = member(config, INPUTS).and_then(Payload::as_list).unwrap_or_default();
+    names.iter().filter_map(Payload::as_str).map(OpInput::open).collect()
+}
+
+/// That nothing feeds an op that takes inputs of any name.
+fn unfed(at: &At<'_>, example: &str) -> Problems {
+    let detail = format!(
+        "nothing feeds this op, so its types are not known; connect something, for example to \
+         `{example}`, or name graph inputs under `config.inputs`"
+    );
+    Problem { pointer: at.pointer(), code: Code::UndeterminedType, detail }.into()
+}
+
+/// A type without null and without errors.
+fn settled(ir: &TypeIR, defs: &TypeDefs) -> TypeIR {
+    match look(ir, defs).shape {
+        Shape::Union(members) => TypeIR::union(
+            members
+                .iter()
+                .filter(|member| !matches!(member.shape, Shape::Null | Shape::Error))
+                .map(|member| member.ir.clone()),
+        ),
+        _ => ir.clone(),
+    }
+}
+
+/// The elements of a list or the values of a dict, by their type.
+enum Many<'t> {
+    List(&'t TypeIR),
+    Dict(&'t TypeIR),
+}
+
+fn many<'t>(ir: &'t TypeIR, defs: &'t TypeDefs) -> Option<Many<'t>> {
+    match look(ir, defs).shape {
+        Shape::List(element) => Some(Many::List(element)),
+        Shape::Dict(value) => Some(Many::Dict(value)),
+        _ => None,
+    }
+}
+
+/// The type of all that is given, each under its name.
+fn fields(given: &Given<'_>, ty: impl Fn(&TypeIR) -> TypeIR) -> Vec<(Arc<str>, TypeIR)> {
+    given.types().iter().map(|(name, ir)| (name.clone(), ty(ir))).collect()
+}
+
+/// The config schema of a list of input names.
+const INPUTS_SCHEMA: &str = r#"{"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,62}$"}, "uniqueItems": true, "description": "the inputs by name, in order; without it those that edges name, in the order of the edges"}"#;
+
+/// The config schema of a type.
+const TYPE_SCHEMA: &str =
+    r#"{"type": ["string", "object"], "description": "a type expression or a JSON Schema object"}"#;

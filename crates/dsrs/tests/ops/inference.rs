@@ -1,0 +1,243 @@
+//! How types are found for ops, and what is said where they cannot be.
+
+use dsrs::graph::{Edits, Program};
+use dsrs::problem::{At, Problems};
+
+use crate::support::{Env, build, graph_of, json, run};
+
+fn problems(document: &str) -> String {
+    match build(document) {
+        Ok(_) => panic!("accepted: {document}"),
+        Err(problems) => problems.to_string(),
+    }
+}
+
+/// Ops that feed ops, written from the last to the first, edges too.
+const BACKWARDS: &str = r#"{"name": "g", "inputs": {"a": "int", "b": "float"}, "nodes": {
+    "tell": {"strategy": "render", "config": {"fstring": "{total} of {kind}"}},
+    "total": {"strategy": "add", "config": {"right": 1}},
+    "scaled": {"strategy": "multiply"}},
+  "edges": [{"from": "total.value", "to": "tell.total"}, {"from": "scaled.value", "to": "total.left"},
+            {"from": "input.b", "to": "scaled.right"}, {"from": "input.a", "to": "scaled.left"},
+            {"from": "input.a", "to": "tell.kind"}]}"#;
+
+#[tokio::test]
+async fn the_order_of_the_document_does_not_matter() {
+    let program = build(BACKWARDS).unwrap_or_else(|problems| panic!("{problems}"));
+    let names: Vec<&str> = program.graph().nodes().map(|(name, _)| name.as_ref()).collect();
+    assert_eq!(names, ["tell", "total", "scaled"]);
+    let total = program.graph().node("total").unwrap();
+    assert_eq!(total.schema().outputs[0].ty.to_string(), "float");
+    let outcome = run(&program, r#"{"a": 3, "b": 0.5}"#).await;
+    assert_eq!(outcome.outputs.unwrap()["text"].to_json(), r#""2.5 of 3""#);
+}
+
+#[test]
+fn an_answer_has_no_signatures_of_ops_and_can_be_sent_back() {
+    let program = build(BACKWARDS).unwrap();
+    let document = program.canonical_text();
+    assert!(!document.contains("signature"), "{document}");
+    let again = build(document).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(again.canonical_text(), document);
+    let signed = document.replacen(
+        r#""strategy":"add""#,
+        r#""strategy":"add","signature":"left: int -> value: int""#,
+        1,
+    );
+    let told = problems(&signed);
+    assert!(told.starts_with("/nodes/total/signature: the types of an op follow"), "{told}");
+}
+
+#[test]
+fn inputs_that_are_not_declared_are_those_whose_types_are_known() {
+    let program = build(
+        r#"{"name": "g", "nodes": {
+            "tidy": {"strategy": "strip"},
+            "ask": {"strategy": "predict", "signature": "question, text -> answer"},
+            "tell": {"strategy": "render", "config": {"fstring": "{question}: {answer}"}}},
+          "edges": [{"from": "ask.answer", "to": "tell.answer"}],
+          "outputs": {"text": "tell.text", "tidy": "tidy.text"}}"#,
+    );
+    let program = program.unwrap_or_else(|problems| panic!("{problems}"));
+    let inputs: Vec<String> =
+        program.graph().inputs().map(|field| format!("{}: {}", field.name, field.ty)).collect();
+    assert_eq!(inputs, ["text: str", "question: str"]);
+    let edges: Vec<String> = program
+        .graph()
+        .edges()
+        .iter()
+        .map(|edge| format!("{} -> {}", edge.from, edge.to))
+        .collect();
+    assert!(edges.contains(&"input.question -> tell.question".to_owned()), "{edges:?}");
+}
+
+#[test]
+fn a_type_that_cannot_be_known_says_the_way_out() {
+    for (document, expected) in [
+        (
+            r#"{"name": "g", "nodes": {"s": {"strategy": "select", "config": {"path": "a"}}}}"#,
+            "/nodes/s: nothing feeds `s.value`, so its type is not known; connect it, or declare a \
+             graph input `value` (undetermined_type)",
+        ),
+        (
+            r#"{"name": "g", "nodes": {"s": {"strategy": "select", "config": {"path": "a"}}},
+                "edges": [{"from": "input.x", "to": "s.value"}]}"#,
+            "/nodes/s: nothing says what type `input.x` has, which feeds `s.value`; declare it under \
+             `inputs` (undetermined_type)",
+        ),
+        (
+            r#"{"name": "g", "inputs": {"x": "str"},
+                "nodes": {"s": {"strategy": "select", "config": {"path": "a"}}}}"#,
+            "/nodes/s: nothing feeds `s.value`; connect it, or declare a graph input `value` \
+             (unconnected_input)",
+        ),
+        (
+            r#"{"name": "g", "nodes": {"s": {"strategy": "sum"}}}"#,
+            "/nodes/s: nothing feeds this op, so its types are not known; connect something, for \
+             example to `values`, or name graph inputs under `config.inputs` (undetermined_type)",
+        ),
+        (
+            r#"{"name": "g", "inputs": {"x": "{a: str}"},
+                "nodes": {"s": {"strategy": "select", "config": {"path": "a"}}},
+                "edges": [{"from": "input.x", "to": "s.vlaue"}]}"#,
+            "/edges/0/to: node `s` has no input `vlaue`; it takes: value (unknown_field)",
+        ),
+    ] {
+        assert_eq!(problems(document), expected);
+    }
+}
+
+#[test]
+fn a_cycle_of_ops_is_told_as_a_cycle_and_nothing_else() {
+    let told = problems(
+        r#"{"name": "g", "inputs": {"x": "int"}, "nodes": {
+            "a": {"strategy": "add"}, "b": {"strategy": "add", "config": {"right": 1}},
+            "behind": {"strategy": "add", "config": {"right": 1}}},
+          "edges": [{"from": "input.x", "to": "a.left"}, {"from": "b.value", "to": "a.right"},
+                    {"from": "a.value", "to": "b.left"}, {"from": "b.value", "to": "behind.left"}],
+          "outputs": {"x": "behind.value"}}"#,
+    );
+    assert_eq!(told, "/edges/2: closes the cycle b -> a -> b (cycle)");
+}
+
+#[test]
+fn every_edge_stays_checked() {
+    for (node, inputs, expected) in [
+        (
+            r#""strategy": "add""#,
+            &[("left", "str"), ("right", "int")][..],
+            "/edges/0: `input.left` is `str`, `op.left` takes `float`",
+        ),
+        (
+            r#""strategy": "upper""#,
+            &[("text", "int")],
+            "/edges/0: `input.text` is `int`, `op.text` takes `str`",
+        ),
+        (
+            r#""strategy": "concat""#,
+            &[("a", "list[int]"), ("b", "str")],
+            "/edges/1: `input.b` is `str`, `op.b` takes `list[any]`",
+        ),
+        (
+            r#""strategy": "merge""#,
+            &[("a", "Person"), ("b", "dict[str, int]")],
+            "/edges/0: `input.a` is `Person`, `op.a` takes `dict[str, any]`",
+        ),
+        (
+            r#""strategy": "mean""#,
+            &[("a", "list[str]")],
+            "/edges/0: `input.a` is `list[str]`, `op.a` takes `list[float]`",
+        ),
+        (
+            r#""strategy": "select", "config": {"path": "nmae"}"#,
+            &[("value", "Person")],
+            "/nodes/op/config/path: `nmae`: Person has no field `nmae`; did you mean `name`?",
+        ),
+        (
+            r#""strategy": "select", "config": {"path": "age", "default": "old"}"#,
+            &[("value", "Person")],
+            "/nodes/op/config/default: expected int, found a string (wrong_type)",
+        ),
+        (
+            r#""strategy": "unwrap_or", "config": {"default": "x"}"#,
+            &[("value", "int?")],
+            "/nodes/op/config/default: expected int, found a string (wrong_type)",
+        ),
+        (
+            r#""strategy": "format", "config": {"template": "{a:.2f}"}"#,
+            &[("a", "str")],
+            "/nodes/op/config/template: `{a}` is `str`, not a number",
+        ),
+        (
+            r#""strategy": "render", "config": {"fstring": "{a.b}"}"#,
+            &[("a", "str")],
+            "/nodes/op/config/fstring: `{a.b}`: str has no `b`",
+        ),
+    ] {
+        let told = problems(&graph_of(node, inputs));
+        assert!(told.starts_with(expected), "{node}:\n{told}");
+    }
+}
+
+#[test]
+fn a_config_that_is_wrong_is_refused_at_its_place() {
+    for (node, expected) in [
+        (r#""strategy": "render", "config": {}"#, "/nodes/op/config: config of `render`"),
+        (
+            r#""strategy": "render", "config": {"template": "{% if %}"}"#,
+            "/nodes/op/config/template: ",
+        ),
+        (
+            r#""strategy": "render", "config": {"fstring": "{a"}"#,
+            "/nodes/op/config/fstring: a `{` without its `}`",
+        ),
+        (
+            r#""strategy": "render", "config": {"fstring": "{a:.2f}"}"#,
+            "/nodes/op/config/fstring: `{a:.2f}`: how a value is written is for the op `format`",
+        ),
+        (
+            r#""strategy": "select", "config": {"path": "a..b"}"#,
+            "/nodes/op/config/path: `a..b`: column 3: expected a name (invalid_config)",
+        ),
+        (r#""strategy": "coerce", "config": {"type": "intt"}"#, "/nodes/op/config/type: column 1:"),
+        (r#""strategy": "strip", "config": {"chars": "x"}"#, "/nodes/op/config: config of `strip`"),
+    ] {
+        let told = problems(&graph_of(node, &[]));
+        assert!(told.starts_with(expected), "{node}:\n{told}");
+        assert!(!told.contains("undetermined"), "{told}");
+    }
+}
+
+#[test]
+fn what_stands_in_a_config_may_define_types() {
+    let node = r#""strategy": "coerce", "config": {"type": {"type": "object", "title": "Town",
+        "properties": {"name": {"type": "string", "description": "its name"}}, "required": ["name"]}}"#;
+    let program = build(&graph_of(node, &[("value", "str")])).unwrap_or_else(|p| panic!("{p}"));
+    let again = build(program.canonical_text()).unwrap_or_else(|p| panic!("{p}"));
+    assert_eq!(again.canonical_text(), program.canonical_text());
+}
+
+fn edited(program: &Program, edits: &str) -> Result<Program, Problems> {
+    let mut problems = Problems::new();
+    let edits = Edits::read(&json(edits), &At::Root, &mut problems);
+    program.graph().edited(&edits.unwrap(), &Env)?.graph.compile()
+}
+
+#[test]
+fn edits_infer_again() {
+    let program = build(BACKWARDS).unwrap();
+    let total = |program: &Program| {
+        program.graph().node("total").unwrap().schema().outputs[0].ty.to_string()
+    };
+    let whole = r#"{"edits": [{"op": "set_input", "name": "b", "type": "int"}]}"#;
+    let edited_to_whole = edited(&program, whole).unwrap_or_else(|p| panic!("{p}"));
+    assert_eq!((total(&program), total(&edited_to_whole)), ("float".into(), "int".into()));
+    let broken = r#"{"edits": [{"op": "set_input", "name": "b", "type": "str"}]}"#;
+    let told = edited(&program, broken).err().unwrap().to_string();
+    assert!(told.contains("`input.b` is `str`, `scaled.right` takes `float`"), "{told}");
+    let alone = r#"{"edits": [{"op": "remove_input", "name": "a"}, {"op": "disconnect",
+        "from": "input.a", "to": "scaled.left"}, {"op": "disconnect", "from": "input.a",
+        "to": "tell.kind"}]}"#;
+    let told = edited(&program, alone).err().unwrap().to_string();
+    assert!(told.contains("/edits/1: nothing feeds `scaled.left`"), "{told}");
+}
