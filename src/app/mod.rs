@@ -9,6 +9,7 @@ mod graph_env;
 pub(crate) mod json;
 pub mod metrics;
 mod model;
+mod native_model;
 mod parse;
 mod predictor;
 mod programs;

@@ -10,6 +10,7 @@ use dsrs::lm::{
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
 
+use super::native_model::native_model;
 use crate::config::{
     CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits, ModelConfig,
     Models as ModelSettings, Provider,
@@ -40,6 +41,8 @@ pub fn engine_models(settings: &ModelSettings, limits: &Limits) -> Result<Models
 fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
     let lm: Arc<dyn Lm> = match settings.provider {
         Provider::OpenAi => Arc::new(openai(alias, settings)?),
+        _ => native_model(settings)
+            .map_err(|reason| ModelError { alias: alias.to_owned(), reason })?,
     };
     let prices = settings.input_price.zip(settings.output_price);
     Ok(Model {

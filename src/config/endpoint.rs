@@ -8,23 +8,69 @@ use super::parse::Expected;
 pub enum Provider {
     /// OpenAI's chat completions, or anything compatible.
     OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+    /// Gemini and Claude on Google's Vertex AI.
+    Vertex,
+    /// The models on Amazon's Bedrock.
+    Bedrock,
+    /// Cohere's chat.
+    Cohere,
+    /// Ollama's own protocol.
+    Ollama,
 }
 
 impl Provider {
+    const ALL: [Self; 7] = [
+        Self::OpenAi,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Vertex,
+        Self::Bedrock,
+        Self::Cohere,
+        Self::Ollama,
+    ];
+
     /// The words of all of them.
-    pub(super) const WORDS: &'static [&'static str] = &["openai"];
+    pub(super) const WORDS: &'static [&'static str] =
+        &["openai", "anthropic", "gemini", "vertex", "bedrock", "cohere", "ollama"];
 
     /// The word for it in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Vertex => "vertex",
+            Self::Bedrock => "bedrock",
+            Self::Cohere => "cohere",
+            Self::Ollama => "ollama",
         }
     }
 
-    /// Where it is asked when nobody says otherwise.
-    pub(super) fn usual_url(self) -> &'static str {
+    /// Where it is asked when nobody says otherwise; none where the address has a region or a
+    /// project in it.
+    pub(super) fn usual_url(self) -> Option<&'static str> {
         match self {
-            Self::OpenAi => "https://api.openai.com/v1",
+            Self::OpenAi => Some("https://api.openai.com/v1"),
+            Self::Anthropic => Some("https://api.anthropic.com/v1"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
+            Self::Cohere => Some("https://api.cohere.com/v1"),
+            Self::Ollama => Some("http://localhost:11434"),
+            Self::Vertex | Self::Bedrock => None,
+        }
+    }
+
+    /// What an address looks like.
+    pub(super) fn sample_url(self) -> &'static str {
+        match self {
+            Self::Vertex => {
+                "https://aiplatform.googleapis.com/v1/projects/PROJECT/locations/global"
+            }
+            Self::Bedrock => "https://bedrock-runtime.REGION.amazonaws.com",
+            _ => self.usual_url().unwrap_or_default(),
         }
     }
 }
@@ -93,10 +139,24 @@ impl Constrain {
     }
 }
 
+/// What only a server with the feature can speak is refused by one without.
 pub(super) fn provider(word: &str) -> Result<Provider, Expected> {
-    match word {
-        "openai" => Ok(Provider::OpenAi),
-        _ => Err("expected \"openai\", which is every OpenAI-compatible endpoint".to_owned()),
+    let known = Provider::ALL.into_iter().find(|provider| provider.as_str() == word);
+    match known {
+        Some(Provider::OpenAi) => Ok(Provider::OpenAi),
+        Some(_) if !cfg!(feature = "genai") => Err(format!(
+            "this server was built without the providers that are not OpenAI-compatible; build it with \
+             `cargo build --release --features genai`, or set \"openai\" and the base_url of an \
+             OpenAI-compatible endpoint of {word}"
+        )),
+        Some(provider) => Ok(provider),
+        None => {
+            let others = Provider::WORDS.iter().skip(1).map(|word| format!("\"{word}\""));
+            let others = others.collect::<Vec<_>>().join(", ");
+            Err(format!(
+                "expected \"openai\", which is every OpenAI-compatible endpoint, or {others}"
+            ))
+        }
     }
 }
 

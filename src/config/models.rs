@@ -115,7 +115,7 @@ struct Endpoint {
 
 impl Endpoint {
     fn url(&self) -> String {
-        let usual = || Provider::OpenAi.usual_url().to_owned();
+        let usual = || Provider::OpenAi.usual_url().unwrap_or_default().to_owned();
         self.base_url.clone().unwrap_or_else(usual)
     }
 }
@@ -164,7 +164,7 @@ fn read_model(read: &mut Reader<'_>, alias: &str, common: &Endpoint) -> Option<M
     let at = |member: &str| format!("models.{alias}.{member}");
     let api_key = read_key(read, alias);
     let provider = read.required(&at("provider"), endpoint::provider);
-    let base_url = read.optional(&at("base_url"), parse::http_url);
+    let place = read_place(read, &at("base_url"), provider, common);
     let model = read.required(&at("model"), parse::text);
     let temperature = read.optional(&at("temperature"), parse::temperature);
     let max_tokens = read.optional(&at("max_tokens"), parse::positive);
@@ -175,19 +175,18 @@ fn read_model(read: &mut Reader<'_>, alias: &str, common: &Endpoint) -> Option<M
     let max_concurrent = read.optional(&at("max_concurrent"), parse::positive);
     let cache = read_cache(read, alias);
     let capabilities = read_capabilities(read, &at("capabilities"));
-    let constrain = read.required(&at("constrain"), endpoint::constrain);
+    let constrain = read_constrain(read, &at("constrain"), provider);
     let input_price = read.optional(&at("input_price"), parse::price);
     let output_price = read.optional(&at("output_price"), parse::price);
     let fallback = read.given(&at("fallback")).map_or_else(Vec::new, |given| {
         let aliases: IndexSet<&str> = given.list().collect();
         aliases.into_iter().map(str::to_owned).collect()
     });
-    // The common key goes to the common endpoint only, never to one that a model names itself.
-    let common_key = || base_url.is_none().then(|| common.api_key.clone()).flatten();
+    let (base_url, common_key) = place?;
     Some(ModelConfig {
         provider: provider?,
-        api_key: api_key.or_else(common_key),
-        base_url: base_url.as_ref().map_or_else(|| common.url(), without_slash),
+        api_key: api_key.or(common_key),
+        base_url,
         model: model?,
         temperature,
         max_tokens,
@@ -203,6 +202,51 @@ fn read_model(read: &mut Reader<'_>, alias: &str, common: &Endpoint) -> Option<M
         input_price,
         output_price,
     })
+}
+
+/// Where a model is asked, and the key that goes there if it has none of its own. The common key goes
+/// to the common endpoint only, never to one that a model names itself.
+fn read_place(
+    read: &mut Reader<'_>,
+    path: &str,
+    provider: Option<Provider>,
+    common: &Endpoint,
+) -> Option<(String, Option<SecretString>)> {
+    let own = read.optional(path, parse::http_url);
+    if let Some(url) = own {
+        return Some((without_slash(&url), None));
+    }
+    let provider = provider.filter(|_| read.given(path).is_none())?;
+    if provider == Provider::OpenAi {
+        return Some((common.url(), common.api_key.clone()));
+    }
+    let usual = provider.usual_url();
+    if usual.is_none() {
+        let (word, sample) = (provider.as_str(), provider.sample_url());
+        read.problems.push(format!(
+            "{path} is missing: \"{word}\" has no address for everybody; it is such as {sample}"
+        ));
+    }
+    Some((usual?.to_owned(), None))
+}
+
+/// What answers are held to, which must be something that the protocol has a place for.
+fn read_constrain(
+    read: &mut Reader<'_>,
+    path: &str,
+    provider: Option<Provider>,
+) -> Option<Constrain> {
+    let constrain = read.required(path, endpoint::constrain)?;
+    if constrain == Constrain::Gbnf && provider.is_some_and(|found| found != Provider::OpenAi) {
+        let given = read.given(path)?;
+        read.refuse(
+            path,
+            given,
+            "only OpenAI-compatible servers take a grammar; try \"json_schema\"",
+        );
+        return None;
+    }
+    Some(constrain)
 }
 
 /// Whether and how replies are kept: the room for them switches it on.

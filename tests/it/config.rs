@@ -312,7 +312,7 @@ fn mistakes_in_a_model_are_told_by_its_alias() {
         problems(file.load(&[("HOME", "/home/x")])),
         [
             "models.a.api_key_env: environment variable NOT_SET is not set",
-            "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", which is every OpenAI-compatible endpoint",
+            "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", which is every OpenAI-compatible endpoint, or \"anthropic\", \"gemini\", \"vertex\", \"bedrock\", \"cohere\", \"ollama\"",
             "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs, tools; did you mean \"grammar\"?",
             "models.a.constrain = \"bnf\" (FILE:6): expected \"none\", \"gbnf\" or \"json_schema\"",
             "models.b.api_key and models.b.api_key_env are both given; keep one",
@@ -364,6 +364,43 @@ fn a_fallback_that_is_no_model_or_leads_back_is_refused() {
             "models.b.fallback = \"c\" (FILE:6): this leads back to itself, b -> c -> b; leave out one of them",
             "models.d.fallback = \"d,fsat\" (FILE:12): no model has the alias \"fsat\"; did you mean \"fast\"?",
             "models.d.fallback = \"d,fsat\" (FILE:12): this leads back to itself, d -> d; leave out one of them",
+        ]
+    );
+}
+
+#[test]
+#[cfg(not(feature = "genai"))]
+fn a_provider_that_the_server_was_built_without_is_refused_with_the_ways_out() {
+    let file = SettingsFile::new("[models.a]\nmodel = 'claude'\nprovider = 'anthropic'\n");
+    assert_eq!(
+        problems(file.load(&[])),
+        [
+            "models.a.provider = \"anthropic\" (FILE:3): this server was built without the providers that are not OpenAI-compatible; build it with `cargo build --release --features genai`, or set \"openai\" and the base_url of an OpenAI-compatible endpoint of anthropic"
+        ]
+    );
+}
+
+#[test]
+#[cfg(feature = "genai")]
+fn a_provider_has_an_address_of_its_own_and_never_the_common_key() {
+    let file = SettingsFile::new(
+        "[models.a]\nmodel = 'claude'\nprovider = 'anthropic'\napi_key = 'own'\n\
+         [models.g]\nmodel = 'flash'\nprovider = 'gemini'\n",
+    );
+    let models = file.load(&[("OPENAI_API_KEY", "sk")]).unwrap().models;
+    let model = |alias| models.get(alias).unwrap();
+    assert_eq!(model("a").base_url, "https://api.anthropic.com/v1");
+    assert_eq!(model("a").api_key.as_ref().unwrap().expose_secret(), "own");
+    assert!(model("g").api_key.is_none());
+    let file = SettingsFile::new(
+        "[models.b]\nmodel = 'nova'\nprovider = 'bedrock'\n\
+         [models.c]\nmodel = 'x'\nprovider = 'cohere'\nconstrain = 'gbnf'\n",
+    );
+    assert_eq!(
+        problems(file.load(&[])),
+        [
+            "models.b.base_url is missing: \"bedrock\" has no address for everybody; it is such as https://bedrock-runtime.REGION.amazonaws.com",
+            "models.c.constrain = \"gbnf\" (FILE:7): only OpenAI-compatible servers take a grammar; try \"json_schema\"",
         ]
     );
 }

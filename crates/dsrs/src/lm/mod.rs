@@ -4,10 +4,13 @@
 mod cache;
 mod constrain;
 mod error;
+mod failure;
 mod gate;
 mod http;
 mod message;
 mod models;
+#[cfg(feature = "genai")]
+mod native;
 mod openai;
 pub mod retry;
 mod scripted;
@@ -23,6 +26,8 @@ pub use gate::{Gate, Gates, Lane, Passed, Permit};
 pub use http::{HttpLimits, tls};
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{Model, Models, Prices};
+#[cfg(feature = "genai")]
+pub use native::{Native, NativeConfig, Protocol};
 pub use openai::{GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
 pub use scripted::{Answer, Scripted};
 pub use tool::{ToolCall, ToolSet, ToolSpec};

@@ -3,7 +3,6 @@
 //! one header and nowhere else.
 
 mod chunks;
-mod failure;
 mod wire;
 
 use std::fmt;
@@ -18,6 +17,7 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue,
 
 use self::chunks::Chunks;
 use self::wire::{Dialect, NoReply, Wanted};
+use super::failure;
 use super::http::{HttpAnswer, HttpClient, HttpError, HttpLimits};
 use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest};
 

@@ -1,0 +1,153 @@
+//! What goes wrong, out of the library's many shapes for it: the kind, the provider's own words, the
+//! wait. The library's own messages are not passed on where they hold requests or answers.
+
+use std::error::Error;
+use std::time::Duration;
+
+use genai::{Error as NativeError, webc};
+use hyper::header::HeaderMap;
+use serde_json::Value;
+
+use crate::lm::http::root_cause;
+use crate::lm::{Constraint, LmError, LmErrorKind, failure};
+
+/// A request that failed.
+pub(super) struct Fault {
+    kind: LmErrorKind,
+    what: What,
+    status: Option<u16>,
+    retry_after: Option<Duration>,
+}
+
+/// What is told of it.
+enum What {
+    /// Words of ours.
+    Ours(String),
+    /// An answer that is a failure.
+    Theirs(Vec<u8>),
+}
+
+impl Fault {
+    /// A failure in words of ours.
+    pub(super) fn new(kind: LmErrorKind, what: String) -> Self {
+        Self { kind, what: What::Ours(what), status: None, retry_after: None }
+    }
+
+    /// What the library says.
+    pub(super) fn of(error: &NativeError) -> Self {
+        match error {
+            NativeError::HttpError { status, body, headers, .. } => {
+                Self::answered(status.as_u16(), headers, body)
+            }
+            NativeError::WebModelCall { webc_error, .. }
+            | NativeError::WebAdapterCall { webc_error, .. } => Self::called(webc_error),
+            NativeError::WebStream { error, .. } => Self::streamed(&**error),
+            NativeError::ChatResponse { body, .. } => Self::told_late(body),
+            NativeError::ChatResponseGeneration { cause, .. } => Self::malformed(cause),
+            NativeError::NoChatResponse { .. }
+            | NativeError::InvalidJsonResponseElement { .. }
+            | NativeError::StreamParse { .. }
+            | NativeError::JsonValueExt(_)
+            | NativeError::SerdeJson(_) => Self::malformed(&error.to_string()),
+            other => Self::new(LmErrorKind::Refused, format!("not sent: {other}")),
+        }
+    }
+
+    fn called(error: &webc::Error) -> Self {
+        match error {
+            webc::Error::ResponseFailedStatus { status, body, headers } => {
+                Self::answered(status.as_u16(), headers, body)
+            }
+            webc::Error::ResponseFailedNotJson { content_type, .. } => {
+                Self::malformed(&format!("it is `{content_type}`, not JSON"))
+            }
+            webc::Error::ResponseFailedInvalidJson { cause, .. } => Self::malformed(cause),
+            webc::Error::JsonValueExt(error) => Self::malformed(&error.to_string()),
+            webc::Error::Reqwest(error) => Self::unanswered(error),
+        }
+    }
+
+    fn streamed(error: &(dyn Error + Send + Sync + 'static)) -> Self {
+        if let Some(error) = error.downcast_ref::<NativeError>() {
+            return Self::of(error);
+        }
+        match error.downcast_ref::<reqwest::Error>() {
+            Some(error) => Self::unanswered(error),
+            None => Self::malformed(&error.to_string()),
+        }
+    }
+
+    fn answered(status: u16, headers: &HeaderMap, body: &str) -> Self {
+        Self {
+            kind: failure::kind(status),
+            what: What::Theirs(body.as_bytes().to_vec()),
+            status: Some(status),
+            retry_after: failure::retry_after(headers),
+        }
+    }
+
+    /// A failure in the middle of an answer that began well.
+    fn told_late(body: &Value) -> Self {
+        let word = body.pointer("/error/type").and_then(Value::as_str);
+        let kind = match word {
+            Some("rate_limit_error") => LmErrorKind::RateLimited,
+            _ => LmErrorKind::Provider,
+        };
+        let what = What::Theirs(body.to_string().into_bytes());
+        Self { kind, what, status: None, retry_after: None }
+    }
+
+    fn malformed(why: &str) -> Self {
+        Self::new(LmErrorKind::Malformed, format!("the answer cannot be read: {why}"))
+    }
+
+    fn unanswered(error: &reqwest::Error) -> Self {
+        let why = root_cause(error);
+        let what = if error.is_connect() {
+            format!("no connection: {why}")
+        } else {
+            format!("the connection broke off: {why}")
+        };
+        Self::new(LmErrorKind::Connection, what)
+    }
+
+    /// The failure as others read it.
+    pub(super) fn told(
+        self,
+        model: &str,
+        host: &str,
+        key: Option<&str>,
+        constraint: Option<&Constraint>,
+    ) -> LmError {
+        let (kind, what) = match self.what {
+            What::Ours(what) => (self.kind, what),
+            What::Theirs(body) => {
+                (kind(self.kind, self.status, &body, constraint), words(self.status, &body, key))
+            }
+        };
+        let message = format!("model {model} at {host}: {what}");
+        LmError { kind, message, status: self.status, retry_after: self.retry_after }
+    }
+}
+
+fn kind(
+    kind: LmErrorKind,
+    status: Option<u16>,
+    body: &[u8],
+    constraint: Option<&Constraint>,
+) -> LmErrorKind {
+    let status = status.unwrap_or(0);
+    if kind != LmErrorKind::RateLimited && failure::overflows(status, body) {
+        LmErrorKind::ContextOverflow
+    } else if constraint.is_some_and(|constraint| failure::refuses(status, body, constraint)) {
+        LmErrorKind::ConstraintRefused
+    } else {
+        kind
+    }
+}
+
+fn words(status: Option<u16>, body: &[u8], key: Option<&str>) -> String {
+    let status = status.map_or_else(|| "a failure".to_owned(), failure::status_line);
+    let words = failure::provider_message(body, key);
+    format!("answered {status}{}", words.map_or_else(String::new, |words| format!(": {words}")))
+}

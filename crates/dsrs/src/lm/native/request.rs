@@ -1,0 +1,113 @@
+//! A request in the library's terms. Knows nothing of how it is sent.
+
+use std::collections::HashMap;
+
+use genai::chat::{
+    ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent, Tool,
+    ToolCall as NativeCall, ToolResponse,
+};
+use serde_json::Value;
+
+use super::fault::Fault;
+use crate::lm::{Constraint, LmErrorKind, LmRequest, Message, Role, ToolCall, ToolSpec};
+
+/// The conversation and the settings of a request.
+pub(super) fn read(request: &LmRequest) -> Result<(ChatRequest, ChatOptions), Fault> {
+    let mut chat = ChatRequest::new(messages(request));
+    if let Some(tools) = &request.tools {
+        chat = chat.with_tools(tools.iter().map(tool));
+    }
+    Ok((chat, options(request)?))
+}
+
+fn options(request: &LmRequest) -> Result<ChatOptions, Fault> {
+    let params = &request.params;
+    let stop = params.stop.iter().flatten().map(ToString::to_string);
+    let options = ChatOptions {
+        temperature: params.temperature,
+        max_tokens: params.max_tokens,
+        top_p: params.top_p,
+        seed: params.seed.and_then(|seed| u64::try_from(seed).ok()),
+        stop_sequences: stop.collect(),
+        capture_usage: Some(true),
+        capture_tool_calls: Some(true),
+        ..ChatOptions::default()
+    };
+    match &request.constraint {
+        None => Ok(options),
+        Some(Constraint::JsonSchema { schema, .. }) => {
+            Ok(options.with_response_format(JsonSpec::new("answer", json(schema.get()))))
+        }
+        Some(Constraint::Gbnf(_)) => {
+            let why = "not sent: the protocol has no place for a grammar".to_owned();
+            Err(Fault::new(LmErrorKind::ConstraintRefused, why))
+        }
+    }
+}
+
+fn messages(request: &LmRequest) -> Vec<ChatMessage> {
+    // Some providers want a result under the name of what was called, too.
+    let mut called: HashMap<&str, &str> = HashMap::new();
+    let mut messages: Vec<ChatMessage> = Vec::new();
+    let mut results: Vec<ToolResponse> = Vec::new();
+    for said in request.chat.messages() {
+        called.extend(said.tool_calls.iter().map(|call| (&*call.id, &*call.name)));
+        if said.role == Role::Tool {
+            results.push(result(said, &called));
+            continue;
+        }
+        // The results of calls that were asked for together go back together.
+        if !results.is_empty() {
+            messages.push(std::mem::take(&mut results).into());
+        }
+        messages.push(message(said));
+    }
+    if !results.is_empty() {
+        messages.push(results.into());
+    }
+    messages
+}
+
+fn message(said: &Message) -> ChatMessage {
+    let text = &*said.content;
+    match said.role {
+        Role::System => ChatMessage::system(text),
+        Role::User | Role::Tool => ChatMessage::user(text),
+        Role::Assistant if said.tool_calls.is_empty() => ChatMessage::assistant(text),
+        Role::Assistant => {
+            let text = (!text.is_empty()).then(|| ContentPart::from_text(text));
+            let calls = said.tool_calls.iter().map(|call| ContentPart::ToolCall(native_call(call)));
+            let parts: Vec<_> = text.into_iter().chain(calls).collect();
+            ChatMessage::assistant(MessageContent::from_parts(parts))
+        }
+    }
+}
+
+fn native_call(call: &ToolCall) -> NativeCall {
+    NativeCall {
+        call_id: call.id.to_string(),
+        fn_name: call.name.to_string(),
+        fn_arguments: json(&call.arguments),
+        thought_signatures: None,
+    }
+}
+
+fn result(said: &Message, called: &HashMap<&str, &str>) -> ToolResponse {
+    let id = said.tool_call_id.as_deref().unwrap_or_default();
+    let response = ToolResponse::new(id, &*said.content);
+    match called.get(id) {
+        Some(&name) => response.with_fn_name(name),
+        None => response,
+    }
+}
+
+fn tool(spec: &ToolSpec) -> Tool {
+    Tool::new(&*spec.name)
+        .with_description(&*spec.description)
+        .with_schema(json(spec.parameters.get()))
+}
+
+/// JSON as a tree; what is none, as a model may write it, as an empty object.
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
+}

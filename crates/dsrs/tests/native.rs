@@ -1,0 +1,388 @@
+//! Models over protocols of their providers' own, against a small server that plays Anthropic and
+//! Gemini: what is sent, what whole answers and streamed ones are read as, how failures are told.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dsrs::lm::{
+    Chat, Constraint, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message,
+    Native, NativeConfig, Prefix, Protocol, ToolCall, ToolSet, ToolSpec,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+const KEY: &str = "sk-very-secret";
+
+/// A server that answers every request with the same bytes, or with silence.
+struct Server {
+    url: String,
+    seen: Arc<Mutex<Vec<String>>>,
+    /// Told of a request, and of a caller who left without an answer.
+    arrived: Arc<Notify>,
+    left: Arc<Notify>,
+}
+
+impl Server {
+    async fn saying(answer: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let server =
+            Self { url, seen: Arc::default(), arrived: Arc::default(), left: Arc::default() };
+        let (seen, arrived, left) =
+            (server.seen.clone(), server.arrived.clone(), server.left.clone());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (answer, seen) = (answer.clone(), seen.clone());
+                let (arrived, left) = (arrived.clone(), left.clone());
+                tokio::spawn(async move {
+                    let request = read_request(&mut stream).await;
+                    seen.lock().unwrap().push(request);
+                    arrived.notify_one();
+                    if answer.is_empty() {
+                        let _ = stream.read(&mut [0]).await;
+                        left.notify_one();
+                    }
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                });
+            }
+        });
+        server
+    }
+
+    fn model(&self, protocol: Protocol) -> Native {
+        model(protocol, &self.url)
+    }
+
+    /// The head of the only request, and its body.
+    fn request(&self) -> (String, Value) {
+        let seen = self.seen.lock().unwrap();
+        assert_eq!(seen.len(), 1);
+        let (head, body) = seen[0].split_once("\r\n\r\n").unwrap();
+        (head.to_lowercase(), serde_json::from_str(body).unwrap())
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.to_lowercase().lines().find_map(|line| {
+                line.strip_prefix("content-length:").map(|n| n.trim().parse::<usize>().unwrap())
+            });
+            if body.len() >= length.unwrap_or(0) {
+                return text;
+            }
+        }
+        if stream.read_buf(&mut bytes).await.unwrap() == 0 {
+            return text;
+        }
+    }
+}
+
+fn http(status: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+         connection: close\r\n{headers}\r\n{body}"
+    )
+}
+
+fn ok(body: &Value) -> String {
+    http("200 OK", "", &body.to_string())
+}
+
+/// Server-sent events; the connection ends with them.
+fn events(events: &[(&str, Value)]) -> String {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let told = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n"));
+    head.to_owned() + &told.collect::<String>()
+}
+
+fn model(protocol: Protocol, url: &str) -> Native {
+    Native::new(NativeConfig {
+        protocol,
+        base_url: url.to_owned(),
+        model: "claude-tiny".into(),
+        api_key: Some(KEY.into()),
+        http: HttpLimits::default(),
+    })
+    .unwrap()
+}
+
+fn question() -> LmRequest {
+    let prefix = [Message::system("Be brief."), Message::user("2?"), Message::assistant("4")];
+    let chat = Chat { prefix: Prefix::of(prefix), turns: vec![Message::user("why?")] };
+    let params = LmParams { temperature: Some(0.5), max_tokens: Some(64), ..LmParams::default() };
+    LmRequest::new(chat, params)
+}
+
+fn answer(content: Value, reason: &str) -> Value {
+    json!({"id": "m1", "type": "message", "role": "assistant", "model": "claude-tiny-7",
+        "content": content, "stop_reason": reason,
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 4, "output_tokens": 2}})
+}
+
+async fn stream(lm: &Native, request: &LmRequest) -> (Result<LmReply, LmError>, Vec<String>) {
+    let mut pieces = Vec::new();
+    let reply = lm.stream(request, &mut |piece: &str| pieces.push(piece.to_owned())).await;
+    (reply, pieces)
+}
+
+#[tokio::test]
+async fn a_conversation_is_sent_as_the_provider_wants_it_and_its_answer_read() {
+    let text = json!([{"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "text", "text": "Be"}, {"type": "text", "text": "cause."}]);
+    let server = Server::saying(ok(&answer(text, "end_turn"))).await;
+    let reply = server.model(Protocol::Anthropic).complete(&question()).await.unwrap();
+    assert_eq!((&*reply.text, &*reply.model), ("Because.", "claude-tiny-7"));
+    assert_eq!((reply.finish_reason.as_deref(), reply.tool_calls.len()), (Some("stop"), 0));
+    let usage = reply.usage;
+    assert_eq!((usage.lm_calls, usage.input_tokens, usage.output_tokens), (1, 9, 2));
+    assert_eq!(usage.cached_tokens, 4);
+
+    let (head, body) = server.request();
+    assert!(head.starts_with("post /v1/messages "), "{head}");
+    assert!(head.contains(&format!("x-api-key: {KEY}")), "{head}");
+    assert_eq!((&body["model"], &body["max_tokens"]), (&json!("claude-tiny"), &json!(64)));
+    assert_eq!(body["temperature"], 0.5);
+    assert!(body["system"].to_string().contains("Be brief."), "{body}");
+    let roles: Vec<_> =
+        body["messages"].as_array().unwrap().iter().map(|said| &said["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+}
+
+#[tokio::test]
+async fn tools_are_told_calls_of_them_read_and_their_results_sent_back_together() {
+    let asked = json!([{"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "c3", "name": "find", "input": {"city": "Turku"}}]);
+    let server = Server::saying(ok(&answer(asked, "tool_use"))).await;
+    let call = |id: &str| ToolCall {
+        id: id.into(),
+        name: "find".into(),
+        arguments: r#"{"city":"Oz"}"#.into(),
+    };
+    let calls = vec![call("c1"), call("c2")];
+    let results = [Message::result(&calls[0], "none"), Message::result(&calls[1], "nothing")];
+    let parameters = RawValue::from_string(r#"{"type":"object"}"#.into()).unwrap();
+    let tool = ToolSpec {
+        name: "find".into(),
+        description: "finds".into(),
+        parameters: parameters.into(),
+    };
+    let mut request = LmRequest { tools: Some(ToolSet::of([tool])), ..question() };
+    request.chat.turns.push(Message::calling("", calls));
+    request.chat.turns.extend(results);
+    let reply = server.model(Protocol::Anthropic).complete(&request).await.unwrap();
+    let [found] = &reply.tool_calls[..] else { panic!("{reply:?}") };
+    assert_eq!(
+        (&*found.id, &*found.name, &*found.arguments),
+        ("c3", "find", r#"{"city":"Turku"}"#)
+    );
+    assert_eq!((&*reply.text, reply.finish_reason.as_deref()), ("I look.", Some("tool_calls")));
+
+    let (_, body) = server.request();
+    assert_eq!(body["tools"][0]["name"], "find");
+    let messages = body["messages"].as_array().unwrap();
+    let called = messages[messages.len() - 2]["content"].as_array().unwrap();
+    assert_eq!((called.len(), &called[1]["input"]), (2, &json!({"city": "Oz"})));
+    let told = messages[messages.len() - 1]["content"].as_array().unwrap();
+    let ids: Vec<_> = told.iter().map(|result| &result["tool_use_id"]).collect();
+    assert_eq!(ids, ["c1", "c2"]);
+}
+
+/// The events of an answer, up to its end.
+fn told(pieces: &[&str]) -> Vec<(&'static str, Value)> {
+    let usage = json!({"input_tokens": 9, "output_tokens": 1});
+    let mut told = vec![
+        (
+            "message_start",
+            json!({"type": "message_start", "message": {"model": "claude-tiny", "usage": usage}}),
+        ),
+        ("content_block_start", json!({"index": 0, "content_block": {"type": "text", "text": ""}})),
+    ];
+    for piece in pieces {
+        let delta = json!({"index": 0, "delta": {"type": "text_delta", "text": piece}});
+        told.push(("content_block_delta", delta));
+    }
+    told
+}
+
+fn end(reason: &str) -> [(&'static str, Value); 3] {
+    [
+        ("content_block_stop", json!({"index": 0})),
+        ("message_delta", json!({"delta": {"stop_reason": reason}, "usage": {"output_tokens": 3}})),
+        ("message_stop", json!({"type": "message_stop"})),
+    ]
+}
+
+#[tokio::test]
+async fn a_streamed_answer_is_heard_piece_by_piece() {
+    let all = [told(&["Be", "caüse."]), end("max_tokens").to_vec()].concat();
+    let server = Server::saying(events(&all)).await;
+    let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
+    let reply = reply.unwrap();
+    assert_eq!((&*reply.text, pieces), ("Becaüse.", vec!["Be".to_owned(), "caüse.".to_owned()]));
+    assert_eq!(reply.finish_reason.as_deref(), Some("length"));
+    assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (9, 3));
+    assert_eq!(server.request().1["stream"], true);
+}
+
+#[tokio::test]
+async fn calls_of_tools_are_put_together_from_what_is_streamed() {
+    let part = |json: &str| json!({"index": 1, "delta": {"type": "input_json_delta", "partial_json": json}});
+    let block = json!({"type": "tool_use", "id": "c1", "name": "find", "input": {}});
+    let calling = [
+        ("content_block_stop", json!({"index": 0})),
+        ("content_block_start", json!({"index": 1, "content_block": block})),
+        ("content_block_delta", part("{\"city\":")),
+        ("content_block_delta", part("\"Turku\"}")),
+    ];
+    let all = [told(&["I look."]), calling.to_vec(), end("tool_use").to_vec()].concat();
+    let server = Server::saying(events(&all)).await;
+    let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
+    let reply = reply.unwrap();
+    assert_eq!(
+        (pieces.concat().as_str(), reply.finish_reason.as_deref()),
+        ("I look.", Some("tool_calls"))
+    );
+    assert_eq!(&*reply.tool_calls[0].arguments, r#"{"city":"Turku"}"#);
+}
+
+#[tokio::test]
+async fn the_status_of_a_failure_says_its_kind_whether_it_was_to_be_streamed_or_not() {
+    use LmErrorKind::{ContextOverflow, Provider, RateLimited, Refused};
+    let long = "prompt is too long: 210000 tokens > 200000 maximum";
+    for (status, words, kind) in [
+        ("429 Too Many Requests", "slow down, too many tokens per minute", RateLimited),
+        ("529 Overloaded", "Overloaded", Provider),
+        ("500 Internal Server Error", "oh", Provider),
+        ("401 Unauthorized", "no key like sk-very-secret", Refused),
+        ("400 Bad Request", long, ContextOverflow),
+    ] {
+        let body = json!({"type": "error", "error": {"type": "x", "message": words}}).to_string();
+        let server = Server::saying(http(status, "retry-after: 7\r\n", &body)).await;
+        let lm = server.model(Protocol::Anthropic);
+        let whole = lm.complete(&question()).await.unwrap_err();
+        let (streamed, pieces) = stream(&lm, &question()).await;
+        assert_eq!(whole, streamed.unwrap_err(), "{status}");
+        assert_eq!((whole.kind, pieces.len()), (kind, 0), "{status}");
+        assert_eq!(whole.retry_after, Some(Duration::from_secs(7)));
+        assert_eq!(whole.status.map(|code| code.to_string()).as_deref(), status.split(' ').next());
+        let masked = words.replace(KEY, "***");
+        assert!(whole.message.contains(&masked) && !whole.message.contains(KEY), "{whole}");
+        assert!(whole.message.starts_with("model claude-tiny at 127.0.0.1:"), "{whole}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_and_nonsense_are_told_apart() {
+    let lm = model(Protocol::Anthropic, "http://127.0.0.1:1/v1");
+    let whole = lm.complete(&question()).await.unwrap_err();
+    assert_eq!(whole.kind, LmErrorKind::Connection);
+    assert!(whole.message.contains("no connection"), "{whole}");
+    assert_eq!(stream(&lm, &question()).await.0.unwrap_err().kind, LmErrorKind::Connection);
+
+    let page =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi".to_owned();
+    for nonsense in [page, http("200 OK", "", "{"), http("200 OK", "", "{}")] {
+        let lm = Server::saying(nonsense).await.model(Protocol::Anthropic);
+        assert_eq!(lm.complete(&question()).await.unwrap_err().kind, LmErrorKind::Malformed);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_or_fails_on_its_way_is_no_answer() {
+    let server = Server::saying(events(&told(&["Be"]))).await;
+    let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
+    assert_eq!((reply.unwrap_err().kind, pieces.len()), (LmErrorKind::Connection, 1));
+
+    for (word, said, kind) in [
+        ("overloaded_error", "Overloaded", LmErrorKind::Provider),
+        ("rate_limit_error", "too many tokens", LmErrorKind::RateLimited),
+    ] {
+        let failed = json!({"type": "error", "error": {"type": word, "message": said}});
+        let all = [told(&["Be"]), vec![("error", failed)]].concat();
+        let server = Server::saying(events(&all)).await;
+        let (reply, _) = stream(&server.model(Protocol::Anthropic), &question()).await;
+        let error = reply.unwrap_err();
+        assert!(error.kind == kind && error.message.contains(said), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_constraint_that_there_is_no_place_for_or_that_is_refused_is_told_as_that() {
+    let lm = model(Protocol::Anthropic, "http://127.0.0.1:1/v1");
+    let held = |constraint| LmRequest { constraint: Some(constraint), ..question() };
+    let grammar = held(Constraint::Gbnf("root ::= x".into()));
+    assert_eq!(lm.complete(&grammar).await.unwrap_err().kind, LmErrorKind::ConstraintRefused);
+
+    let body = r#"{"error": {"message": "output_format.schema is not supported by this model"}}"#;
+    let server = Server::saying(http("400 Bad Request", "", body)).await;
+    let schema = RawValue::from_string(r#"{"type":"object","properties":{}}"#.into()).unwrap();
+    let schema = held(Constraint::JsonSchema { schema: schema.into(), strict: true });
+    let refused = server.model(Protocol::Anthropic).complete(&schema).await.unwrap_err();
+    assert_eq!(refused.kind, LmErrorKind::ConstraintRefused);
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_waits_for_any_more_closes_its_connection() {
+    for streamed in [false, true] {
+        let server = Server::saying(String::new()).await;
+        let (lm, request) = (server.model(Protocol::Anthropic), question());
+        let mut heard = |_: &str| {};
+        let asking = match streamed {
+            true => lm.stream(&request, &mut heard),
+            false => lm.complete(&request),
+        };
+        tokio::select! {
+            answered = asking => panic!("{answered:?}"),
+            () = server.arrived.notified() => {}
+        }
+        server.left.notified().await;
+    }
+}
+
+#[tokio::test]
+async fn gemini_speaks_another_protocol_and_is_heard_the_same() {
+    let part = |text: &str, reason: Value| {
+        json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": reason}],
+            "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11},
+            "modelVersion": "claude-tiny"})
+    };
+    let server = Server::saying(ok(&part("Because.", json!("STOP")))).await;
+    let reply = server.model(Protocol::Gemini).complete(&question()).await.unwrap();
+    assert_eq!((&*reply.text, reply.finish_reason.as_deref()), ("Because.", Some("stop")));
+    assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (9, 2));
+    let (head, body) = server.request();
+    assert!(head.starts_with("post /v1/models/claude-tiny:generatecontent "), "{head}");
+    assert!(head.contains(KEY) && !head.lines().next().unwrap().contains(KEY), "{head}");
+    assert_eq!(body["contents"].as_array().unwrap().len(), 3);
+
+    let pieces = [part("Be", Value::Null), part("cause.", json!("STOP"))];
+    let all: Vec<_> = pieces.into_iter().map(|piece| ("message", piece)).collect();
+    let server = Server::saying(events(&all)).await;
+    let (reply, pieces) = stream(&server.model(Protocol::Gemini), &question()).await;
+    assert_eq!((&*reply.unwrap().text, pieces.concat().as_str()), ("Because.", "Because."));
+}
+
+#[test]
+fn neither_client_nor_settings_show_the_key_and_an_address_without_a_host_is_refused() {
+    let lm = model(Protocol::Anthropic, "http://host/v1/");
+    assert_eq!(format!("{lm:?}"), r#"Native { host: "host", model: "claude-tiny", .. }"#);
+    for odd in ["", "/v1", "http://me:secret@host/v1"] {
+        let config = NativeConfig {
+            protocol: Protocol::Anthropic,
+            base_url: odd.to_owned(),
+            model: "m".into(),
+            api_key: Some(KEY.into()),
+            http: HttpLimits::default(),
+        };
+        assert!(!format!("{config:?}").contains(KEY));
+        assert!(!Native::new(config).unwrap_err().contains("secret"));
+    }
+}
