@@ -268,7 +268,7 @@ fn read_key(read: &mut Reader<'_>, alias: &str) -> Option<SecretString> {
     let (direct, by_name) =
         (format!("models.{alias}.api_key"), format!("models.{alias}.api_key_env"));
     let key = read.optional(&direct, secret);
-    let variable = read.optional(&by_name, parse::text)?;
+    let Some(variable) = read.optional(&by_name, parse::text) else { return key };
     if key.is_some() {
         read.problems.push(format!("{direct} and {by_name} are both given; keep one"));
         return None;

@@ -290,6 +290,16 @@ fn the_environment_alone_can_make_a_model() {
 }
 
 #[test]
+fn a_key_is_given_itself_or_by_the_variable_that_holds_it() {
+    let env = [("HELD", "by-name"), ("DSRS_MODELS__A__MODEL", "x"), ("DSRS_MODELS__B__MODEL", "y")];
+    let given = [("DSRS_MODELS__A__API_KEY", "itself"), ("DSRS_MODELS__B__API_KEY_ENV", "HELD")];
+    let models = load(&[&env[..], &given[..]].concat(), &[]).unwrap().models;
+    let key =
+        |alias| models.get(alias).unwrap().api_key.as_ref().unwrap().expose_secret().to_owned();
+    assert_eq!((key("a").as_str(), key("b").as_str()), ("itself", "by-name"));
+}
+
+#[test]
 fn the_common_key_never_goes_to_an_endpoint_that_a_model_names_itself() {
     let env = [
         ("OPENAI_API_KEY", "sk"),

@@ -98,3 +98,29 @@ async fn no_more_requests_are_on_their_way_than_the_settings_allow() {
     waits.sort_by_key(Value::is_number);
     assert!(waits[0].is_null() && waits[1].is_number(), "{waits:?}");
 }
+
+#[cfg(feature = "genai")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_of_another_provider_is_asked_in_its_own_protocol() {
+    let said = sections([("score", "0.5")]);
+    let answer = json!({
+        "id": "m1", "type": "message", "role": "assistant", "model": "claude-7",
+        "content": [{"type": "text", "text": said}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 9, "output_tokens": 2}
+    });
+    let lm = FakeLm::doing([Does::Answer(200, vec![], answer.to_string())]).await;
+    let setup = ServerSetup::new()
+        .database(&test_database().await)
+        .env("DSRS_MODELS__CLAUDE__PROVIDER", "anthropic")
+        .env("DSRS_MODELS__CLAUDE__MODEL", "claude-latest")
+        .env("DSRS_MODELS__CLAUDE__BASE_URL", &lm.url)
+        .env("DSRS_MODELS__CLAUDE__API_KEY", "k");
+    let (_server, api) = started(setup).await;
+    let run = execute(&api).await;
+    assert_eq!((&run["outputs"]["score"], &run["usage"]["input_tokens"]), (&json!(0.5), &json!(9)));
+    assert_eq!(text(&requests(&run)[0], "model"), "claude-7");
+    let asked = &lm.asked()[0].body;
+    assert!(asked["system"].is_string() || asked["system"].is_array(), "{asked}");
+    let models = api.get("/v1/models").await.expect(200).json();
+    assert_eq!(models["items"][0]["provider"], "anthropic");
+}
