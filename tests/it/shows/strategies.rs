@@ -55,6 +55,8 @@ fn ops() -> Map<String, Value> {
         "mean": [{}, many],
         "unwrap_or": [{"default": {"a": 1}}, one],
         "is_error": [{}, one],
+        "branch": [{"if": "score > 1"}, {"then": ["int", 1], "else": ["str", "x"], "score": ["int", 2]}],
+        "map": [{"module": {"strategy": "strip"}}, {"text": ["list[str]", [" a "]]}],
     });
     ops.as_object().unwrap().clone()
 }

@@ -10,5 +10,6 @@
 
 mod errors;
 mod inference;
+mod inner;
 mod support;
 mod values;

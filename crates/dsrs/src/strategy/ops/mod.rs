@@ -3,11 +3,14 @@
 
 mod aggregate;
 mod arithmetic;
+mod branch;
 mod coerce;
 mod concat;
 mod format;
+mod inner;
 mod is_error;
 mod letters;
+mod map;
 mod merge;
 mod number;
 mod parse_structured;

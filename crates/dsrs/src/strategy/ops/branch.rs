@@ -1,0 +1,325 @@
+//! `branch`: one of two, by an expression: of two values that are connected, or of two strategies,
+//! of which only the chosen one runs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use indexmap::IndexMap;
+
+use super::inner::{Inner, inner_schema, inputs_of, pinned};
+use super::{VALUE, failed, invalid, value};
+use crate::expr::Expression;
+use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::problem::{At, Code, Problems};
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::strategy::config::{config_schema, member, schema};
+use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::registry::StrategyRegistration;
+use crate::strategy::wrapped::Wrapped;
+use crate::strategy::{BuildEnv, DynModule};
+use crate::types::{Conversion, Type, TypeIR, TypeScope, brief};
+use crate::value::{Fields, Payload};
+
+const IF: &str = "if";
+const THEN: &str = "then";
+const ELSE: &str = "else";
+
+inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
+
+struct Factory;
+
+impl OpFactory for Factory {
+    fn name(&self) -> &'static str {
+        "branch"
+    }
+
+    fn description(&self) -> &'static str {
+        "Chooses by the expression `if`: between the values that are connected to `then` and `else`, \
+         or between two strategies in the config, of which only the chosen one runs. Costs what that \
+         one costs."
+    }
+
+    fn config_schema(&self) -> Payload {
+        let condition = schema(
+            r#"{"type": "string", "description": "a Jinja expression over inputs, such as `score > 0.5`"}"#,
+        );
+        let members = [
+            (IF, condition),
+            (THEN, inner_schema("what runs where the expression holds")),
+            (ELSE, inner_schema("what runs where it does not")),
+        ];
+        let mut members = config_schema(members, &[IF]).as_map().cloned().unwrap_or_default();
+        let both = schema(r#"{"then": ["else"], "else": ["then"]}"#);
+        members.insert("dependentRequired".into(), both);
+        members.into()
+    }
+
+    fn calls_lm(&self) -> bool {
+        true
+    }
+
+    fn predictors(&self) -> &[&'static str] {
+        &[THEN, ELSE]
+    }
+
+    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
+        pinned(env, config, &[THEN, ELSE])
+    }
+
+    fn read(
+        &self,
+        env: &dyn BuildEnv,
+        config: &Payload,
+        scope: &mut TypeScope,
+        at: &At<'_>,
+    ) -> Result<Box<dyn Op>, Problems> {
+        let text = member(config, IF).and_then(Payload::as_str).unwrap_or_default();
+        let condition = Expression::compile(text)
+            .map_err(|error| invalid(at, IF, Code::InvalidConfig, error.reason))?;
+        if member(config, THEN).is_none() {
+            return Ok(Box::new(Values(condition)));
+        }
+        let then = Inner::read(env, config, THEN, scope, at);
+        let otherwise = Inner::read(env, config, ELSE, scope, at);
+        match (then, otherwise) {
+            (Ok(then), Ok(otherwise)) => Ok(Box::new(Arms { condition, then, otherwise })),
+            (then, otherwise) => {
+                let mut problems = then.err().unwrap_or_default();
+                problems.extend(otherwise.err().unwrap_or_default());
+                Err(problems)
+            }
+        }
+    }
+}
+
+/// Whether the expression holds of the inputs.
+fn holds(condition: &Expression, inputs: &Fields) -> Result<bool, PredictError> {
+    let values = inputs.iter().map(|(name, value)| (name.as_ref(), value));
+    condition.is_true(values).map_err(|error| failed(format!("`if`: {}", error.reason)))
+}
+
+/// The type of two, of which either may come: the wider one where one is, else any of both.
+fn common(given: &mut Given<'_>, one: &TypeIR, two: &TypeIR) -> TypeIR {
+    match (given.fits(one, two), given.fits(two, one)) {
+        (true, _) => two.clone(),
+        (false, true) => one.clone(),
+        (false, false) => TypeIR::union([one.clone(), two.clone()]),
+    }
+}
+
+/// A choice between two values.
+struct Values(Expression);
+
+impl Op for Values {
+    fn inputs(&self) -> Vec<OpInput> {
+        let mut inputs = vec![OpInput::open(THEN), OpInput::open(ELSE)];
+        let names = self.0.names().into_iter().filter(|name| ![THEN, ELSE].contains(&&**name));
+        inputs.extend(names.map(OpInput::open));
+        inputs
+    }
+
+    fn infer(&self, given: &mut Given<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
+        let (then, otherwise) = (given.type_of(THEN).ir, given.type_of(ELSE).ir);
+        let ty = common(given, &then, &otherwise);
+        let input = |(name, ir): (&Arc<str>, &TypeIR)| match name.as_ref() {
+            THEN | ELSE => (name.clone(), ty.clone()),
+            _ => (name.clone(), ir.clone()),
+        };
+        Ok(OpTypes::of(given.types().iter().map(input), VALUE, ty.clone()))
+    }
+
+    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
+        Computed::boxed(schema, move |inputs| {
+            let chosen = if holds(&self.0, inputs)? { THEN } else { ELSE };
+            Ok(value(inputs, chosen).clone())
+        })
+    }
+}
+
+/// A choice between two strategies.
+struct Arms {
+    condition: Expression,
+    then: Inner,
+    otherwise: Inner,
+}
+
+impl Op for Arms {
+    fn inputs(&self) -> Vec<OpInput> {
+        let arms = self.then.inputs().into_iter().chain(self.otherwise.inputs());
+        let mut inputs: IndexMap<Arc<str>, OpInput> = IndexMap::new();
+        for input in arms.chain(self.condition.names().into_iter().map(OpInput::open)) {
+            match inputs.get_mut(&input.name) {
+                None => drop(inputs.insert(input.name.clone(), input)),
+                Some(known) => {
+                    known.required |= input.required;
+                    // Where both arms have a type of their own, what is connected decides.
+                    if known.ty != input.ty {
+                        known.ty = known.ty.take().xor(input.ty);
+                    }
+                }
+            }
+        }
+        inputs.into_values().collect()
+    }
+
+    fn takes_others(&self) -> bool {
+        self.then.takes_others() || self.otherwise.takes_others()
+    }
+
+    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        let then = self.then.infer(&mut part(given, &self.then), at)?;
+        let otherwise = self.otherwise.infer(&mut part(given, &self.otherwise), at)?;
+        let mut inputs = self.shared_inputs(given, &then, &otherwise, at)?;
+        inputs.retain(|name, _| given.get(name).is_some());
+        let mut outputs = Vec::new();
+        for field in &then.outputs {
+            let other = otherwise.outputs.iter().find(|other| other.name == field.name);
+            if let Some(other) = other {
+                outputs
+                    .push(FieldSchema::of(field.name.clone(), common(given, &field.ty, &other.ty)));
+            }
+        }
+        if outputs.is_empty() {
+            let detail = "the two strategies have no output of the same name";
+            return Err(invalid(at, ELSE, Code::TypeMismatch, detail));
+        }
+        let inputs = inputs.into_iter().map(|(name, ty)| FieldSchema::of(name, ty)).collect();
+        Ok(OpTypes { inputs, outputs })
+    }
+
+    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
+        let Self { condition, then, otherwise } = *self;
+        let arm = |inner: Inner| Arm::new(inner.module(&schema.defs), &schema);
+        let (then, otherwise) = (arm(then), arm(otherwise));
+        Box::new(Branch { condition, then, otherwise, schema })
+    }
+}
+
+impl Arms {
+    /// The type of every input: one that both strategies take.
+    fn shared_inputs(
+        &self,
+        given: &mut Given<'_>,
+        then: &OpTypes,
+        otherwise: &OpTypes,
+        at: &At<'_>,
+    ) -> Result<IndexMap<Arc<str>, TypeIR>, Problems> {
+        let mut inputs: IndexMap<Arc<str>, TypeIR> = IndexMap::new();
+        for field in then.inputs.iter().chain(&otherwise.inputs) {
+            let narrow = match inputs.get(&field.name).cloned() {
+                None => field.ty.clone(),
+                Some(known) if given.fits(&known, &field.ty) => known,
+                Some(known) if given.fits(&field.ty, &known) => field.ty.clone(),
+                Some(known) => {
+                    let detail = format!(
+                        "the input `{}` is `{}` in `then` and `{}` here; no value is both",
+                        field.name,
+                        brief(&known),
+                        brief(&field.ty)
+                    );
+                    return Err(invalid(at, ELSE, Code::TypeMismatch, detail));
+                }
+            };
+            inputs.insert(field.name.clone(), narrow);
+        }
+        for name in self.condition.names() {
+            let ty = given.type_of(&name).ir;
+            inputs.entry(name).or_insert(ty);
+        }
+        Ok(inputs)
+    }
+}
+
+/// What of all that is given one strategy takes.
+fn part<'g>(given: &'g mut Given<'_>, inner: &Inner) -> Given<'g> {
+    let known = inner.inputs();
+    let takes = |name: &Arc<str>| known.iter().any(|input| input.name == *name);
+    let types = given.types().iter().filter(|(name, _)| inner.takes_others() || takes(name));
+    let types = types.map(|(name, ir)| (name.clone(), ir.clone())).collect();
+    given.within(types)
+}
+
+/// One strategy with the ways in and out of it.
+struct Arm {
+    module: Wrapped,
+    into: HashMap<Arc<str>, Conversion>,
+    out: Vec<(Arc<str>, Conversion)>,
+}
+
+impl Arm {
+    fn new(module: Wrapped, around: &SignatureSchema) -> Self {
+        let own = module.schema().clone();
+        let between = |from: Type, to: Type| Conversion::between(&from, &to);
+        let into = own.inputs.iter().filter_map(|field| {
+            let given = around.input(&field.name)?;
+            Some((field.name.clone(), between(around.type_of(given), own.type_of(field))))
+        });
+        let into = into.collect();
+        let out = around.outputs.iter().filter_map(|field| {
+            let found = own.output(&field.name)?;
+            Some((field.name.clone(), between(own.type_of(found), around.type_of(field))))
+        });
+        let out = out.collect();
+        Self { module, into, out }
+    }
+
+    async fn run(&self, ctx: &Ctx, given: &Fields) -> Result<Fields, PredictError> {
+        let unfit =
+            |name: &str, error: crate::types::ConvertError| failed(format!("`{name}`: {error}"));
+        let mut inputs = inputs_of(&self.module, given);
+        for (name, value) in &mut inputs {
+            if let Some(conversion) = self.into.get(name) {
+                *value = conversion.apply(value).map_err(|error| unfit(name, error))?;
+            }
+        }
+        let found = self.module.forward(ctx, inputs).await?;
+        let output = |(name, conversion): &(Arc<str>, Conversion)| {
+            let value =
+                conversion.apply(value(&found, name)).map_err(|error| unfit(name, error))?;
+            Ok((name.clone(), value))
+        };
+        self.out.iter().map(output).collect()
+    }
+}
+
+struct Branch {
+    schema: Arc<SignatureSchema>,
+    condition: Expression,
+    then: Arm,
+    otherwise: Arm,
+}
+
+impl DynModule for Branch {
+    fn schema(&self) -> &Arc<SignatureSchema> {
+        &self.schema
+    }
+
+    fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
+        let mut found = self.then.module.predictors();
+        found.extend(self.otherwise.module.predictors());
+        found
+    }
+
+    fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
+        let mut found = self.then.module.predictors_mut();
+        found.extend(self.otherwise.module.predictors_mut());
+        found
+    }
+
+    fn attempts(&self) -> usize {
+        self.then.module.attempts().max(self.otherwise.module.attempts())
+    }
+
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
+        Box::pin(async move {
+            let holds = holds(&self.condition, &input)?;
+            let arm = if holds { &self.then } else { &self.otherwise };
+            arm.run(ctx, &input).await
+        })
+    }
+}

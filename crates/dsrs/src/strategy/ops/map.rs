@@ -1,0 +1,258 @@
+//! `map`: a strategy over each element of a list, or each value of a dict: several at once, results
+//! in order. Whatever runs inside keeps its predictors under `module`.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt};
+use indexmap::IndexMap;
+use tokio::time::Instant;
+
+use super::inner::{Inner, inner_schema, inputs_of, pinned};
+use super::{Many, failed, invalid, many};
+use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
+use crate::problem::{At, Code, Problems};
+use crate::read::listed;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::strategy::config::{config_schema, count, count_schema, member, schema};
+use crate::strategy::op::{Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::registry::StrategyRegistration;
+use crate::strategy::wrapped::{MODULE, Wrapped};
+use crate::strategy::{BuildEnv, DynModule};
+use crate::types::{TypeIR, TypeScope};
+use crate::value::{Failure, Fields, Payload, Selection, Value, ValueBatch, unwrap};
+
+const OVER: &str = "over";
+const CONCURRENCY: &str = "concurrency";
+const DEFAULT_CONCURRENCY: usize = 8;
+const ON_ERROR: &str = "on_error";
+
+inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
+
+struct Factory;
+
+impl OpFactory for Factory {
+    fn name(&self) -> &'static str {
+        "map"
+    }
+
+    fn description(&self) -> &'static str {
+        "Runs a strategy, or a stored graph, over each element of a list or each value of a dict: \
+         several at once, results in order. Its outputs are lists, or dicts, of those of the strategy. \
+         As many LM calls as the strategy makes, for each element."
+    }
+
+    fn config_schema(&self) -> Payload {
+        let over = schema(
+            r#"{"type": "string", "description": "the input whose elements it runs over; may be left out where the strategy has one input"}"#,
+        );
+        let on_error = schema(
+            r#"{"enum": ["fail", "keep"], "default": "fail", "description": "whether an element that fails fails the node, or stands as an error among the results"}"#,
+        );
+        config_schema(
+            [
+                (MODULE, inner_schema("what runs over each element")),
+                (OVER, over),
+                (CONCURRENCY, count_schema("how many run at once", 1, 100, 8)),
+                (ON_ERROR, on_error),
+            ],
+            &[MODULE],
+        )
+    }
+
+    fn calls_lm(&self) -> bool {
+        true
+    }
+
+    fn predictors(&self) -> &[&'static str] {
+        &[MODULE]
+    }
+
+    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
+        pinned(env, config, &[MODULE])
+    }
+
+    fn read(
+        &self,
+        env: &dyn BuildEnv,
+        config: &Payload,
+        scope: &mut TypeScope,
+        at: &At<'_>,
+    ) -> Result<Box<dyn Op>, Problems> {
+        let inner = Inner::read(env, config, MODULE, scope, at)?;
+        let inputs = inner.inputs();
+        let named = member(config, OVER).and_then(Payload::as_str);
+        let names = || inputs.iter().map(|input| input.name.as_ref());
+        let over = match (named, inputs.as_slice()) {
+            (None, [only]) => only.name.clone(),
+            (Some(named), _) if inner.takes_others() || names().any(|name| name == named) => {
+                named.into()
+            }
+            (named, _) => {
+                let told = listed(names());
+                let detail = match named {
+                    Some(named) => format!("the strategy has no input `{named}`; it takes: {told}"),
+                    None => format!("say over which input it runs; the strategy takes: {told}"),
+                };
+                return Err(invalid(at, OVER, Code::InvalidConfig, detail));
+            }
+        };
+        let concurrency = count(config, CONCURRENCY, DEFAULT_CONCURRENCY);
+        let keep = member(config, ON_ERROR).and_then(Payload::as_str) == Some("keep");
+        Ok(Box::new(Map { inner, over, concurrency, keep }))
+    }
+}
+
+struct Map {
+    inner: Inner,
+    over: Arc<str>,
+    concurrency: usize,
+    keep: bool,
+}
+
+impl Op for Map {
+    fn inputs(&self) -> Vec<OpInput> {
+        let mut inputs = self.inner.inputs();
+        for input in inputs.iter_mut().filter(|input| input.name == self.over) {
+            *input =
+                OpInput { ty: input.ty.take().map(TypeIR::list), required: true, ..input.clone() };
+        }
+        if inputs.iter().all(|input| input.name != self.over) {
+            inputs.push(OpInput::open(self.over.clone()));
+        }
+        inputs
+    }
+
+    fn takes_others(&self) -> bool {
+        self.inner.takes_others()
+    }
+
+    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        let defs = given.defs();
+        let whole = given.get(&self.over).cloned();
+        let parts = whole.as_ref().and_then(|whole| many(whole, defs));
+        let by_key = matches!(parts, Some(Many::Dict(_)));
+        let element = match parts {
+            Some(Many::List(element) | Many::Dict(element)) => element.clone(),
+            None => TypeIR::Any,
+        };
+        let of_element = |name: &Arc<str>, ir: &TypeIR| match *name == self.over {
+            true => element.clone(),
+            false => ir.clone(),
+        };
+        let types: IndexMap<_, _> =
+            given.types().iter().map(|(name, ir)| (name.clone(), of_element(name, ir))).collect();
+        let is_given: Vec<Arc<str>> = types.keys().cloned().collect();
+        let inner = self.inner.infer(&mut given.within(types), at)?;
+        let all = |ir: TypeIR| if by_key { TypeIR::dict(ir) } else { TypeIR::list(ir) };
+        let input = |field: FieldSchema| match field.name == self.over {
+            true => FieldSchema::of(field.name, all(field.ty)),
+            false => field,
+        };
+        let output = |field: FieldSchema| {
+            let ty = if self.keep { TypeIR::union([field.ty, TypeIR::Error]) } else { field.ty };
+            FieldSchema { ty: all(ty), default: None, constraints: Vec::new(), ..field }
+        };
+        let taken = |field: &FieldSchema| field.name == self.over || is_given.contains(&field.name);
+        Ok(OpTypes {
+            inputs: inner.inputs.into_iter().filter(taken).map(input).collect(),
+            outputs: inner.outputs.into_iter().map(output).collect(),
+        })
+    }
+
+    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
+        let Self { inner, over, concurrency, keep } = *self;
+        let module = inner.module(&schema.defs);
+        Box::new(Mapped { schema, module, over, concurrency, keep })
+    }
+}
+
+struct Mapped {
+    schema: Arc<SignatureSchema>,
+    module: Wrapped,
+    over: Arc<str>,
+    concurrency: usize,
+    keep: bool,
+}
+
+impl Mapped {
+    async fn run(&self, ctx: &Ctx, input: &Fields) -> Result<Fields, PredictError> {
+        let whole = Value::plain(input.get(&self.over).cloned().unwrap_or_default());
+        let batch = ValueBatch::of(&whole).ok_or_else(|| failed("there is nothing to run over"))?;
+        let calls = batch.payloads().enumerate().map(|(position, element)| {
+            let mut given = inputs_of(&self.module, input);
+            given.insert(self.over.clone(), element);
+            async move { (position, self.module.forward(ctx, given).await) }
+        });
+        let mut running = stream::iter(calls).buffer_unordered(self.concurrency.max(1));
+        let mut results = Vec::with_capacity(batch.items().len());
+        while let Some((position, result)) = running.next().await {
+            let kept = result.or_else(|error| self.kept(ctx, error));
+            results.push((position, kept.map_err(|error| at_element(error, &batch, position))?));
+        }
+        self.gather(&batch, &results)
+    }
+
+    /// An error in the place of every output, where errors are kept and the run is not over.
+    fn kept(&self, ctx: &Ctx, error: PredictError) -> Result<Fields, PredictError> {
+        let late = Instant::now() >= ctx.node.deadline;
+        let is_over = match error.kind {
+            PredictErrorKind::Cancelled => true,
+            PredictErrorKind::Timeout => late,
+            _ => false,
+        };
+        if !self.keep || is_over {
+            return Err(error);
+        }
+        let failure = Failure::new(error.kind.code(), error.message).at(ctx.node.node.clone());
+        let value = Payload::Error(Arc::new(failure));
+        let outputs = self.schema.outputs.iter();
+        Ok(outputs.map(|field| (field.name.clone(), value.clone())).collect())
+    }
+
+    /// The results of all elements, output by output, in the shape of what was given.
+    fn gather(&self, batch: &ValueBatch, all: &[(usize, Fields)]) -> Result<Fields, PredictError> {
+        let output = |field: &FieldSchema| {
+            let part = |(position, found): &(usize, Fields)| {
+                let value = found.get(&field.name).cloned().unwrap_or_default();
+                (*position, Value::plain(value))
+            };
+            let whole = batch.gather(all.iter().map(part)).ok()?;
+            Some((field.name.clone(), unwrap(&whole).ok()?))
+        };
+        let outputs: Option<Fields> = self.schema.outputs.iter().map(output).collect();
+        outputs.ok_or_else(|| failed("an element has no result"))
+    }
+}
+
+/// The failure of an element, which it names.
+fn at_element(error: PredictError, batch: &ValueBatch, position: usize) -> PredictError {
+    let step: Selection = batch.step(position).into_iter().collect();
+    PredictError { message: format!("element {step}: {}", error.message), ..error }
+}
+
+impl DynModule for Mapped {
+    fn schema(&self) -> &Arc<SignatureSchema> {
+        &self.schema
+    }
+
+    fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
+        self.module.predictors()
+    }
+
+    fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
+        self.module.predictors_mut()
+    }
+
+    fn attempts(&self) -> usize {
+        self.module.attempts().saturating_mul(self.concurrency)
+    }
+
+    fn forward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        input: Fields,
+    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
+        Box::pin(async move { self.run(ctx, &input).await })
+    }
+}
