@@ -147,8 +147,12 @@ impl Inference<'_> {
                 Known::Lost => lost = true,
                 // A slip in the name of another input may have meant this one.
                 Known::Nothing if !slips.is_empty() => lost |= input.ty.is_none(),
-                Known::Nothing if input.required && input.ty.is_none() => missing.push(&input.name),
-                Known::Nothing => {}
+                Known::Nothing if !input.required => {}
+                // What is to feed it is found later, by its name or not at all.
+                Known::Nothing => match &input.ty {
+                    Some(ty) => drop(given.insert(input.name.clone(), ty.clone())),
+                    None => missing.push(&input.name),
+                },
             }
         }
         for field in others.iter().filter(|_| draft.op.takes_others()) {

@@ -130,7 +130,7 @@ impl OpTypes {
     }
 }
 
-/// The types of what feeds an op, in the order of its inputs.
+/// The types of what feeds an op, in the order of its inputs. Everything that it requires is there.
 pub struct Given<'g> {
     types: IndexMap<Arc<str>, TypeIR>,
     defs: &'g Arc<TypeDefs>,

@@ -98,7 +98,7 @@ pub fn create_op(
     let mut problems = Problems::new();
     for OpInput { name, ty, required } in read.inputs() {
         match ty {
-            Some(ty) => drop(given.entry(name).or_insert(ty)),
+            Some(ty) if required => drop(given.entry(name).or_insert(ty)),
             None if required && !given.contains_key(&name) => {
                 let detail = format!(
                     "the type of the input `{name}` is not known; name it among the inputs of \
@@ -106,7 +106,7 @@ pub fn create_op(
                 );
                 problems.add(&at.key("signature"), Code::UndeterminedType, detail);
             }
-            None => {}
+            _ => {}
         }
     }
     problems.or(())?;

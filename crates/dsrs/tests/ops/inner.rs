@@ -263,6 +263,11 @@ async fn of_two_strategies_only_the_chosen_one_runs() {
     let node = r#""strategy": "branch", "config": {"if": "word|length > 3",
         "then": {"strategy": "chain_of_thought", "signature": "word, hint: str? -> mark: int"},
         "else": {"strategy": "predict", "signature": "word -> mark: float"}}"#;
+    let undeclared = build(&format!(r#"{{"name": "g", "nodes": {{"op": {{{node}}}}}}}"#));
+    let undeclared = undeclared.unwrap_or_else(|problems| panic!("{problems}"));
+    let inputs: Vec<&str> = undeclared.graph().inputs().map(|field| field.name.as_ref()).collect();
+    assert_eq!(inputs, ["word"]);
+
     let program = built(node, &[("word", "str")]);
     let paths: Vec<String> = program.predictors().into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, ["op.then.predict", "op.else"]);

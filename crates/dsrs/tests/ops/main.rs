@@ -11,5 +11,6 @@
 mod errors;
 mod inference;
 mod inner;
+mod random_dags;
 mod support;
 mod values;
