@@ -1,11 +1,13 @@
 //! Where the outputs of a run came from: read out of its record and of the program that ran, when
 //! somebody asks. The engine works it out; here the record is read and the answer written.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Lineage, Program, Provenance, RunRecord};
 use dsrs::lm::Usage;
-use dsrs::predict::{RecordedSpan, Recording, SpanKind, SpanStatus, param_id};
+use dsrs::predict::{DynPredictor, RecordedSpan, Recording, SpanKind, SpanStatus, param_id};
 use dsrs::value::{Fields, Map, Payload, ValueRef};
 
 use super::json::JsonObject;
@@ -32,7 +34,7 @@ impl App {
         let state = read_state(&stored.predictors)?;
         let told = detached_on(&self.workers, "telling where outputs came from", async move {
             let found = program.provenance(&record(&run)?);
-            Ok(Told { program: &program, state: &state, run: &run }.json(&found))
+            Ok(Told::new(&program, &state, &run).json(&found))
         });
         let broken = |_| AppError::Internal("telling where outputs came from broke off".to_owned());
         told.await.map_err(broken)?.unwrap_or_else(|| {
@@ -123,11 +125,19 @@ fn member<'p>(payload: &'p Payload, name: &str) -> Option<&'p Payload> {
 /// What is known beside the provenance when it is written.
 struct Told<'t> {
     program: &'t Program,
+    predictors: HashMap<String, &'t dyn DynPredictor>,
     state: &'t GraphState,
     run: &'t RunRow,
+    /// Parameters as JSON: many outputs may come from one.
+    parameters: RefCell<HashMap<Arc<str>, String>>,
 }
 
-impl Told<'_> {
+impl<'t> Told<'t> {
+    fn new(program: &'t Program, state: &'t GraphState, run: &'t RunRow) -> Self {
+        let predictors = program.predictors().into_iter().collect();
+        Self { program, predictors, state, run, parameters: RefCell::default() }
+    }
+
     fn json(&self, found: &Provenance) -> String {
         let mut outputs = JsonObject::new();
         for (name, lineage) in &found.outputs {
@@ -151,7 +161,7 @@ impl Told<'_> {
         object.list("sources", refs(&lineage.sources));
         object.list("nodes", lineage.nodes.iter().map(|node| quoted(node)));
         object.list("inputs", refs(&lineage.inputs));
-        object.list("parameters", lineage.parameters.iter().map(|path| self.parameter(path)));
+        object.list("parameters", lineage.parameters.iter().map(|path| self.known(path)));
         object.list("lm_calls", lineage.lm_calls.iter().map(ToString::to_string));
         if !lineage.fields.is_empty() {
             let mut fields = JsonObject::new();
@@ -163,12 +173,16 @@ impl Told<'_> {
         object.finish()
     }
 
+    fn known(&self, path: &Arc<str>) -> String {
+        let mut known = self.parameters.borrow_mut();
+        known.entry(path.clone()).or_insert_with(|| self.parameter(path)).clone()
+    }
+
     /// A predictor's path with the version of the state that it had. One of a stored graph that is a
     /// node has its own graph's, unless the run's state says otherwise; what tools and rewards name
     /// is pinned in their config.
     fn parameter(&self, path: &str) -> String {
-        let predictors = self.program.predictors();
-        let found = predictors.iter().find(|(known, _)| known == path);
+        let found = self.predictors.get(path);
         let node = path.split('.').next().unwrap_or(path);
         let pinned = self.pinned(node).filter(|_| !self.state.0.contains_key(path));
         let mut object = JsonObject::new();
@@ -181,7 +195,7 @@ impl Told<'_> {
                 object.raw("state_version", &of("state_version")).raw("graph", &of("graph"))
             }
         };
-        let id = found.map(|(path, predictor)| param_id(path, *predictor));
+        let id = found.map(|predictor| param_id(path, *predictor));
         object.text_or_null("param_id", id.as_deref());
         object.finish()
     }

@@ -16,7 +16,7 @@ use crate::types::Type;
 use crate::value::{Fields, Meta, Origin, Payload, Selection, Step, Value, ValueKind, ValueRef};
 
 /// How many steps may be taken for one run.
-const STEPS: usize = 2_000_000;
+const STEPS: usize = 300_000;
 /// How many for one call of a graph within.
 const STEPS_WITHIN: usize = 20_000;
 /// How deep fields of fields are told apart.
@@ -193,7 +193,7 @@ impl WalkBack<'_> {
 
     /// What happened within a node that had a part in a part of its outputs.
     fn happened(&self, node: usize, part: &Selection) -> BTreeSet<u32> {
-        let known = self.sources(node, part).and_then(|sources| sources.spans);
+        let known = self.sources(node, part).and_then(|sources| sources.spans.clone());
         let all = || self.span_of(node).map(|span| self.recording.below(span));
         known.unwrap_or_else(|| all().into_iter().flatten().collect())
     }

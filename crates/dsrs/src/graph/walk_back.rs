@@ -1,7 +1,10 @@
 //! From a value back to all that it came from: along edges, through nodes as their modules tell, to
 //! inputs and to what happened on the way. Knows recorded calls and nothing of how they are shown.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
@@ -52,6 +55,8 @@ pub(super) struct WalkBack<'w> {
     pub(super) program: &'w Program,
     pub(super) recording: &'w Recording,
     calls: Vec<Option<NodeCall<'w>>>,
+    /// What modules told before: a graph within walks back through its own nodes for it.
+    told: RefCell<HashMap<Place, Rc<Sources>>>,
     /// How many more steps may be taken.
     left: usize,
 }
@@ -59,8 +64,8 @@ pub(super) struct WalkBack<'w> {
 struct NodeCall<'w> {
     span: Option<&'w RecordedSpan>,
     label: Arc<str>,
-    inputs: Fields,
-    outputs: Fields,
+    inputs: Cow<'w, Fields>,
+    outputs: Cow<'w, Fields>,
 }
 
 /// The walk is longer than anyone may wait for.
@@ -88,17 +93,17 @@ impl<'w> WalkBack<'w> {
                 Some(outer) => format!("{}.{}", outer.node, planned.name).into(),
             };
             let span = spans.get(label.as_ref()).copied();
-            let gave = span.and_then(|span| span.outputs.clone());
-            let outputs = match (span, gave.or_else(|| ran(&planned.name))) {
+            let gave = span.and_then(|span| span.outputs.as_ref()).map(Cow::Borrowed);
+            let outputs = match (span, gave.or_else(|| ran(&planned.name).map(Cow::Owned))) {
                 (None, None) => return None,
                 (_, gave) => gave.unwrap_or_default(),
             };
-            let inputs = span.and_then(|span| span.inputs.clone()).unwrap_or_default();
-            Some(NodeCall { span, label, inputs, outputs })
+            let inputs = span.and_then(|span| span.inputs.as_ref()).map(Cow::Borrowed);
+            Some(NodeCall { span, label, inputs: inputs.unwrap_or_default(), outputs })
         };
         let mut calls: Vec<Option<NodeCall<'_>>> = program.plan.nodes.iter().map(call).collect();
         mark_errors(program, &mut calls);
-        Self { program, recording, calls, left }
+        Self { program, recording, calls, told: RefCell::default(), left }
     }
 
     /// Everything that the values at these places came from.
@@ -132,11 +137,10 @@ impl<'w> WalkBack<'w> {
         node: usize,
         part: &Selection,
         facts: &mut Facts,
-    ) -> Result<(Sources, Vec<u32>), TooLong> {
-        let Some(sources) = self.sources(node, part) else {
-            return Ok((Sources::of([]), Vec::new()));
+    ) -> Result<(Rc<Sources>, Vec<u32>), TooLong> {
+        let (Some(sources), Some(call)) = (self.sources(node, part), &self.calls[node]) else {
+            return Ok((Rc::new(Sources::of([])), Vec::new()));
         };
-        let Some(call) = &self.calls[node] else { return Ok((sources, Vec::new())) };
         let below = match (&sources.spans, call.span) {
             (Some(spans), _) => spans.iter().copied().collect(),
             (None, Some(span)) => self.recording.below(span.id),
@@ -152,7 +156,11 @@ impl<'w> WalkBack<'w> {
     }
 
     /// What a node's module tells of a part of its outputs; `None` when the node never ran.
-    pub(super) fn sources(&self, node: usize, part: &Selection) -> Option<Sources> {
+    pub(super) fn sources(&self, node: usize, part: &Selection) -> Option<Rc<Sources>> {
+        let place = Place { node: Some(node), selection: part.clone() };
+        if let Some(told) = self.told.borrow().get(&place) {
+            return Some(told.clone());
+        }
         let call = self.calls.get(node)?.as_ref()?;
         let module = &self.program.graph().nodes[node].module;
         let recorded = RecordedCall {
@@ -161,7 +169,9 @@ impl<'w> WalkBack<'w> {
             recording: self.recording,
             span: call.span.map(|span| span.id),
         };
-        Some(module.sources(&recorded, part))
+        let told = Rc::new(module.sources(&recorded, part));
+        self.told.borrow_mut().insert(place, told.clone());
+        Some(told)
     }
 
     /// Where a part of a node's input comes from: places, each with the part of that part which it
@@ -225,12 +235,12 @@ impl<'w> WalkBack<'w> {
     }
 }
 
-/// Puts errors where they were: a record shows an error as any other data, and a node that failed
-/// gave one.
+/// Puts errors where they were: a record shows an error as any other data, and a node that failed,
+/// or was left out because of one that did, gave one.
 fn mark_errors(program: &Program, calls: &mut [Option<NodeCall<'_>>]) {
-    let has_failed = |call: &Option<NodeCall<'_>>| {
-        let span = call.as_ref().and_then(|call| call.span);
-        span.is_some_and(|span| span.status == SpanStatus::Failed)
+    let has_failed = |call: &Option<NodeCall<'_>>| match call {
+        None => true,
+        Some(call) => call.span.is_some_and(|span| span.status == SpanStatus::Failed),
     };
     let failed: Vec<bool> = calls.iter().map(has_failed).collect();
     for (planned, call) in program.plan.nodes.iter().zip(calls) {
@@ -239,7 +249,7 @@ fn mark_errors(program: &Program, calls: &mut [Option<NodeCall<'_>>]) {
             let FeedFrom::Edge(Origin { node: Some(node), .. }, _) = &feed.from else { continue };
             if failed.get(*node).copied().unwrap_or(false) {
                 let failure = Failure::new("failed", "the node that was to give it failed");
-                call.inputs.insert(feed.field.clone(), Payload::Error(Arc::new(failure)));
+                call.inputs.to_mut().insert(feed.field.clone(), Payload::Error(Arc::new(failure)));
             }
         }
     }

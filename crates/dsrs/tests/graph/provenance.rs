@@ -120,3 +120,30 @@ async fn a_graph_within_is_looked_through() {
     let program = program.unwrap_or_else(|problems| panic!("{problems}"));
     insta::assert_snapshot!(told(&program, r#"{"question": "?", "b": "!"}"#).await);
 }
+
+#[test]
+fn where_telling_would_take_too_long_the_rest_is_left_out_by_name() {
+    let nodes: Vec<String> = (0..1_000)
+        .map(|n| format!(r#""n{n}": {{"strategy": "predict", "signature": "f{n} -> f{}"}}"#, n + 1))
+        .collect();
+    let edges: Vec<String> =
+        (1..1_000).map(|n| format!(r#"{{"from": "n{}.f{n}", "to": "n{n}.f{n}"}}"#, n - 1)).collect();
+    let outputs: Vec<String> = (0..1_000).map(|n| format!(r#""o{n}": "n{n}.f{}""#, n + 1)).collect();
+    let program = build(&format!(
+        r#"{{"name": "long", "nodes": {{{}}}, "edges": [{}], "outputs": {{{}}}}}"#,
+        nodes.join(","),
+        edges.join(","),
+        outputs.join(",")
+    ))
+    .unwrap();
+    let gave = |n: usize| Payload::from_json(&format!(r#"{{"f{}": "text"}}"#, n + 1)).unwrap();
+    let record = RunRecord {
+        outputs: (0..1_000).map(|n| (format!("o{n}").into(), "text".into())).collect(),
+        nodes: (0..1_000).map(|n| (format!("n{n}").into(), gave(n))).collect(),
+        ..RunRecord::default()
+    };
+    let told = program.provenance(&record);
+    assert_eq!(told.outputs.len() + told.omitted.len(), 1_000);
+    assert_eq!(told.outputs["o99"].nodes.len(), 100);
+    assert_eq!(told.omitted.last().map(AsRef::as_ref), Some("o999"));
+}
