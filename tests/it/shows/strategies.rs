@@ -43,6 +43,7 @@ fn ops() -> Map<String, Value> {
         "upper": [{}, text],
         "select": [{"path": "a", "default": 1}, one],
         "merge": [{}, {"a": ["{x: int}", {"x": 1}], "b": ["{y: int}", {"y": 2}]}],
+        "collect": [{"as": "tuple"}, {"a": ["str", "x"], "b": ["int", 2]}],
         "coerce": [{"type": "str"}, one],
         "parse_structured": [{"type": "str"}, text],
         "add": [{}, two],

@@ -12,9 +12,12 @@ fn review() -> Value {
         "nodes": {
             "facts": {"strategy": "predict", "signature": "text -> person: {name: str, age: int}, topic"},
             "letter": {"strategy": "chain_of_thought", "signature": "name, tone -> letter"},
+            "card": {"strategy": "collect", "config": {"as": "class"}},
         },
-        "edges": [{"from": "facts.person.name", "to": "letter.name"}],
-        "outputs": {"letter": "letter.letter", "topic": "facts.topic", "tone": "input.tone"},
+        "edges": [{"from": "facts.person.name", "to": "letter.name"},
+                  {"from": "input.text", "to": "facts.text"}, {"from": "input.tone", "to": "letter.tone"},
+                  {"from": "facts.person.age", "to": "card.age"}, {"from": "input.tone", "to": "card.tone"}],
+        "outputs": {"letter": "letter.letter", "topic": "facts.topic", "tone": "input.tone", "card": "card.value"},
     })
 }
 
@@ -41,7 +44,7 @@ async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from()
     let told = &run["provenance"];
     assert_eq!(told["omitted"], json!([]));
     let names: Vec<&String> = told["outputs"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["letter", "topic", "tone"]);
+    assert_eq!(names, ["letter", "topic", "tone", "card"]);
 
     let letter = &told["outputs"]["letter"];
     assert_eq!(letter["kind"], "response");
@@ -66,6 +69,13 @@ async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from()
     let tone = &told["outputs"]["tone"];
     assert_eq!(tone["ref"], "input:tone");
     assert_eq!((&tone["nodes"], &tone["lm_calls"]), (&json!([]), &json!([])));
+
+    let card = &told["outputs"]["card"];
+    assert_eq!(card["kind"], "structured");
+    assert_eq!(card["inputs"], json!(["input:tone", "input:text"]));
+    assert_eq!(card["fields"]["age"]["inputs"], json!(["input:text"]));
+    assert_eq!(card["fields"]["tone"]["nodes"], json!(["card"]));
+    assert_eq!(card["fields"]["tone"]["lm_calls"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 //! that it came from, down to the field where that is known. Worked out on demand from the program
 //! and what was recorded, so that no run pays for it. Knows nothing of where records are kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -94,19 +94,26 @@ impl Program {
         let Step::Field(output) = first else { return None };
         let (_, origin) = self.plan.outputs.iter().find(|(name, _)| name == output)?;
         let place = Place::of(origin).then(&rest);
-        let mut sources = Sources { flows: Vec::new(), spans: None };
         let whole = walk.facts(vec![place.clone()]).ok()?;
-        let mut told = IndexSet::new();
-        for into in walk.parts(&place).ok()? {
-            let inputs = walk.facts(vec![place.then(&into)]).ok()?.inputs;
-            told.extend(inputs.iter().cloned());
-            let flows = inputs.into_iter().map(|from| Flow { into: into.clone(), from });
-            sources.flows.extend(flows);
+        let mut flows = Vec::new();
+        match walk.copied_from(&place).ok()? {
+            Some(input) => flows.push(Flow::copied(input)),
+            None => {
+                for into in walk.parts(&place).ok()? {
+                    let inputs = walk.facts(vec![place.then(&into)]).ok()?.inputs;
+                    flows.extend(
+                        inputs
+                            .into_iter()
+                            .map(|from| Flow { into: into.clone(), ..Flow::of(from) }),
+                    );
+                }
+                let told: HashSet<&Selection> = flows.iter().map(|flow| &flow.from).collect();
+                let others = whole.inputs.iter().filter(|from| !told.contains(from));
+                let others: Vec<Flow> = others.cloned().map(Flow::of).collect();
+                flows.extend(others);
+            }
         }
-        let others = whole.inputs.into_iter().filter(|from| !told.contains(from));
-        sources.flows.extend(others.map(Flow::of));
-        sources.spans = Some(whole.spans);
-        Some(sources)
+        Some(Sources { flows, spans: Some(whole.spans) })
     }
 }
 

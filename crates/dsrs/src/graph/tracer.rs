@@ -200,7 +200,16 @@ impl Tracer {
         }
         match value.content() {
             Content::Plain(_) => self.refuse(target, CONSTANT),
-            Content::List(_) | Content::Map(_) => self.refuse(target, SEVERAL),
+            Content::List(items) => {
+                let name = |position| format!("item_{position}");
+                let named = items.iter().enumerate().map(|(at, item)| (name(at), item));
+                let shape = if value.kind() == ValueKind::Tuple { "tuple" } else { "list" };
+                self.collect(named.collect(), shape, target)
+            }
+            Content::Map(members) => {
+                let named = members.iter().map(|(name, member)| (name.to_string(), member));
+                self.collect(named.collect(), "class", target)
+            }
             Content::Pending(pending) => match pending.as_ref() {
                 Pending::Of(reference) => self.read(reference, target),
                 Pending::Part(of, selection) => {
@@ -231,6 +240,28 @@ impl Tracer {
                 self.refuse(target, &what)
             }
         }
+    }
+
+    /// Several values as one: a node of the op `collect`.
+    fn collect(
+        &mut self,
+        parts: Vec<(String, &Value)>,
+        shape: &str,
+        target: &str,
+    ) -> Option<Source> {
+        if parts.is_empty() {
+            return self.refuse(target, CONSTANT);
+        }
+        let mut arguments = Vec::with_capacity(parts.len());
+        for (name, part) in parts {
+            // Whatever has to be recorded for a part stands before the node that takes it.
+            let Source { node, selection } = self.source(part, target)?;
+            arguments.push((name, referred(node, &selection)));
+        }
+        let config = Map::from([("as".into(), shape.into())]);
+        let name = self.free_name(COLLECT);
+        let called = self.call(&name, TracedNode::of(COLLECT).config(config), arguments);
+        self.source(&called.at("value"), target)
     }
 
     /// A part with a default: a node of the op `select`.
@@ -267,12 +298,23 @@ impl Tracer {
 
 /// The op of parts with defaults.
 const SELECT: &str = "select";
+/// The op that makes one value of several.
+const COLLECT: &str = "collect";
 const CONSTANT: &str = "a constant, which no edge carries: give the field a default, or the op a \
                         config";
-const SEVERAL: &str = "something made of several values, and an edge carries one: feed each to an \
-                       input of its own";
 const DEFAULT: &str = "a value with a default that `select` cannot give: the default must be plain, \
                        and the value a part of an output or an input; call `unwrap_or` for others";
+
+/// What an edge reads, as a value.
+fn referred(node: Arc<str>, selection: &Selection) -> Value {
+    let reference = match selection.split_first() {
+        Some((Step::Field(input), rest)) if node.as_ref() == INPUT => {
+            ValueRef { origin: Origin::Input(input.clone()), selection: rest }
+        }
+        _ => ValueRef { origin: Origin::Node(node), selection: selection.clone() },
+    };
+    Value::pending(reference)
+}
 
 fn edge(from: &Source, to: &str) -> Payload {
     let members = [("from".into(), from.to_string().into()), ("to".into(), to.into())];

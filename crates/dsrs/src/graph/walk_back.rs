@@ -12,7 +12,7 @@ use indexmap::IndexSet;
 use super::plan::{FeedFrom, Origin, PlannedNode};
 use super::program::Program;
 use crate::predict::{RecordedSpan, Recording, SpanKind, SpanStatus};
-use crate::strategy::{RecordedCall, Sources};
+use crate::strategy::{Flow, RecordedCall, Sources};
 use crate::types::{Shape, Type, TypeIR, look};
 use crate::value::{Failure, Fields, Payload, Selection, Step};
 
@@ -209,24 +209,45 @@ impl<'w> WalkBack<'w> {
             let Some(sources) = self.sources(node, &place.selection) else {
                 return Ok(Vec::new());
             };
-            let mut ways: Vec<(Selection, Place)> = Vec::new();
-            for flow in &sources.flows {
-                let feeds = self.feeds(node, &flow.from);
-                match feeds.is_empty() {
-                    // A constant has no place, but it is a part all the same.
-                    true => ways.push((flow.into.clone(), place.clone())),
-                    false => {
-                        ways.extend(feeds.into_iter().map(|(sub, p)| (flow.into.then(&sub), p)))
-                    }
+            let mut ways = sources.flows.iter().flat_map(|flow| self.ways(node, flow));
+            match (ways.next(), ways.next()) {
+                (Some((into, Some(next))), None) if into.is_empty() => place = next,
+                (first, second) => {
+                    let all = first.into_iter().chain(second).chain(ways);
+                    let parts: IndexSet<Selection> =
+                        all.map(|(into, _)| into).filter(|into| !into.is_empty()).collect();
+                    return Ok(parts.into_iter().collect());
                 }
             }
-            let parts: IndexSet<Selection> =
-                ways.iter().map(|(into, _)| into.clone()).filter(|into| !into.is_empty()).collect();
-            match (ways.pop(), ways.is_empty()) {
-                (Some((into, next)), true) if into.is_empty() && next != place => place = next,
-                _ => return Ok(parts.into_iter().collect()),
+        }
+    }
+
+    /// Where a flow arrives, and from which places, if what came is what was there.
+    fn ways(&self, node: usize, flow: &Flow) -> Vec<(Selection, Option<Place>)> {
+        let feeds = if flow.as_it_was { self.feeds(node, &flow.from) } else { Vec::new() };
+        match feeds.is_empty() {
+            true => vec![(flow.into.clone(), None)],
+            false => {
+                let way = |(part, place)| (flow.into.then(&part), Some(place));
+                feeds.into_iter().map(way).collect()
             }
         }
+    }
+
+    /// The part of the inputs that a value is, if it is one as it was.
+    pub(super) fn copied_from(&mut self, place: &Place) -> Result<Option<Selection>, TooLong> {
+        let mut place = place.clone();
+        while let Some(node) = place.node {
+            self.spend(1)?;
+            let sources = self.sources(node, &place.selection);
+            let ways = sources.iter().flat_map(|sources| &sources.flows);
+            let mut ways = ways.flat_map(|flow| self.ways(node, flow));
+            match (ways.next(), ways.next()) {
+                (Some((into, Some(next))), None) if into.is_empty() => place = next,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(place.selection))
     }
 
     /// The span of a node's call.

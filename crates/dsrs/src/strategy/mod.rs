@@ -40,7 +40,7 @@ pub use graph_pin::{GraphPin, NoGraph};
 pub use hosted::HostedModule;
 pub use module::{Compute, DynModule};
 pub use multi_chain_comparison::{MultiChainComparison, Rationale, WithRationale};
-pub use op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+pub use op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes, Tell};
 pub use program_of_thought::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};
 pub use react::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, WithTrajectory};
 pub use refine::Refine;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, ready};
 use indexmap::IndexMap;
 
-use super::{BuildEnv, Compute, DynModule, StrategyFactory};
+use super::{BuildEnv, Compute, DynModule, Flow, RecordedCall, Sources, StrategyFactory};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, Type, TypeDefs, TypeIR, TypeScope};
-use crate::value::{Fields, Payload};
+use crate::value::{Fields, Payload, Selection};
 
 /// What a strategy without a posted signature is described by. Registered as a
 /// [`StrategyRegistration`](super::StrategyRegistration) of [`OpStrategy`].
@@ -262,7 +262,12 @@ pub struct Computed {
     schema: Arc<SignatureSchema>,
     compute: Box<Compute>,
     takes_errors: &'static [&'static str],
+    tell: Option<Box<Tell>>,
 }
+
+/// From the inputs of a call that is over and a way into the value that it gave: the ways that led
+/// there.
+pub type Tell = dyn Fn(&Fields, &Selection) -> Vec<Flow> + Send + Sync;
 
 impl Computed {
     /// A module whose only output is what `compute` gives.
@@ -279,11 +284,12 @@ impl Computed {
         schema: Arc<SignatureSchema>,
         inputs: &'static [&'static str],
         compute: impl Fn(&Fields) -> Result<Payload, PredictError> + Send + Sync + 'static,
-    ) -> Box<dyn DynModule> {
-        Box::new(Self { takes_errors: inputs, ..Self::new(schema, compute) })
+    ) -> Self {
+        Self { takes_errors: inputs, ..Self::new(schema, compute) }
     }
 
-    fn new(
+    /// A module that gives what `compute` does, to be told more of.
+    pub fn new(
         schema: Arc<SignatureSchema>,
         compute: impl Fn(&Fields) -> Result<Payload, PredictError> + Send + Sync + 'static,
     ) -> Self {
@@ -292,7 +298,18 @@ impl Computed {
             let value = compute(inputs)?;
             Ok(name.clone().map(|name| (name, value)).into_iter().collect())
         };
-        Self { schema, compute: Box::new(compute), takes_errors: &[] }
+        Self { schema, compute: Box::new(compute), takes_errors: &[], tell: None }
+    }
+}
+
+impl Computed {
+    /// The same module, which can tell more of where its output came from than all of its inputs.
+    #[must_use]
+    pub fn telling(
+        self,
+        tell: impl Fn(&Fields, &Selection) -> Vec<Flow> + Send + Sync + 'static,
+    ) -> Box<dyn DynModule> {
+        Box::new(Self { tell: Some(Box::new(tell)), ..self })
     }
 }
 
@@ -315,6 +332,13 @@ impl DynModule for Computed {
 
     fn takes_error(&self, input: &str) -> bool {
         self.takes_errors.contains(&input)
+    }
+
+    fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
+        match (&self.tell, part.split_first()) {
+            (Some(tell), Some((_, within))) => Sources::of(tell(call.inputs, &within)),
+            _ => Sources::all(&self.schema),
+        }
     }
 
     fn forward<'a>(

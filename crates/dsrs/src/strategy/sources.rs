@@ -20,26 +20,40 @@ pub struct RecordedCall<'r> {
     pub span: Option<u32>,
 }
 
-/// One way that data took through a module.
+/// One way that led to a module's outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Where it arrived: a part of what is asked about; without steps all of it.
     pub into: Selection,
     /// Where it came from: an input, and deeper if need be.
     pub from: Selection,
+    /// Whether data arrived as it was, so that parts of it are parts of what it became.
+    pub as_it_was: bool,
 }
 
 impl Flow {
-    /// From an input, and deeper if need be, into all of what is asked about.
+    /// From an input, and deeper if need be, which had a hand in all of what is asked about.
     #[must_use]
     pub fn of(from: Selection) -> Self {
-        Self { into: Selection::default(), from }
+        Self { into: Selection::default(), from, as_it_was: false }
     }
 
-    /// The whole of an input into all of what is asked about.
+    /// The whole of an input had a hand in all of what is asked about.
     #[must_use]
     pub fn input(name: &str) -> Self {
         Self::of(Selection::new(vec![Step::from(name)]))
+    }
+
+    /// All of what is asked about is what stood there.
+    #[must_use]
+    pub fn copied(from: Selection) -> Self {
+        Self { as_it_was: true, ..Self::of(from) }
+    }
+
+    /// A part of what is asked about is what stood there.
+    #[must_use]
+    pub fn part(into: Selection, from: Selection) -> Self {
+        Self { into, ..Self::copied(from) }
     }
 }
 

@@ -4,29 +4,45 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::support::{build, fields, run_on};
-use dsrs::graph::{GraphModule, GraphState, Lineage, Program, RunRecord};
+use dsrs::graph::{GraphModule, GraphState, Lineage, Program, Provenance, RunRecord};
 use dsrs::lm::Scripted;
 use dsrs::predict::Recording;
 use dsrs::problem::Problems;
 use dsrs::signature::SignatureSchema;
 use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph};
-use dsrs::value::Payload;
+use dsrs::value::{Fields, Payload};
 
 /// Runs a program on an LM that answers every field, and tells where its outputs came from.
-async fn told(program: &Program, inputs: &str) -> String {
+async fn provenance(program: &Program, inputs: &str) -> Provenance {
     let person = r#"{"name": "Ada", "age": 36}"#;
-    let others = ["topic", "reasoning", "mood", "letter", "idle", "answer", "a", "l", "r"];
-    let answers = others.into_iter().map(|name| (name, "text")).chain([("person", person)]);
-    let lm = Scripted::sections(answers);
-    let run = run_on(Arc::new(lm));
-    let outcome = program.execute(&run, fields(inputs)).await;
+    let class = r#"{"n": "1", "m": "2", "o": "3"}"#;
+    let others = ["topic", "reasoning", "mood", "letter", "idle", "answer", "l", "r", "text"];
+    let answers = others.into_iter().map(|name| (name, "text")).chain([
+        ("person", person),
+        ("a", class),
+        ("b", class),
+        ("as", r#"["1", "2"]"#),
+        ("bs", r#"["3"]"#),
+    ]);
+    let run = run_on(Arc::new(Scripted::sections(answers)));
+    let mut outcome = program.execute(&run, fields(inputs)).await;
+    // A record holds errors as data like any other.
+    for span in &mut outcome.spans {
+        for data in [&mut span.inputs, &mut span.outputs] {
+            let read = |data: &Fields| fields(&Payload::map(data.clone()).to_json());
+            *data = data.as_ref().map(read);
+        }
+    }
     let outputs = outcome.outputs.unwrap_or_else(|failure| panic!("{failure}"));
-    let record =
-        RunRecord { outputs, recording: Recording::of(&outcome.spans), ..RunRecord::default() };
-    let provenance = program.provenance(&record);
-    assert!(provenance.omitted.is_empty());
+    let recording = Recording::of(&outcome.spans);
+    let told = program.provenance(&RunRecord { outputs, recording, ..RunRecord::default() });
+    assert!(told.omitted.is_empty());
+    told
+}
+
+async fn told(program: &Program, inputs: &str) -> String {
     let mut text = String::new();
-    for (name, lineage) in &provenance.outputs {
+    for (name, lineage) in &provenance(program, inputs).await.outputs {
         write(&mut text, name, lineage, 0);
     }
     text
@@ -121,14 +137,134 @@ async fn a_graph_within_is_looked_through() {
     insta::assert_snapshot!(told(&program, r#"{"question": "?", "b": "!"}"#).await);
 }
 
+/// What is shown; nodes and edges beside two LM nodes, `a` from `x` and `b` from `y`; where the
+/// output comes from; then of it and of each of its fields the inputs and the nodes it came from.
+const OPS: &[(&str, &str, &str, &str, &str)] = &[
+    (
+        "field by field, the later of two wins",
+        r#""both": {"strategy": "merge"}"#,
+        r#"{"from": "a.a", "to": "both.a"}, {"from": "b.b", "to": "both.b"}"#,
+        "both.value",
+        "out: x, y | a, b, both; n: x | a, both; m: y | b, both; o: y | b, both",
+    ),
+    (
+        "a part of what was merged came from one side",
+        r#""both": {"strategy": "merge"}, "one": {"strategy": "select", "config": {"path": "o"}}"#,
+        r#"{"from": "a.a", "to": "both.a"}, {"from": "b.b", "to": "both.b"}, {"from": "both.value", "to": "one.value"}"#,
+        "one.value",
+        "out: y | b, both, one",
+    ),
+    (
+        "a default came from nowhere",
+        r#""one": {"strategy": "select", "config": {"path": "[9]", "default": "-"}}"#,
+        r#"{"from": "a.as", "to": "one.value"}"#,
+        "one.value",
+        "out: - | one",
+    ),
+    (
+        "what was there came from its part",
+        r#""one": {"strategy": "select", "config": {"path": "[0]", "default": "-"}}"#,
+        r#"{"from": "a.as", "to": "one.value"}"#,
+        "one.value",
+        "out: x | a, one",
+    ),
+    (
+        "lists element by element",
+        r#""all": {"strategy": "concat"}"#,
+        r#"{"from": "a.as", "to": "all.a"}, {"from": "b.bs", "to": "all.b"}"#,
+        "all.value",
+        "out: x, y | a, b, all; [0]: x | a, all; [1]: x | a, all; [2]: y | b, all",
+    ),
+    (
+        "texts as a whole",
+        r#""all": {"strategy": "concat"}"#,
+        r#"{"from": "a.a.n", "to": "all.a"}, {"from": "b.b.o", "to": "all.b"}"#,
+        "all.value",
+        "out: x, y | a, b, all",
+    ),
+    (
+        "slots name what they take",
+        r#""say": {"strategy": "render", "config": {"fstring": "{p.o}!"}}, "both": {"strategy": "merge"}"#,
+        r#"{"from": "a.a", "to": "both.a"}, {"from": "b.b", "to": "both.b"}, {"from": "both.value", "to": "say.p"}"#,
+        "say.text",
+        "out: y | b, say, both",
+    ),
+    (
+        "a value that is there is not its default",
+        r#""or": {"strategy": "unwrap_or"}"#,
+        r#"{"from": "a.a.n", "to": "or.value"}, {"from": "b.b.o", "to": "or.default"}"#,
+        "or.value",
+        "out: x | a, or",
+    ),
+    (
+        "a failed node gives nothing, its stand-in does",
+        r#""or": {"strategy": "unwrap_or"}, "fail": {"strategy": "divide"}"#,
+        r#"{"from": "input.z", "to": "fail.left"}, {"from": "input.zero", "to": "fail.right"}, {"from": "fail.value", "to": "or.value"}, {"from": "input.z", "to": "or.default"}"#,
+        "or.value",
+        "out: z | or",
+    ),
+    (
+        "behind a failed node that was left out too",
+        r#""or": {"strategy": "unwrap_or", "config": {"default": 1}}, "fail": {"strategy": "divide"}, "more": {"strategy": "add", "config": {"right": 1}}"#,
+        r#"{"from": "input.z", "to": "fail.left"}, {"from": "input.zero", "to": "fail.right"}, {"from": "fail.value", "to": "more.left"}, {"from": "more.value", "to": "or.value"}"#,
+        "or.value",
+        "out: - | or",
+    ),
+    (
+        "collected values each from their own",
+        r#""all": {"strategy": "collect", "config": {"as": "class"}}"#,
+        r#"{"from": "a.a.n", "to": "all.one"}, {"from": "input.z", "to": "all.two"}"#,
+        "all.value",
+        "out: x, z | a, all; one: x | a, all; two: z | all",
+    ),
+    (
+        "what an edge leaves behind does not count",
+        r#""both": {"strategy": "merge"}, "say": {"strategy": "predict", "signature": "p: {o: str} -> text"}"#,
+        r#"{"from": "a.a", "to": "both.a"}, {"from": "b.b", "to": "both.b"}, {"from": "both.value", "to": "say.p"}"#,
+        "say.text",
+        "out: y | b, both, say",
+    ),
+];
+
+#[tokio::test]
+async fn ops_tell_which_of_their_inputs_a_part_came_from() {
+    for (what, nodes, edges, out, expected) in OPS {
+        let program = build(&format!(
+            r#"{{"name": "g", "inputs": {{"x": "str", "y": "str", "z": "int", "zero": "int"}}, "nodes": {{
+                "a": {{"strategy": "predict", "signature": "x -> a: {{n: str, m: str}}, as: list[str]"}},
+                "b": {{"strategy": "predict", "signature": "y -> b: {{o: str, m: str}}, bs: list[str]"}},
+                {nodes}}}, "edges": [{edges}], "outputs": {{"out": "{out}"}}}}"#
+        ));
+        let program = program.unwrap_or_else(|problems| panic!("{what}: {problems}"));
+        let told = provenance(&program, r#"{"x": "x", "y": "y", "z": 1, "zero": 0}"#).await;
+        let out = &told.outputs["out"];
+        let parts = out.fields.iter().map(|(part, lineage)| brief(&part.to_string(), lineage));
+        let found: Vec<String> = std::iter::once(brief("out", out)).chain(parts).collect();
+        assert_eq!(found.join("; "), *expected, "{what}");
+    }
+}
+
+fn brief(name: &str, lineage: &Lineage) -> String {
+    let mut inputs: Vec<String> = lineage.inputs.iter().map(ToString::to_string).collect();
+    inputs.sort();
+    let inputs = inputs.join(", ").replace("input:", "");
+    format!(
+        "{name}: {} | {}",
+        if inputs.is_empty() { "-" } else { &inputs },
+        lineage.nodes.join(", ")
+    )
+}
+
 #[test]
 fn where_telling_would_take_too_long_the_rest_is_left_out_by_name() {
     let nodes: Vec<String> = (0..1_000)
         .map(|n| format!(r#""n{n}": {{"strategy": "predict", "signature": "f{n} -> f{}"}}"#, n + 1))
         .collect();
-    let edges: Vec<String> =
-        (1..1_000).map(|n| format!(r#"{{"from": "n{}.f{n}", "to": "n{n}.f{n}"}}"#, n - 1)).collect();
-    let outputs: Vec<String> = (0..1_000).map(|n| format!(r#""o{n}": "n{n}.f{}""#, n + 1)).collect();
+    let edges: Vec<String> = (1..1_000)
+        .map(|n| format!(r#"{{"from": "n{}.f{n}", "to": "n{n}.f{n}"}}"#, n - 1))
+        .collect();
+    let outputs: Vec<String> =
+        (0..1_000).map(|n| format!(r#""o{n}": "n{n}.f{}""#, n + 1)).collect();
     let program = build(&format!(
         r#"{{"name": "long", "nodes": {{{}}}, "edges": [{}], "outputs": {{{}}}}}"#,
         nodes.join(","),

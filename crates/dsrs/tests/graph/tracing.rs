@@ -87,7 +87,7 @@ fn what_no_edge_can_carry_is_refused_with_the_way_out() {
     let mut tracer = Tracer::new("wrong");
     let text = tracer.bind_inputs([("text", "str")]).at("text");
     let one = tracer.call("one", predict("text -> out"), [("text", text.clone())]);
-    let several = valueify((one.at("out"), text.clone()));
+    let several = valueify((one.at("out"), "as it is"));
     let arguments = [
         ("constant", valueify("as it is")),
         ("whole", one.clone()),
@@ -99,4 +99,26 @@ fn what_no_edge_can_carry_is_refused_with_the_way_out() {
     let two = tracer.call("two", predict(signature), arguments.clone());
     tracer.call("two", predict(signature), arguments[..0].to_vec());
     insta::assert_snapshot!(told(tracer.finish([("done", two.at("done"))], &Env)).join("\n"));
+}
+
+#[test]
+fn nested_arguments_and_parts_with_defaults_become_ops() {
+    let mut tracer = Tracer::new("nested");
+    let text = tracer.bind_inputs([("text", "str")]).at("text");
+    let one = predict("text -> tags: list[str], name, age: int?");
+    let one = tracer.call("one", one, [("text", text.clone())]);
+    let card = valueify([
+        ("name", one.at("name")),
+        ("first", one.at("tags").get(0, valueify("none"))),
+        ("pair", valueify((text.clone(), one.at("age")))),
+    ]);
+    let all = valueify(vec![one.at("name"), text]);
+    let signature = "card: {name: str, first: str, pair: tuple[str, int?]}, all: list[str] -> done";
+    let two = tracer.call("two", predict(signature), [("card", card), ("all", all)]);
+    let refs: Vec<_> = tracer.dependencies("two").iter().map(ToString::to_string).collect();
+    assert_eq!(refs, ["one.name", "one.tags[0]", "input:text", "one.age"]);
+    let graph = tracer.finish([("done", two.at("done"))], &Env).unwrap();
+    let nodes = graph.nodes().map(|(name, node)| format!("{name}: {}", node.strategy()));
+    let edges = graph.edges().iter().map(|edge| format!("{} -> {}", edge.from, edge.to));
+    insta::assert_snapshot!(nodes.chain(edges).collect::<Vec<_>>().join("\n"));
 }

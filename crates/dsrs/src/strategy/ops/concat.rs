@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use super::flows::{all, each, input};
 use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, many, named_inputs, unfed};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, member, schema};
 use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule};
+use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::{TypeIR, TypeScope};
-use crate::value::{Fields, Payload};
+use crate::value::{Fields, Payload, Selection, Step};
 
 const SEPARATOR: &str = "separator";
 
@@ -82,8 +83,12 @@ impl Op for Concat {
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
         let texts = schema.outputs.first().is_some_and(|field| field.ty == TypeIR::Str);
-        Computed::boxed(schema, move |inputs| {
+        let concat = move |inputs: &Fields| {
             Ok(if texts { join(inputs, &self.separator).into() } else { chain(inputs).into() })
+        };
+        Computed::new(schema, concat).telling(move |inputs, within| match texts {
+            true => all(inputs),
+            false => told(inputs, within),
         })
     }
 }
@@ -95,4 +100,27 @@ fn join(inputs: &Fields, separator: &str) -> String {
 
 fn chain(inputs: &Fields) -> Vec<Payload> {
     inputs.values().filter_map(Payload::as_list).flatten().cloned().collect()
+}
+
+/// Each element came from one of the lists, each of which stands behind those before it.
+fn told(inputs: &Fields, within: &Selection) -> Vec<Flow> {
+    let lists = inputs.iter().filter_map(|(name, value)| Some((name, value.as_list()?)));
+    if let Some((Step::Index(index), rest)) = within.split_first() {
+        let mut left = *index;
+        for (name, list) in lists {
+            if left < list.len() {
+                return vec![Flow::copied(input(name).step(left).then(&rest))];
+            }
+            left -= list.len();
+        }
+        return Vec::new();
+    }
+    let lists: Vec<_> = lists.collect();
+    each(inputs, lists.iter().map(|(_, list)| list.len()).sum(), || {
+        let elements = lists.iter().flat_map(|(name, list)| {
+            (0..list.len()).map(move |position| input(name).step(position))
+        });
+        let flow = |(at, from)| Flow::part(Selection::default().step(at), from);
+        elements.enumerate().map(flow).collect()
+    })
 }

@@ -11,7 +11,7 @@ use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, O
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, DynModule};
 use crate::types::{TypeIR, TypeScope};
-use crate::value::Payload;
+use crate::value::{Fields, Payload};
 
 const TEMPLATE: &str = "template";
 
@@ -64,6 +64,8 @@ impl Op for Format {
     }
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        Computed::boxed(schema, move |inputs| Ok(self.0.fill(inputs).into()))
+        let flows = self.0.flows();
+        let fill = move |inputs: &Fields| Ok(self.0.fill(inputs).into());
+        Computed::new(schema, fill).telling(move |_, _| flows.clone())
     }
 }

@@ -53,8 +53,8 @@ impl Op for IsError {
     }
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        Computed::taking_errors(schema, &[VALUE], |inputs| {
+        Box::new(Computed::taking_errors(schema, &[VALUE], |inputs| {
             Ok(matches!(value(inputs, VALUE), Payload::Error(_)).into())
-        })
+        }))
     }
 }

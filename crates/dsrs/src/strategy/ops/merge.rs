@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
+use super::flows::{each, input};
 use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, many, named_inputs, unfed};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, schema};
 use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule};
+use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::{Class, ClassField, Shape, TypeIR, TypeScope, look};
-use crate::value::{Map, Payload};
+use crate::value::{Fields, Map, Payload, Selection, Step};
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
 
@@ -81,13 +82,41 @@ impl Op for Merge {
     }
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        Computed::boxed(schema, |inputs| {
+        let is_class = !matches!(schema.outputs.first().map(|out| &out.ty), Some(TypeIR::Dict(_)));
+        let merge = |inputs: &Fields| {
             let members = inputs.values().filter_map(Payload::as_map).flatten();
             let merged: Map =
                 members.map(|(name, member)| (name.clone(), member.clone())).collect();
             Ok(merged.into())
-        })
+        };
+        Computed::new(schema, merge).telling(move |inputs, within| told(inputs, within, is_class))
     }
+}
+
+/// Each member came from the last input that has it.
+fn told(inputs: &Fields, within: &Selection, is_class: bool) -> Vec<Flow> {
+    let has = |input: &Payload, name: &Arc<str>| {
+        input.as_map().is_some_and(|members| members.contains_key(name))
+    };
+    let owner = |name: &Arc<str>| inputs.iter().rev().find(|(_, value)| has(value, name));
+    if let Some((Step::Field(name) | Step::Key(name), _)) = within.split_first() {
+        let owner = owner(name).map(|(owner, _)| owner);
+        return owner.map(|owner| Flow::copied(input(owner).then(within))).into_iter().collect();
+    }
+    let members = inputs.values().filter_map(Payload::as_map);
+    let names: IndexSet<&Arc<str>> = members.flat_map(Map::keys).collect();
+    each(inputs, names.len(), || {
+        let step = |name: &Arc<str>| match is_class {
+            true => Step::Field(name.clone()),
+            false => Step::Key(name.clone()),
+        };
+        let flow = |name: &&Arc<str>| {
+            let into = Selection::new(vec![step(name)]);
+            let (owner, _) = owner(name)?;
+            Some(Flow::part(into.clone(), input(owner).then(&into)))
+        };
+        names.iter().filter_map(flow).collect()
+    })
 }
 
 /// The class with the fields of all. What is said of a field beside its type holds for whoever

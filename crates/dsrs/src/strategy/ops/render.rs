@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::flows::all;
 use super::slots::Slots;
 use super::{TEXT, failed, invalid};
 use crate::expr::Template;
@@ -12,7 +13,7 @@ use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, O
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, DynModule};
 use crate::types::{TypeIR, TypeScope};
-use crate::value::{Map, Payload};
+use crate::value::{Fields, Map, Payload};
 
 const TEMPLATE: &str = "template";
 const FSTRING: &str = "fstring";
@@ -93,13 +94,20 @@ impl Op for Render {
     }
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        Computed::boxed(schema, move |inputs| match &self.0 {
+        let slots = match &self.0 {
+            Text::Slots(slots) => Some(slots.flows()),
+            // What a template does with its values is its own affair.
+            Text::Jinja(_) => None,
+        };
+        let render = move |inputs: &Fields| match &self.0 {
             Text::Slots(slots) => Ok(slots.fill(inputs).into()),
             Text::Jinja(template) => {
                 let values = inputs.iter().map(|(name, value)| (name.as_ref(), value));
                 let text = template.render(values);
                 text.map(Payload::from).map_err(|error| failed(format!("the template: {error}")))
             }
-        })
+        };
+        let module = Computed::new(schema, render);
+        module.telling(move |inputs, _| slots.clone().unwrap_or_else(|| all(inputs)))
     }
 }

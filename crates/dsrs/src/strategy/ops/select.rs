@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use super::flows::{at, input};
 use super::{VALUE, invalid, settled, value};
 use crate::problem::{At, Code, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, member, schema};
 use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule};
+use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::{Type, TypeScope, admit};
-use crate::value::{Payload, Selection};
+use crate::value::{Fields, Payload, Selection};
 
 const PATH: &str = "path";
 const DEFAULT: &str = "default";
@@ -82,12 +83,21 @@ impl Op for Select {
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
         let Self { path, default } = *self;
         let default = default.map(|default| exactly(default, &schema));
-        Computed::boxed(schema, move |inputs| {
+        let has_default = default.is_some();
+        let from = input(VALUE).then(&path);
+        let select = move |inputs: &Fields| {
             let found = path.get(value(inputs, VALUE));
             Ok(match &default {
                 Some(default) if found.is_null() => default.clone(),
                 _ => found,
             })
+        };
+        Computed::new(schema, select).telling(move |inputs, within| {
+            let found = at(inputs, &from);
+            match has_default && found.is_null() {
+                true => Vec::new(),
+                false => vec![Flow::copied(from.then(within))],
+            }
         })
     }
 }

@@ -8,8 +8,10 @@ use crate::problem::{At, Code, Problems};
 use crate::types::{Type, brief};
 use crate::value::{Fields, Payload, Selection, Step};
 
-use super::super::op::Given;
+use super::flows::input;
 use super::invalid;
+use crate::strategy::Flow;
+use crate::strategy::op::Given;
 
 /// The longest template, in bytes.
 const LENGTH_LIMIT: usize = 20_000;
@@ -94,6 +96,17 @@ impl Slots {
             }
         }
         problems.or(())
+    }
+
+    /// What the text is made of.
+    pub(super) fn flows(&self) -> Vec<Flow> {
+        let mut flows = Vec::new();
+        for part in &self.0 {
+            if let Part::Slot { name, within, .. } = part {
+                flows.push(Flow::of(input(name).then(within)));
+            }
+        }
+        flows
     }
 
     /// The text with every slot filled.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::flows::input;
 use super::select::{exactly, fitting};
 use super::{VALUE, settled, value};
 use crate::problem::{At, Problems};
@@ -9,7 +10,7 @@ use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, schema};
 use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule};
+use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::{Type, TypeIR, TypeScope};
 use crate::value::Payload;
 
@@ -83,12 +84,18 @@ impl Op for UnwrapOr {
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
         let default = self.default.map(|default| exactly(default, &schema));
-        Computed::taking_errors(schema, &[VALUE], move |inputs| {
+        let constant = default.is_some();
+        let module = Computed::taking_errors(schema, &[VALUE], move |inputs| {
             Ok(match (value(inputs, VALUE), &default) {
                 (Payload::Null | Payload::Error(_), Some(default)) => default.clone(),
                 (Payload::Null | Payload::Error(_), None) => value(inputs, DEFAULT).clone(),
                 (found, _) => found.clone(),
             })
+        });
+        module.telling(move |inputs, within| match value(inputs, VALUE) {
+            Payload::Null | Payload::Error(_) if constant => Vec::new(),
+            Payload::Null | Payload::Error(_) => vec![Flow::copied(input(DEFAULT).then(within))],
+            _ => vec![Flow::copied(input(VALUE).then(within))],
         })
     }
 }
