@@ -19,6 +19,7 @@ use crate::predict::{
     Ctx, NodeScope, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, Span, SpanId,
     SpanKind, SpanStatus, Tally,
 };
+use crate::strategy::Compute;
 use crate::types::ConvertError;
 use crate::value::{Failure, Fields, Payload};
 
@@ -234,7 +235,8 @@ impl<'p> Execution<'p> {
     }
 
     fn start(&mut self, index: usize) -> Result<(), RunError> {
-        let planned = &self.program.plan.nodes[index];
+        let program = self.program;
+        let planned = &program.plan.nodes[index];
         let gathered = match self.gather(planned) {
             Gathered::Inputs(gathered) => gathered,
             Gathered::Lost(failure) => {
@@ -242,29 +244,60 @@ impl<'p> Execution<'p> {
                 return Ok(());
             }
         };
-        let trace = &self.run.trace;
-        let parent = self.within.and_then(|ctx| ctx.parent);
-        let span = trace.open(SpanKind::Node, &self.label(planned), parent, |span| {
-            span.inputs = gathered.as_ref().ok().cloned();
-        });
-        let progress = &mut self.nodes[index];
-        progress.span = Some(span);
-        progress.outcome.status = NodeStatus::Running;
-        progress.outcome.started = Some(trace.elapsed());
-        progress.tally = self.heard.map(|_| Tally::below(None));
-        let tally = progress.tally.clone();
-        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
-        let node = &self.program.graph().nodes[index];
+        let node = &program.graph().nodes[index];
         match (gathered, node.module.compute()) {
-            (Ok(inputs), Some(compute)) => self.settle(index, compute(&inputs)),
+            (Ok(inputs), Some(compute)) => self.compute(index, compute, inputs),
             (Ok(inputs), None) => {
+                let span = self.open(index, Some(inputs.clone()));
+                let tally = self.nodes[index].tally.clone();
                 let (run, within, name) = (self.run, self.within, &planned.name);
                 let call = Call { run, within, name, node, span, tally };
                 self.running.push(Box::pin(async move { (index, call.make(inputs).await) }));
                 Ok(())
             }
-            (Err(error), _) => self.settle(index, Err(error)),
+            (Err(error), _) => {
+                self.open(index, None);
+                self.settle(index, Err(error))
+            }
         }
+    }
+
+    /// Begins a node in the record and in the trace.
+    fn open(&mut self, index: usize, inputs: Option<Fields>) -> SpanId {
+        let planned = &self.program.plan.nodes[index];
+        let trace = &self.run.trace;
+        let parent = self.within.and_then(|ctx| ctx.parent);
+        let mut started = Duration::ZERO;
+        let span = trace.open(SpanKind::Node, &self.label(planned), parent, |span| {
+            started = span.started;
+            span.inputs = inputs;
+        });
+        let progress = &mut self.nodes[index];
+        progress.span = Some(span);
+        progress.outcome.status = NodeStatus::Running;
+        progress.outcome.started = Some(started);
+        progress.tally = self.heard.map(|_| Tally::below(None));
+        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
+        span
+    }
+
+    /// Calls a node in place that waits for nothing. What is over at once is written down once.
+    fn compute(&mut self, index: usize, compute: &Compute, inputs: Fields) -> Result<(), RunError> {
+        let planned = &self.program.plan.nodes[index];
+        let trace = &self.run.trace;
+        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
+        let started = trace.elapsed();
+        let result = compute(&inputs);
+        let duration = trace.elapsed().saturating_sub(started);
+        let parent = self.within.and_then(|ctx| ctx.parent);
+        trace.record(SpanKind::Node, &self.label(planned), parent, |span| {
+            (span.started, span.duration) = (started, Some(duration));
+            span.inputs = Some(inputs);
+            span.status = status_of(&result);
+            tell_end(span, &result);
+        });
+        self.nodes[index].outcome.started = Some(started);
+        self.conclude(index, result, duration)
     }
 
     /// Leaves out a node that something needed by it kept from starting; what is behind it has that
@@ -329,42 +362,49 @@ impl<'p> Execution<'p> {
         from.map(|outputs| origin.selection.get(outputs)).unwrap_or_default()
     }
 
-    /// Takes the result of a node and starts those that waited for it alone.
+    /// Takes the result of a node that was at work.
     fn settle(
         &mut self,
         index: usize,
         result: Result<Fields, PredictError>,
     ) -> Result<(), RunError> {
-        let program = self.program;
-        let planned = &program.plan.nodes[index];
+        let progress = &self.nodes[index];
+        let started = progress.outcome.started.unwrap_or_default();
+        let trace = &self.run.trace;
+        let duration = trace.elapsed().saturating_sub(started);
+        if let Some(span) = progress.span {
+            trace.close(span, status_of(&result), |span| tell_end(span, &result));
+            if result.is_err() {
+                // What was at work below it when its time was over.
+                trace.cancel(span);
+            }
+        }
+        self.conclude(index, result, duration)
+    }
+
+    /// Notes how a node ended; those that waited for it alone wait for nothing any more.
+    fn conclude(
+        &mut self,
+        index: usize,
+        result: Result<Fields, PredictError>,
+        duration: Duration,
+    ) -> Result<(), RunError> {
+        let planned = &self.program.plan.nodes[index];
         let progress = &mut self.nodes[index];
-        let outcome = &mut progress.outcome;
-        let started = outcome.started.unwrap_or_default();
-        let duration = self.run.trace.elapsed().saturating_sub(started);
-        outcome.duration = Some(duration);
         if let Some(listener) = self.heard {
             let usage = progress.tally.as_ref().map(|tally| tally.sum().usage);
             listener.hear(ended_event(&planned.name, &result, usage.unwrap_or_default(), duration));
         }
+        let outcome = &mut progress.outcome;
+        outcome.duration = Some(duration);
         match result {
             Ok(outputs) => {
                 outcome.status = NodeStatus::Succeeded;
-                outcome.outputs = Some(Payload::map(outputs.clone()));
-                let span = progress.span;
-                self.close(span, SpanStatus::Succeeded, |span| {
-                    span.outputs = Some(outputs);
-                });
+                outcome.outputs = Some(Payload::map(outputs));
             }
             Err(error) => {
                 outcome.status = NodeStatus::Failed;
                 outcome.error = Some(error.clone());
-                let message: Arc<str> = Arc::from(error.message.as_str());
-                let span = progress.span;
-                self.close(span, SpanStatus::Failed, |span| {
-                    span.error = Some(message);
-                });
-                // What was at work below it when its time was over.
-                span.into_iter().for_each(|span| self.run.trace.cancel(span));
                 if !planned.absorbed || self.is_over(&error) {
                     return Err(RunError { node: Some(planned.name.clone()), error });
                 }
@@ -399,12 +439,6 @@ impl<'p> Execution<'p> {
     fn tell<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
         if let Some(listener) = self.heard {
             listener.hear(event());
-        }
-    }
-
-    fn close(&self, span: Option<SpanId>, status: SpanStatus, fill: impl FnOnce(&mut Span)) {
-        if let Some(span) = span {
-            self.run.trace.close(span, status, fill);
         }
     }
 
@@ -451,6 +485,21 @@ impl<'p> Execution<'p> {
         let names = self.program.plan.nodes.iter().map(|planned| planned.name.clone());
         let nodes = names.zip(self.nodes.into_iter().map(|p| ended(p.outcome, elapsed))).collect();
         Outcome { outputs, nodes, usage, spans }
+    }
+}
+
+const fn status_of(result: &Result<Fields, PredictError>) -> SpanStatus {
+    match result {
+        Ok(_) => SpanStatus::Succeeded,
+        Err(_) => SpanStatus::Failed,
+    }
+}
+
+/// Tells a span what its node gave, or why it did not.
+fn tell_end(span: &mut Span, result: &Result<Fields, PredictError>) {
+    match result {
+        Ok(outputs) => span.outputs = Some(outputs.clone()),
+        Err(error) => span.error = Some(Arc::from(error.message.as_str())),
     }
 }
 

@@ -114,6 +114,36 @@ pub struct Span {
     pub error: Option<Arc<str>>,
 }
 
+impl Span {
+    fn new(kind: SpanKind, node: &Arc<str>, parent: Option<SpanId>) -> Self {
+        Self {
+            kind,
+            parent,
+            node: node.clone(),
+            predictor: None,
+            tool: None,
+            status: SpanStatus::Running,
+            started: Duration::ZERO,
+            duration: None,
+            inputs: None,
+            outputs: None,
+            messages: None,
+            raw: None,
+            tool_calls: Vec::new(),
+            model: None,
+            attempt: None,
+            cached: false,
+            queued: None,
+            reward: None,
+            constraint: None,
+            usage: None,
+            parse_report: None,
+            checks: Vec::new(),
+            error: None,
+        }
+    }
+}
+
 /// The spans of one run, in the order in which they started.
 pub struct Trace {
     origin: Instant,
@@ -149,31 +179,22 @@ impl Trace {
         parent: Option<SpanId>,
         fill: impl FnOnce(&mut Span),
     ) -> SpanId {
-        let mut span = Span {
-            kind,
-            parent,
-            node: node.clone(),
-            predictor: None,
-            tool: None,
-            status: SpanStatus::Running,
-            started: self.elapsed(),
-            duration: None,
-            inputs: None,
-            outputs: None,
-            messages: None,
-            raw: None,
-            tool_calls: Vec::new(),
-            model: None,
-            attempt: None,
-            cached: false,
-            queued: None,
-            reward: None,
-            constraint: None,
-            usage: None,
-            parse_report: None,
-            checks: Vec::new(),
-            error: None,
-        };
+        let started = self.elapsed();
+        self.record(kind, node, parent, |span| {
+            span.started = started;
+            fill(span);
+        })
+    }
+
+    /// Adds a span of which `fill` says everything, its times too: of what is over already.
+    pub fn record(
+        &self,
+        kind: SpanKind,
+        node: &Arc<str>,
+        parent: Option<SpanId>,
+        fill: impl FnOnce(&mut Span),
+    ) -> SpanId {
+        let mut span = Span::new(kind, node, parent);
         fill(&mut span);
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         spans.push(span);

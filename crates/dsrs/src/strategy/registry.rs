@@ -22,6 +22,8 @@ inventory::collect!(StrategyRegistration);
 struct Entry {
     factory: &'static dyn StrategyFactory,
     config: Validator,
+    /// Whether an empty config will do: then it needs no validator.
+    takes_none: bool,
 }
 
 /// All strategies, by name in alphabetical order.
@@ -153,8 +155,14 @@ fn unknown(strategy: &str, at: &At<'_>) -> Problems {
 }
 
 fn check_config(entry: &Entry, config: &Payload, at: &At<'_>) -> Result<(), Problems> {
+    if entry.takes_none && config.as_map().is_some_and(Map::is_empty) {
+        return Ok(());
+    }
     // The validator reads serde_json's own tree; a payload always has one.
     let tree = serde_json::to_value(config).unwrap_or_default();
+    if entry.config.is_valid(&tree) {
+        return Ok(());
+    }
     let mut problems = Problems::new();
     for error in entry.config.iter_errors(&tree) {
         let pointer = format!("{}{}", at.pointer(), error.instance_path());
@@ -180,7 +188,8 @@ fn entry(factory: &'static dyn StrategyFactory) -> Entry {
     let config = jsonschema::validator_for(&schema)
         .or_else(|_| jsonschema::validator_for(&refuse_all))
         .unwrap_or_else(|_| unreachable!("`false` is a JSON Schema"));
-    Entry { factory, config }
+    let takes_none = config.is_valid(&serde_json::Value::Object(serde_json::Map::new()));
+    Entry { factory, config, takes_none }
 }
 
 #[cfg(test)]
