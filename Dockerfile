@@ -5,10 +5,12 @@ FROM rust:1.95-slim-bookworm AS build
 WORKDIR /build
 # The queries are checked against .sqlx/: no database is needed to build.
 ENV SQLX_OFFLINE=true
+# docker build --build-arg FEATURES=genai .   (docs/models.md)
+ARG FEATURES=""
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \
-    cargo build --release --locked --package dsrs-server --bin dsrs-server \
+    cargo build --release --locked --package dsrs-server --bin dsrs-server --features "$FEATURES" \
  && install -D target/release/dsrs-server /out/dsrs-server
 
 FROM debian:bookworm-slim

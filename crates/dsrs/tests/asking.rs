@@ -296,6 +296,25 @@ mod kept {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_the_same_request_of_a_run_whose_turn_has_not_come() {
+        let lm = Arc::new(Scripted::always(Answer::from(GOOD).after(Duration::from_secs(1))));
+        let cache = Some(Arc::new(ReplyCache::of(1 << 20, Duration::from_secs(600))));
+        let model = Model { cache, ..Model::of("default", lm.clone()) };
+        let models = Arc::new(Models::new([model], None).limited(None, Some(1)));
+        let (busy, other, start) = (run_over(&models), run_over(&models), Instant::now());
+        let questions = ["a", "b", "c", "d"];
+        let asked = join_all(questions.map(|question| ask(&busy, question)));
+        let last = async {
+            ask(&other, "d").await.unwrap();
+            start.elapsed().as_secs()
+        };
+        let (answers, after) = tokio::join!(asked, last);
+        assert!(answers.iter().all(Result::is_ok));
+        assert_eq!((after, start.elapsed().as_secs()), (1, 3));
+        assert_eq!(lm.requests().len(), 4, "what the other run has bought is there for the first");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_waits_for_anothers_request_keeps_a_time_and_a_cancellation_of_its_own() {
         let lm = script([Answer::hang(), GOOD.into()]);
         let models = keeping(&lm);

@@ -85,6 +85,12 @@ impl ReplyCache {
         Self { replies, asked: Mutex::default() }
     }
 
+    /// The reply to a request, if it is there.
+    #[must_use]
+    pub fn get(&self, key: RequestKey) -> Option<LmReply> {
+        self.replies.get(&key)
+    }
+
     /// The reply to a request, once the same request is answered that is on its way already. When
     /// that fails, those who waited ask each on their own: its failure may not be theirs.
     pub async fn find(&self, key: RequestKey) -> Found<'_> {

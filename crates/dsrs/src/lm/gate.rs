@@ -334,5 +334,43 @@ mod tests {
             let line = gate.line();
             prop_assert!(line.free == limit && line.waiting.is_empty() && line.turns.is_empty());
         }
+
+        #[test]
+        fn whoever_leaves_between_two_gates_gives_back_what_was_passed_already(
+            steps in steps(), limits in (1..3_u32, 1..4_u32, 1..4_u32)
+        ) {
+            let (own, model, all) = (limits.0, Gate::of(limits.1), Gate::of(limits.2));
+            let lanes = [(); 4].map(|()| Lane::limited(Some(own)));
+            let through =
+                |lane: usize| Gates { lane: &lanes[lane], model: Some(&model), all: Some(&all) };
+            let gates: Vec<Gates<'_>> = (0..4).map(through).collect();
+            let mut waiting: Vec<(usize, BoxFuture<'_, Passed>)> = Vec::new();
+            let mut held: Vec<(usize, Passed)> = Vec::new();
+            for step in steps {
+                let looked = match step {
+                    Step::Ask(lane) => Some((lane % 4, gates[lane % 4].pass().boxed())),
+                    Step::Look(which) => take(&mut waiting, which),
+                    Step::Leave(which) => take(&mut waiting, which).and(None),
+                    Step::End(which) => take(&mut held, which).and(None),
+                };
+                if let Some((lane, mut place)) = looked {
+                    match Pin::new(&mut place).now_or_never() {
+                        Some(passed) => held.push((lane, passed)),
+                        None => waiting.push((lane, place)),
+                    }
+                }
+                let limit = model.limit().min(all.limit()) as usize;
+                prop_assert!(held.len() <= limit);
+                for lane in 0..4 {
+                    let own_held = held.iter().filter(|(of, _)| *of == lane).count();
+                    prop_assert!(own_held <= own as usize);
+                }
+            }
+            drop((waiting, held));
+            let owns = lanes.iter().filter_map(|lane| lane.own.as_ref());
+            for gate in owns.chain([&model, &all]) {
+                prop_assert_eq!(gate.line().free, gate.limit());
+            }
+        }
     }
 }

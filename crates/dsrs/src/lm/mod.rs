@@ -7,6 +7,7 @@ mod error;
 mod failure;
 mod gate;
 mod http;
+mod kept;
 mod message;
 mod models;
 #[cfg(feature = "genai")]
@@ -24,6 +25,7 @@ pub use constrain::{Constrain, Constraint, ConstraintForm};
 pub use error::{LmError, LmErrorKind};
 pub use gate::{Gate, Gates, Lane, Passed, Permit};
 pub use http::{HttpLimits, tls};
+pub use kept::Kept;
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{Model, Models, Prices};
 #[cfg(feature = "genai")]

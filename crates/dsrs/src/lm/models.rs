@@ -70,6 +70,24 @@ impl Prices {
 }
 
 /// Models by alias. The alias `default` is always known, even when no model stands behind it.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use dsrs::lm::{Gate, Model, Models, ReplyCache, Scripted};
+///
+/// let big = Model {
+///     gate: Some(Gate::of(8)),
+///     fallback: vec!["small".into()],
+///     ..Model::of("big", Arc::new(Scripted::always("yes")))
+/// };
+/// let small = Model {
+///     cache: Some(Arc::new(ReplyCache::of(64 << 20, Duration::from_secs(3600)))),
+///     ..Model::of("small", Arc::new(Scripted::always("no")))
+/// };
+/// // At most 100 requests at a time, 10 of each run.
+/// let models = Models::new([big, small], Some("big".into())).limited(Some(100), Some(10));
+/// assert_eq!(&*models.after(models.get("default").unwrap())[0].alias, "small");
+/// ```
 #[derive(Clone, Default)]
 pub struct Models {
     by_alias: IndexMap<Arc<str>, Arc<Model>>,

@@ -115,10 +115,7 @@ async fn turn(policy: &RetryPolicy<'_>, number: u32) -> Result<(Passed, Duration
 }
 
 /// Waits for something that a try needs, no longer than there is time and the answer is wanted.
-///
-/// # Errors
-/// `Timeout` and `Cancelled`.
-pub async fn within<T>(
+async fn within<T>(
     policy: &RetryPolicy<'_>,
     awaited: impl Future<Output = T>,
     number: u32,

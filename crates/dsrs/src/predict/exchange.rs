@@ -12,7 +12,7 @@ use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
-    Found, Gates, LmError, LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage,
+    Gates, Kept, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage,
 };
 
 /// A shorter wait for one's turn is none.
@@ -51,17 +51,16 @@ impl<'c> Exchange<'c> {
 
     /// An answer to a request: one that is kept of the same, or one that is sent for.
     pub(super) async fn ask(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let Some(cache) = self.model.cache.as_deref() else { return self.send(request).await };
+        let lm = self.model.lm.as_ref();
+        let Some(cache) = self.model.cache.as_deref() else {
+            return self.send(request, lm, || false).await;
+        };
         let key = RequestKey::of(request);
         self.kept = Some((cache, key));
-        let found = retry::within(&self.policy(), cache.find(key), self.attempts + 1).await?;
-        match found {
-            Found::Reply(reply) => self.served(request, reply),
-            Found::Nothing(asking) => {
-                let reply = self.send(request).await?;
-                asking.answered(&reply);
-                Ok(reply)
-            }
+        let kept = Kept::new(lm, cache, key);
+        match kept.at_once() {
+            Some(reply) => self.served(request, reply),
+            None => self.send(request, &kept, || kept.has_served()).await,
         }
     }
 
@@ -101,38 +100,43 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    async fn send(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let (model, policy, before) = (self.model, self.policy(), self.attempts);
+    /// Sends a request when it is its turn; `is_kept` tells of its answer whether it was sent at all.
+    async fn send(
+        &mut self,
+        request: &LmRequest,
+        lm: &dyn Lm,
+        is_kept: impl Fn() -> bool + Send + Sync,
+    ) -> Result<LmReply, LmError> {
+        let (policy, before) = (self.policy(), self.attempts);
         let record = |attempt: Attempt<'_>| match attempt {
             Attempt::Started { number, waited } => {
                 self.attempts = before + number;
-                self.begin(request, false, waited);
+                self.begin(request, waited);
             }
             Attempt::Heard(piece) => self.hear(piece),
-            Attempt::Ended(result) => self.ended(result),
+            Attempt::Ended(result) => self.ended(result, is_kept()),
         };
-        retry::complete(model.lm.as_ref(), request, &policy, record).await
+        retry::complete(lm, request, &policy, record).await
     }
 
-    /// An answer that was kept: it costs nothing.
-    fn served(&mut self, request: &LmRequest, kept: LmReply) -> Result<LmReply, LmError> {
+    /// A reply that is there needs no turn.
+    fn served(&mut self, request: &LmRequest, reply: LmReply) -> Result<LmReply, LmError> {
         self.attempts += 1;
-        self.begin(request, true, Duration::ZERO);
-        self.hear(&kept.text);
-        let answered = Ok(LmReply { usage: Usage::default(), ..kept });
-        self.ended(&answered);
+        self.begin(request, Duration::ZERO);
+        self.hear(&reply.text);
+        let answered = Ok(reply);
+        self.ended(&answered, true);
         answered
     }
 
     /// A request on its way, as a span.
-    fn begin(&mut self, request: &LmRequest, cached: bool, waited: Duration) {
+    fn begin(&mut self, request: &LmRequest, waited: Duration) {
         let trace = self.ctx.trace();
         let opened = trace.open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
             span.predictor = Some(self.predictor.path.clone());
             span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
             span.model = Some(self.model.model.clone());
             span.attempt = Some(self.attempts);
-            span.cached = cached;
             span.queued = (waited >= NOTICEABLE).then_some(waited);
             span.constraint = self.constrained(request);
         });
@@ -157,8 +161,8 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    /// The end of the request that was sent last.
-    fn ended(&mut self, result: &Result<LmReply, LmError>) {
+    /// The end of the last request.
+    fn ended(&mut self, result: &Result<LmReply, LmError>, is_kept: bool) {
         match (&mut self.hearing, result) {
             (Some(hearing), Ok(reply)) => hearing.end(reply),
             (Some(hearing), Err(error)) => hearing.void(error.message.clone()),
@@ -179,6 +183,7 @@ impl<'c> Exchange<'c> {
                 span.tool_calls = reply.tool_calls.clone();
                 span.model = Some(reply.model.clone());
                 span.usage = Some(self.usage(reply));
+                span.cached = is_kept;
             }
             Err(error) => span.error = Some(error.message.as_str().into()),
         });
