@@ -33,9 +33,10 @@ pub struct GraphDefinition {
 pub struct Node {
     /// A strategy of the registry.
     pub strategy: String,
-    /// A signature in one of its three spellings.
-    #[schema(value_type = Object)]
-    pub signature: Json,
+    /// A signature in one of its three spellings. Ops have none, for their types are inferred; a
+    /// strategy that brings its own needs none.
+    #[schema(value_type = Option<Object>)]
+    pub signature: Option<Json>,
     /// As the strategy's config schema says.
     #[schema(value_type = Option<Object>)]
     pub config: Option<Json>,

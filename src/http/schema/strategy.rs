@@ -34,9 +34,10 @@ pub struct StrategyPage {
 /// What to preview.
 #[derive(ToSchema)]
 pub struct PreviewRequest {
-    /// A signature in one of its three spellings.
-    #[schema(value_type = Object)]
-    pub signature: Json,
+    /// A signature in one of its three spellings. Of an op its inputs say what would be connected,
+    /// its outputs nothing.
+    #[schema(value_type = Option<Object>)]
+    pub signature: Option<Json>,
     /// What the signature may name.
     #[schema(value_type = Option<Object>)]
     pub types: Option<Json>,

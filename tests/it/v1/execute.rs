@@ -125,6 +125,34 @@ async fn a_provider_that_fails_is_an_lm_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_succeeds_whose_failed_node_is_taken_care_of_and_the_record_says_so() {
+    let lm = Scripted::always(Answer::fail(LmErrorKind::Provider, "it broke").status(500));
+    let api = Api::with_lm(lm).await;
+    let mut graph = one_node("q", "question -> answer");
+    graph["nodes"]["or"] = json!({"strategy": "unwrap_or", "config": {"default": "later"}});
+    graph["nodes"]["failed"] = json!({"strategy": "is_error"});
+    graph["edges"] = json!([{"from": "ask.answer", "to": "or.value"},
+                            {"from": "ask.answer", "to": "failed.value"}]);
+    graph["outputs"] = json!({"answer": "or.value", "failed": "failed.value"});
+    api.post("/v1/graphs", graph).await.expect(201);
+    let run = api.post("/v1/graphs/q/execute", question()).await.expect(200).json();
+    assert_eq!((&run["status"], &run["error"]), (&json!("succeeded"), &Value::Null));
+    assert_eq!(run["outputs"], json!({"answer": "later", "failed": true}));
+    let path = format!("/v1/runs/{}", run["run_id"].as_str().unwrap());
+    let recorded = api.get(&path).await.expect(200).json();
+    let ask = &recorded["nodes"]["ask"];
+    assert_eq!((&ask["status"], &ask["error"]["code"]), (&json!("failed"), &json!("lm_error")));
+    let spans = recorded["trace"]["spans"].as_array().unwrap();
+    let node = |name: &str| {
+        let span = |span: &&Value| span["kind"] == "node" && span["node"] == name;
+        spans.iter().find(span).unwrap()
+    };
+    assert_eq!(node("or")["inputs"]["value"]["code"], "lm_error");
+    assert_eq!(node("or")["inputs"]["value"]["node"], "ask");
+    assert_eq!(node("failed")["status"], "succeeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_provider_out_of_quota_is_rate_limited_with_its_wait() {
     let busy = Answer::fail(LmErrorKind::RateLimited, "slow down")
         .status(429)
