@@ -13,7 +13,7 @@ use super::file::read_file;
 use super::keys::{ApiKeys, unusable};
 use super::layers::Layers;
 use super::mcp::read_servers;
-use super::models::read_models;
+use super::read_models::read_models;
 use super::reader::Reader;
 use super::sandbox::read_sandbox;
 use super::secrets::read_secrets;

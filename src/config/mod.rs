@@ -14,6 +14,8 @@ mod mcp;
 mod models;
 mod nearest;
 mod parse;
+mod read_model;
+mod read_models;
 mod reader;
 mod sandbox;
 mod secrets;
