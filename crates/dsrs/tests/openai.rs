@@ -24,6 +24,8 @@ enum Does {
     Say(String),
     /// Says this and closes the connection.
     SayAndClose(String),
+    /// Says what a request asks for.
+    Answer(fn(&str) -> String),
     /// Keeps the connection open and says nothing.
     Stall,
 }
@@ -66,12 +68,15 @@ async fn server(does: Does) -> (String, Arc<Seen>) {
 
 async fn serve(mut stream: TcpStream, does: &Does, seen: &Seen) {
     while let Some(request) = next_request(&mut stream).await {
-        seen.requests.lock().unwrap().push(request);
+        seen.requests.lock().unwrap().push(request.clone());
         match does {
             Does::Say(text) => {
                 if stream.write_all(text.as_bytes()).await.is_err() {
                     return;
                 }
+            }
+            Does::Answer(answer) => {
+                let _ = stream.write_all(answer(&request).as_bytes()).await;
             }
             Does::SayAndClose(text) => {
                 let _ = stream.write_all(text.as_bytes()).await;
@@ -128,6 +133,7 @@ async fn a_question_is_posted_with_its_key_and_the_answer_read() {
     assert!(head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{head}");
     assert!(head.contains("authorization: Bearer sk-very-secret"), "{head}");
     assert!(head.contains("content-type: application/json"), "{head}");
+    assert!(head.contains("accept: application/json\r\n"), "{head}");
     assert_eq!(
         body,
         r#"{"model":"m","max_tokens":5,"messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}]}"#
@@ -373,6 +379,101 @@ async fn a_streamed_answer_is_heard_in_pieces_and_read_like_a_whole_one() {
     let sent = seen.requests.lock().unwrap()[0].clone();
     let asked = r#""stream":true,"stream_options":{"include_usage":true},"messages""#;
     assert!(sent.contains(asked), "{sent}");
+    assert!(sent.contains("accept: text/event-stream, application/json\r\n"), "{sent}");
+}
+
+/// A streamed answer in one piece, up to the end of the connection.
+fn events(text: &str) -> Does {
+    Does::SayAndClose(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{text}"))
+}
+
+#[tokio::test]
+async fn a_stream_is_read_however_its_server_writes_events() {
+    let usual: String = PIECES.iter().map(|piece| format!("data: {piece}\n\n")).collect();
+    for text in [
+        format!("\u{FEFF}{usual}"),
+        usual.replace('\n', "\r\n"),
+        usual.replace('\n', "\r"),
+        usual.replace("data: ", "data:"),
+        format!(": wait\n\nevent: completion\n{usual}"),
+        usual.trim_end().to_owned(),
+    ] {
+        let (url, _) = server(events(&text)).await;
+        let (reply, heard) = hear(&client(&url)).await;
+        assert_eq!((&*reply.unwrap().text, heard.concat()), ("hello", "hello".into()), "{text:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_may_be_longer_than_an_answer_but_its_text_may_not() {
+    let chunk = |field: &str| {
+        format!(r#"{{"choices":[{{"delta":{{"{field}":"{}"}}}}]}}"#, "x".repeat(1000))
+    };
+    let (thought, said) = (chunk("reasoning_content"), chunk("content"));
+    let mut pieces = vec![thought.as_str(); 300];
+    pieces.extend(PIECES);
+    let (url, _) = server(Does::Say(streamed(&pieces, "0\r\n\r\n"))).await;
+    assert_eq!(&*hear(&client(&url)).await.0.unwrap().text, "hello");
+    let (url, _) = server(Does::Say(streamed(&vec![said.as_str(); 101], ""))).await;
+    let (reply, heard) = hear(&client(&url)).await;
+    assert!(reply.unwrap_err().message.contains("too large"));
+    assert_eq!(heard.len(), 100);
+}
+
+#[tokio::test]
+async fn what_comes_of_the_connection_behind_the_end_of_an_answer_does_not_matter() {
+    let all = streamed(&PIECES, "");
+    let no_done = streamed(&PIECES[..2], "");
+    for does in [
+        Does::Say(all.clone()),
+        Does::SayAndClose(all.clone()),
+        Does::Say(all + "not a chunk"),
+        Does::SayAndClose(no_done.clone()),
+        Does::Say(no_done + "not a chunk\r\n"),
+    ] {
+        let (url, seen) = server(does).await;
+        let lm = client(&url);
+        for _ in 0..2 {
+            assert_eq!(&*hear(&lm).await.0.unwrap().text, "hello");
+        }
+        assert_eq!(seen.connections.load(Ordering::SeqCst), 2);
+    }
+}
+
+/// Refuses a request that holds the first text with the second, and answers any other as asked.
+fn picky(request: &str, name: &str, words: &str) -> String {
+    if request.contains(name) {
+        let length = words.len();
+        return format!("HTTP/1.1 400 Bad Request\r\ncontent-length: {length}\r\n\r\n{words}");
+    }
+    let streams = request.contains(r#""stream":true"#);
+    if streams { streamed(&PIECES, "0\r\n\r\n") } else { whole(GOOD) }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_a_way_of_streaming_is_asked_without_it_and_from_then_on() {
+    let no_options: fn(&str) -> String = |request| {
+        picky(request, "stream_options", r#"{"error":"Unrecognized field: stream_options"}"#)
+    };
+    let no_stream: fn(&str) -> String =
+        |request| picky(request, "stream", r#"{"error":"streaming is not supported"}"#);
+    for (answer, pieces, requests) in [(no_options, 2, 4), (no_stream, 1, 5)] {
+        let (url, seen) = server(Does::Answer(answer)).await;
+        let lm = client(&url);
+        for _ in 0..3 {
+            let (reply, heard) = hear(&lm).await;
+            assert_eq!((&*reply.unwrap().text, heard.len()), ("hello", pieces));
+        }
+        assert_eq!(seen.requests.lock().unwrap().len(), requests);
+    }
+}
+
+#[tokio::test]
+async fn another_refusal_of_a_streamed_request_is_not_asked_again() {
+    let (url, seen) = server(http("400 Bad Request", "", r#"{"error":"no such model"}"#)).await;
+    let (reply, _) = hear(&client(&url)).await;
+    assert_eq!(reply.unwrap_err().kind, LmErrorKind::Refused);
+    assert_eq!(seen.requests.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -394,6 +495,9 @@ async fn a_stream_that_fails_says_how_and_what_was_heard_stays_heard() {
         (whole(&PIECES[..1]), Connection, "the answer broke off", 1),
         (whole(&[PIECES[0], failing]), Provider, "overloaded by ***", 1),
         (whole(&["so sorry"]), Malformed, "not a chat completion", 0),
+        (whole(&["[DONE]"]), Malformed, "it has no choices", 0),
+        (events("event: error\ndata: {\"message\":\"too busy\"}\n\n"), Provider, "too busy", 0),
+        (whole(&[r#"{"object":"error","message":"too busy"}"#]), Provider, "too busy", 0),
         (whole(&[&" ".repeat(100_001)]), Malformed, "too large", 0),
         (busy, RateLimited, "429", 0),
     ];

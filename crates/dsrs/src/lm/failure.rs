@@ -54,6 +54,14 @@ pub(super) fn refuses(status: u16, body: &[u8], constraint: &Constraint) -> bool
     status == 422 || (status == 400 && words.iter().any(|word| said.contains(word)))
 }
 
+/// Whether the provider refuses the way in which the answer is wanted rather than the request: 400
+/// or 422 that names the field of it.
+pub(super) fn refuses_stream(status: u16, body: &[u8], names: &[&str]) -> bool {
+    let said = String::from_utf8_lossy(body).to_lowercase();
+    let mut words = said.split(|c: char| !c.is_alphanumeric() && c != '_');
+    matches!(status, 400 | 422) && words.any(|word| names.contains(&word))
+}
+
 /// `429 Too Many Requests`, or the bare number.
 pub(super) fn status_line(status: u16) -> String {
     StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |code| code.to_string())
@@ -137,6 +145,17 @@ mod tests {
         assert!(overflows(400, openai) && overflows(400, llama));
         assert!(!overflows(400, br#"{"error":{"message":"no such model"}}"#));
         assert!(!overflows(429, b"Too many tokens per minute"));
+    }
+
+    #[test]
+    fn a_refused_way_of_answering_is_told_by_the_name_of_its_field() {
+        let refuses = |status, said: &str| {
+            refuses_stream(status, said.as_bytes(), &["stream_options", "include_usage"])
+        };
+        assert!(refuses(400, r#"{"error":{"message":"Unknown parameter: 'stream_options'."}}"#));
+        assert!(refuses(422, r#"{"detail":[{"loc":["body","stream_options","include_usage"]}]}"#));
+        assert!(!refuses(400, r#"{"error":"streams of words are too long"}"#));
+        assert!(!refuses(500, "stream_options"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The HTTP client beneath the providers: posts bytes to one address over kept-alive connections
-//! and hands back status, headers and a bounded body, whole or piece by piece. Only it and its parts know which HTTP
-//! libraries are used. Knows no JSON, and puts neither headers nor paths into its errors.
+//! and hands back status, headers and body: whole and bounded, or piece by piece. Only it and its
+//! parts know which HTTP libraries are used. Knows no JSON, and puts neither headers nor paths into
+//! its errors.
 
 mod answer;
 mod head;
@@ -15,7 +16,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
 use http_body_util::{BodyDataStream, BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::HeaderMap;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -33,7 +34,8 @@ pub struct HttpLimits {
     pub idle_connections: usize,
     /// How long an unused connection is kept.
     pub idle_timeout: Duration,
-    /// The largest answer that is read.
+    /// The largest answer that is read; of one that is streamed, the largest event and the most
+    /// text.
     pub answer_bytes: usize,
 }
 
@@ -59,15 +61,24 @@ pub(super) struct HttpAnswer {
 /// An answer whose body is still to come.
 pub(super) struct HttpStream<'c> {
     pub(super) status: u16,
-    /// At least those of a failure, and what the body is.
+    /// At least those of a failure.
     pub(super) headers: HeaderMap,
+    /// Whether the body is said to be server-sent events.
+    pub(super) is_events: bool,
+    /// As long as it comes: whoever takes it bounds what they keep.
     pub(super) body: BoxStream<'c, Result<Bytes, HttpError>>,
 }
 
 impl HttpStream<'_> {
-    /// The answer once it is whole.
-    pub(super) async fn whole(self) -> Result<HttpAnswer, HttpError> {
-        let body: BytesMut = self.body.try_collect().await?;
+    /// The answer once it is whole, if its body is not larger than `limit`.
+    pub(super) async fn whole(mut self, limit: usize) -> Result<HttpAnswer, HttpError> {
+        let mut body = BytesMut::new();
+        while let Some(piece) = self.body.try_next().await? {
+            if body.len() + piece.len() > limit {
+                return Err(HttpError::TooLarge);
+            }
+            body.extend_from_slice(&piece);
+        }
         Ok(HttpAnswer { status: self.status, headers: self.headers, body: body.freeze() })
     }
 }
@@ -107,21 +118,29 @@ impl HttpClient {
         }
     }
 
-    /// Posts a body. Redirects are answers like any other. Dropping the future closes the
+    /// Posts a body; `accept` is the header of that name. Redirects are answers like any other. Dropping the future closes the
     /// connection it uses.
-    pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
+    pub(super) async fn post(
+        &self,
+        body: Vec<u8>,
+        accept: &'static str,
+    ) -> Result<HttpAnswer, HttpError> {
         match self {
-            Self::Plain(client) => client.post(body).await,
-            Self::Secure(client) => client.post(body).await,
+            Self::Plain(client) => client.post(body, accept).await,
+            Self::Secure(client) => client.post(body, accept).await,
         }
     }
 
     /// As [`Self::post`], and hands over the body while it comes. Dropping the body before its end
     /// closes the connection.
-    pub(super) async fn open(&self, body: Vec<u8>) -> Result<HttpStream<'_>, HttpError> {
+    pub(super) async fn open(
+        &self,
+        body: Vec<u8>,
+        accept: &'static str,
+    ) -> Result<HttpStream<'_>, HttpError> {
         match self {
-            Self::Plain(client) => client.open(body).await,
-            Self::Secure(client) => client.open(body).await,
+            Self::Plain(client) => client.open(body, accept).await,
+            Self::Secure(client) => client.open(body, accept).await,
         }
     }
 }
@@ -154,22 +173,28 @@ impl SecureClient {
         Ok(Self { client, address, headers, answer_bytes: limits.answer_bytes })
     }
 
-    async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
-        read(self.send(body).await?, self.answer_bytes).await
+    async fn post(&self, body: Vec<u8>, accept: &'static str) -> Result<HttpAnswer, HttpError> {
+        read(self.send(body, accept).await?, self.answer_bytes).await
     }
 
-    async fn open(&self, body: Vec<u8>) -> Result<HttpStream<'_>, HttpError> {
-        let (head, body) = self.send(body).await?.into_parts();
-        let body = BodyDataStream::new(Limited::new(body, self.answer_bytes));
-        let body = body.map_err(|error| unread(&*error)).boxed();
-        Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, body })
+    async fn open(&self, body: Vec<u8>, accept: &'static str) -> Result<HttpStream<'_>, HttpError> {
+        let (head, body) = self.send(body, accept).await?.into_parts();
+        let body = BodyDataStream::new(body).map_err(|error| unread(&error)).boxed();
+        let kind = head.headers.get(CONTENT_TYPE);
+        let is_events = kind.is_some_and(|kind| head::is_events(kind.as_bytes()));
+        Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, is_events, body })
     }
 
-    async fn send(&self, body: Vec<u8>) -> Result<Response<Incoming>, HttpError> {
+    async fn send(
+        &self,
+        body: Vec<u8>,
+        accept: &'static str,
+    ) -> Result<Response<Incoming>, HttpError> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.address.clone();
         *request.headers_mut() = self.headers.clone();
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
         self.client.request(request).await.map_err(|error| {
             let reason = root_cause(&error);
             if error.is_connect() { HttpError::Connect(reason) } else { HttpError::Broken(reason) }

@@ -15,6 +15,7 @@ mod native;
 mod openai;
 pub mod retry;
 mod scripted;
+mod sse;
 mod tool;
 mod value;
 

@@ -3,19 +3,18 @@
 //! one header and nowhere else.
 
 mod chunks;
+mod hear;
 mod wire;
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use eventsource_stream::{EventStreamError, Eventsource};
 use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::StreamExt;
 use hyper::Uri;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 
-use self::chunks::Chunks;
+use self::hear::Taken;
 use self::wire::{Dialect, NoReply, Wanted};
 use super::failure;
 use super::http::{HttpAnswer, HttpClient, HttpError, HttpLimits};
@@ -103,6 +102,9 @@ pub struct OpenAi {
     model: Arc<str>,
     key: Option<String>,
     dialect: Dialect,
+    /// The most that is kept of an answer.
+    answer_bytes: usize,
+    taken: Taken,
 }
 
 impl fmt::Debug for OpenAi {
@@ -129,32 +131,16 @@ impl OpenAi {
             model: config.model,
             key: key.map(str::to_owned),
             dialect: Dialect { max_tokens: config.max_tokens_field, grammar: config.grammar_field },
+            answer_bytes: config.http.answer_bytes,
+            taken: Taken::default(),
         })
     }
 
     async fn ask(&self, request: &LmRequest) -> Result<LmReply, LmError> {
         let body = self.body(request, Wanted::Whole)?;
-        let answer = self.http.post(body).await.map_err(|error| self.unanswered(error))?;
+        let answer = self.http.post(body, Wanted::Whole.accept()).await;
+        let answer = answer.map_err(|error| self.unanswered(error))?;
         self.reply(&answer, request)
-    }
-
-    /// An answer that a server does not stream, against what it was asked for, is taken as it is.
-    async fn hear(&self, request: &LmRequest, heard: Heard<'_>) -> Result<LmReply, LmError> {
-        let body = self.body(request, Wanted::Pieces)?;
-        let answer = self.http.open(body).await.map_err(|error| self.unanswered(error))?;
-        if answer.status != 200 || !is_event_stream(&answer.headers) {
-            let answer = answer.whole().await.map_err(|error| self.unanswered(error))?;
-            let reply = self.reply(&answer, request)?;
-            heard(&reply.text);
-            return Ok(reply);
-        }
-        let mut events = answer.body.eventsource();
-        let mut chunks = Chunks::default();
-        while let Some(event) = events.next().await {
-            let data = event.map_err(|error| self.unstreamed(error))?.data;
-            chunks.take(&data, heard).map_err(|why| self.no_reply(why, 200, &data))?;
-        }
-        chunks.finish(&self.model).map_err(|why| self.no_reply(why, 200, ""))
     }
 
     fn body(&self, request: &LmRequest, wanted: Wanted) -> Result<Vec<u8>, LmError> {
@@ -194,21 +180,12 @@ impl OpenAi {
                 let text = format!("the answer is not a chat completion: {reason}");
                 self.error(LmErrorKind::Malformed, text)
             }
+            NoReply::TooLarge => return self.unanswered(HttpError::TooLarge),
             NoReply::BrokenOff => {
                 self.error(LmErrorKind::Connection, "the answer broke off".to_owned())
             }
         };
         LmError { status: Some(status), ..error }
-    }
-
-    fn unstreamed(&self, error: EventStreamError<HttpError>) -> LmError {
-        match error {
-            EventStreamError::Transport(error) => self.unanswered(error),
-            EventStreamError::Utf8(_) | EventStreamError::Parser(_) => {
-                let text = "the answer is not a stream of events".to_owned();
-                self.error(LmErrorKind::Malformed, text)
-            }
-        }
     }
 
     fn failed(&self, answer: &HttpAnswer, kind: LmErrorKind) -> LmError {
@@ -256,11 +233,6 @@ impl Lm for OpenAi {
     }
 }
 
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
-}
-
 /// The address as given, with or without a slash at its end, plus the path of the call. A query
 /// (some gateways want an API version there) stays behind it.
 fn endpoint(base_url: &str) -> Result<Uri, &'static str> {
@@ -284,7 +256,6 @@ fn endpoint(base_url: &str) -> Result<Uri, &'static str> {
 fn headers(key: Option<&str>) -> Result<HeaderMap, OpenAiConfigError> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
     if let Some(key) = key {

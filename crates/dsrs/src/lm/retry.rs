@@ -1,5 +1,6 @@
 //! Sends a request to an LM, each try when it is its turn, until it is answered, the tries are used
-//! up, time is over or nobody wants the answer any more. Knows LMs by trait; what an attempt means to a trace is the caller's.
+//! up, time is over or nobody wants the answer any more. Knows LMs by trait; what an attempt means
+//! to a trace is the caller's.
 
 use std::time::Duration;
 

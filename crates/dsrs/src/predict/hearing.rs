@@ -1,11 +1,12 @@
 //! A predictor's answer as it is heard: told to the listener of the run field by field, and read
 //! along the way. Nothing here is done for a run that nobody listens to.
 
+use std::sync::Arc;
+
 use super::event::{RunEvent, Speaker};
 use super::{Ctx, SpanId};
 use crate::adapter::{AnswerEvent, ChatPlan, ParseError, ParsedOutput, PartialAnswer};
 use crate::lm::LmReply;
-use std::sync::Arc;
 
 /// The answers of one call of a predictor.
 pub(super) struct Hearing<'c> {

@@ -14,8 +14,10 @@ const MOST_HEADERS: usize = 128;
 /// What an answer begins with.
 pub(super) struct Head {
     pub(super) status: u16,
-    /// At least those of a failure, and what the body is.
+    /// Those of a failure, which may say when to come again; of a success nobody asks for them.
     pub(super) headers: HeaderMap,
+    /// Whether the body is said to be server-sent events.
+    pub(super) is_events: bool,
     pub(super) framing: Framing,
     /// Whether the connection may be used again.
     pub(super) stays_open: bool,
@@ -48,17 +50,24 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpErro
         framing.note(header)?;
     }
     let (framing, stays_open) = framing.conclude(status);
-    let headers = headers(status, response.headers);
-    Ok(Some((Head { status, headers, framing, stays_open }, length)))
+    let is_success = (200..300).contains(&status);
+    let headers = if is_success { HeaderMap::new() } else { headers(response.headers) };
+    let is_type = |header: &&Header<'_>| header.name.eq_ignore_ascii_case(CONTENT_TYPE.as_str());
+    let kind = response.headers.iter().find(is_type);
+    let is_events = kind.is_some_and(|kind| is_events(kind.value));
+    Ok(Some((Head { status, headers, is_events, framing, stays_open }, length)))
 }
 
-/// The headers of a failure, which may say when to come again; of a success nobody asks for more
-/// than what its body is.
-fn headers(status: u16, given: &[Header<'_>]) -> HeaderMap {
+/// Whether a content type is that of server-sent events.
+pub(super) fn is_events(content_type: &[u8]) -> bool {
+    let wanted = b"text/event-stream";
+    let kind = content_type.trim_ascii_start();
+    kind.get(..wanted.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(wanted))
+}
+
+fn headers(given: &[Header<'_>]) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let all = !(200..300).contains(&status);
-    let is_type = |name: &str| name.eq_ignore_ascii_case(CONTENT_TYPE.as_str());
-    for header in given.iter().filter(|header| all || is_type(header.name)) {
+    for header in given {
         let name = HeaderName::from_bytes(header.name.as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(header.value)) {
             headers.append(name, value);

@@ -22,11 +22,18 @@ use super::answer::{Input, receive};
 use super::pieces::Pieces;
 use super::{HttpAnswer, HttpError, HttpLimits, HttpStream};
 
+/// A request in bytes; a clone shares them.
+#[derive(Clone)]
+struct Request {
+    head: Bytes,
+    body: Bytes,
+}
+
 /// Connections to one address.
 pub(in crate::lm) struct PlainClient {
     host: String,
     port: u16,
-    /// Request line and headers, up to the value of the last one, `content-length`.
+    /// Request line and the headers that all requests have.
     head: Vec<u8>,
     limits: HttpLimits,
     idle: Mutex<HashMap<runtime::Id, Vec<Idle>>>,
@@ -56,12 +63,16 @@ impl PlainClient {
     }
 
     /// Posts a body. Dropping the future closes the connection it uses.
-    pub(super) async fn post(&self, body: Vec<u8>) -> Result<HttpAnswer, HttpError> {
-        let (body, home) = (Bytes::from(body), home()?);
+    pub(super) async fn post(
+        &self,
+        body: Vec<u8>,
+        accept: &'static str,
+    ) -> Result<HttpAnswer, HttpError> {
+        let (request, home) = (self.request(body, accept), home()?);
         let kept = self.take_idle(home);
         let is_kept = kept.is_some();
-        match self.post_over(home, kept, body.clone()).await {
-            Err(HttpError::Silent(_)) if is_kept => self.post_over(home, None, body).await,
+        match self.post_over(home, kept, request.clone()).await {
+            Err(HttpError::Silent(_)) if is_kept => self.post_over(home, None, request).await,
             outcome => outcome,
         }
     }
@@ -70,12 +81,12 @@ impl PlainClient {
         &self,
         home: runtime::Id,
         kept: Option<TcpStream>,
-        body: Bytes,
+        request: Request,
     ) -> Result<HttpAnswer, HttpError> {
         let mut stream = self.connection(kept).await?;
         let (mut reader, writer) = stream.split();
         let receiving = receive(&mut reader, self.limits.answer_bytes);
-        let (received, is_sent) = exchange(writer, self.request(body), receiving).await?;
+        let (received, is_sent) = exchange(writer, request, receiving).await?;
         if received.ends_clean && is_sent {
             self.keep(home, stream);
         }
@@ -84,12 +95,16 @@ impl PlainClient {
 
     /// Posts a body and hands over that of the answer while it comes. Dropping it before its end
     /// closes the connection it uses.
-    pub(super) async fn open(&self, body: Vec<u8>) -> Result<HttpStream<'_>, HttpError> {
-        let (body, home) = (Bytes::from(body), home()?);
+    pub(super) async fn open(
+        &self,
+        body: Vec<u8>,
+        accept: &'static str,
+    ) -> Result<HttpStream<'_>, HttpError> {
+        let (request, home) = (self.request(body, accept), home()?);
         let kept = self.take_idle(home);
         let is_kept = kept.is_some();
-        match self.open_over(home, kept, body.clone()).await {
-            Err(HttpError::Silent(_)) if is_kept => self.open_over(home, None, body).await,
+        match self.open_over(home, kept, request.clone()).await {
+            Err(HttpError::Silent(_)) if is_kept => self.open_over(home, None, request).await,
             outcome => outcome,
         }
     }
@@ -98,7 +113,7 @@ impl PlainClient {
         &self,
         home: runtime::Id,
         kept: Option<TcpStream>,
-        body: Bytes,
+        request: Request,
     ) -> Result<HttpStream<'_>, HttpError> {
         let mut stream = self.connection(kept).await?;
         let limit = self.limits.answer_bytes;
@@ -107,8 +122,8 @@ impl PlainClient {
             let mut input = Input::new(reader, limit);
             Ok((input.head().await?, input))
         };
-        let ((head, input), is_sent) = exchange(writer, self.request(body), receiving).await?;
-        let pieces = Pieces::new(&head, input.over(()).over(stream), limit);
+        let ((head, input), is_sent) = exchange(writer, request, receiving).await?;
+        let pieces = Pieces::new(&head, input.over(()).over(stream));
         let body = try_unfold(pieces, move |mut pieces| async move {
             let Some(piece) = pieces.next().await? else {
                 if let Some(stream) = pieces.into_stream().filter(|_| is_sent) {
@@ -118,7 +133,13 @@ impl PlainClient {
             };
             Ok(Some((piece, pieces)))
         });
-        Ok(HttpStream { status: head.status, headers: head.headers, body: body.boxed() })
+        let body = body.boxed();
+        Ok(HttpStream {
+            status: head.status,
+            headers: head.headers,
+            is_events: head.is_events,
+            body,
+        })
     }
 
     /// A connection: the kept one, which the other side may have closed by the time that the
@@ -130,13 +151,13 @@ impl PlainClient {
         }
     }
 
-    fn request(&self, body: Bytes) -> impl Buf {
-        let length = body.len().to_string();
-        let mut head = Vec::with_capacity(self.head.len() + length.len() + 4);
-        for part in [&self.head[..], length.as_bytes(), b"\r\n\r\n"] {
-            head.extend_from_slice(part);
-        }
-        Bytes::from(head).chain(body)
+    fn request(&self, body: Vec<u8>, accept: &str) -> Request {
+        let length = format!("{}\r\n\r\n", body.len());
+        let mut head = Vec::with_capacity(self.head.len() + accept.len() + length.len() + 32);
+        let parts = [b"accept: ", accept.as_bytes(), b"\r\ncontent-length: ", length.as_bytes()];
+        head.extend_from_slice(&self.head);
+        parts.into_iter().for_each(|part| head.extend_from_slice(part));
+        Request { head: head.into(), body: body.into() }
     }
 
     async fn connect(&self) -> Result<TcpStream, HttpError> {
@@ -185,7 +206,6 @@ fn head(path: &str, host: &str, headers: &HeaderMap) -> Vec<u8> {
             head.extend_from_slice(part);
         }
     }
-    head.extend_from_slice(b"content-length: ");
     head
 }
 
@@ -203,9 +223,10 @@ fn is_silent(stream: &TcpStream) -> bool {
 /// An answer may come before that.
 async fn exchange<T>(
     mut writer: WriteHalf<'_>,
-    mut request: impl Buf,
+    request: Request,
     receiving: impl Future<Output = Result<T, HttpError>>,
 ) -> Result<(T, bool), HttpError> {
+    let mut request = request.head.chain(request.body);
     let mut sending = pin!(writer.write_all_buf(&mut request));
     let mut receiving = pin!(receiving);
     let mut sent = None;

@@ -6,14 +6,19 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
-use super::wire::{NoReply, Text, Tokens, usage};
+use super::wire::{NoReply, Text, Tokens, arguments, is_error, no_choices, usage};
+use crate::lm::sse::SseEvent;
 use crate::lm::{Heard, LmReply, ToolCall};
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";
 
-/// No model asks for more at once; an index beyond it is nonsense.
+/// The name of an event that holds the provider's error.
+const ERROR: &str = "error";
+
+/// No model asks for more at once.
 const MOST_CALLS: usize = 1024;
 
 #[derive(Deserialize)]
@@ -26,6 +31,8 @@ struct Chunk {
     usage: Option<Tokens>,
     #[serde(default)]
     error: Option<IgnoredAny>,
+    #[serde(default)]
+    object: Option<Text>,
 }
 
 #[derive(Deserialize)]
@@ -48,7 +55,8 @@ struct Delta {
     tool_calls: Option<Vec<Called>>,
 }
 
-/// A piece of a call. Some servers leave the index out and send each call whole.
+/// A piece of a call. Some servers leave the index out, or give all calls the same, and send each
+/// call whole; some send arguments as an object.
 #[derive(Deserialize)]
 struct Called {
     #[serde(default)]
@@ -59,24 +67,25 @@ struct Called {
     function: Option<Function>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Function {
     #[serde(default)]
     name: Option<Text>,
     #[serde(default)]
-    arguments: Option<String>,
+    arguments: Option<Box<RawValue>>,
 }
 
 /// A call as far as it has come.
 #[derive(Default)]
 struct Calling {
+    /// The place that the server gives it among the calls.
+    index: usize,
     id: Option<Arc<str>>,
     name: Option<Arc<str>>,
     arguments: String,
 }
 
 /// The chunks so far.
-#[derive(Default)]
 pub(super) struct Chunks {
     text: String,
     refusal: String,
@@ -84,24 +93,58 @@ pub(super) struct Chunks {
     model: Option<Arc<str>>,
     finish_reason: Option<Arc<str>>,
     tokens: Option<Tokens>,
+    /// How many more bytes of text and calls are kept.
+    room: usize,
+    /// Whether anything was answered.
+    has_choice: bool,
     is_done: bool,
 }
 
 impl Chunks {
-    /// Takes the data of one event and hands over what it adds to the text.
-    pub(super) fn take(&mut self, data: &str, heard: Heard<'_>) -> Result<(), NoReply> {
+    /// None yet; no more than `limit` bytes of text and calls are kept.
+    pub(super) const fn new(limit: usize) -> Self {
+        Self {
+            text: String::new(),
+            refusal: String::new(),
+            calls: Vec::new(),
+            model: None,
+            finish_reason: None,
+            tokens: None,
+            room: limit,
+            has_choice: false,
+            is_done: false,
+        }
+    }
+
+    /// Whether nothing follows that matters.
+    pub(super) const fn are_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Whether the answer is whole, though what it has cost may follow.
+    pub(super) const fn are_finished(&self) -> bool {
+        self.is_done || self.finish_reason.is_some()
+    }
+
+    /// Takes one event and hands over what it adds to the text.
+    pub(super) fn take(&mut self, event: &SseEvent, heard: Heard<'_>) -> Result<(), NoReply> {
+        let data = event.data.as_str();
         if data.trim() == DONE {
             self.is_done = true;
             return Ok(());
         }
+        if event.name == ERROR {
+            return Err(NoReply::Error);
+        }
         let malformed = |error: &dyn Display| NoReply::Malformed(error.to_string());
         let chunk: Chunk = serde_json::from_str(data).map_err(|error| malformed(&error))?;
-        if chunk.error.is_some() {
+        if chunk.error.is_some() || chunk.object.is_some_and(is_error) {
             return Err(NoReply::Error);
         }
         self.model = self.model.take().or(chunk.model.map(|model| model.0));
         self.tokens = chunk.usage.or(self.tokens.take());
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
+            self.has_choice = true;
             self.finish_reason =
                 choice.finish_reason.map(|reason| reason.0).or(self.finish_reason.take());
             if let Some(delta) = choice.delta {
@@ -113,10 +156,12 @@ impl Chunks {
 
     fn add(&mut self, delta: Delta, heard: Heard<'_>) -> Result<(), NoReply> {
         if let Some(Text(piece)) = delta.content.filter(|piece| !piece.0.is_empty()) {
+            self.take_room(piece.len())?;
             self.text.push_str(&piece);
             heard(&piece);
         }
         if let Some(Text(piece)) = delta.refusal {
+            self.take_room(piece.len())?;
             self.refusal.push_str(&piece);
         }
         for called in delta.tool_calls.into_iter().flatten() {
@@ -126,29 +171,64 @@ impl Chunks {
     }
 
     fn add_call(&mut self, called: Called) -> Result<(), NoReply> {
-        let index = called.index.unwrap_or(self.calls.len());
-        if index >= MOST_CALLS {
-            return Err(NoReply::Malformed(format!("a call of a tool has the index {index}")));
-        }
-        if index >= self.calls.len() {
-            self.calls.resize_with(index + 1, Calling::default);
-        }
-        let Some(calling) = self.calls.get_mut(index) else { return Ok(()) };
+        let function = called.function.unwrap_or_default();
+        let given = function.arguments.as_deref().map(arguments).unwrap_or_default();
+        self.take_room(given.len())?;
+        let calling = match self.calling(called.index, called.id.as_ref(), function.name.is_some())
+        {
+            Some(at) => self.calls.get_mut(at),
+            None if self.calls.len() >= MOST_CALLS => {
+                let reason = format!("it calls more than {MOST_CALLS} tools at once");
+                return Err(NoReply::Malformed(reason));
+            }
+            None => {
+                let index = called.index.unwrap_or(self.calls.len());
+                Some(self.calls.push_mut(Calling { index, ..Calling::default() }))
+            }
+        };
+        let Some(calling) = calling else { return Ok(()) };
         calling.id = calling.id.take().or(called.id.map(|id| id.0));
-        if let Some(function) = called.function {
-            calling.name = calling.name.take().or(function.name.map(|name| name.0));
-            calling.arguments.push_str(function.arguments.as_deref().unwrap_or_default());
+        calling.name = calling.name.take().or(function.name.map(|name| name.0));
+        calling.arguments.push_str(&given);
+        Ok(())
+    }
+
+    /// The call that a piece belongs to; `None` for one that begins a call. An id tells calls apart
+    /// before the index does; a piece that has neither, nor a name, goes on with the last call.
+    fn calling(&self, index: Option<usize>, id: Option<&Text>, is_named: bool) -> Option<usize> {
+        let has_id = |calling: &Calling| match (id, &calling.id) {
+            (Some(id), Some(known)) => id.0 == *known,
+            _ => true,
+        };
+        match (index, id) {
+            (Some(index), _) => {
+                self.calls.iter().rposition(|calling| calling.index == index && has_id(calling))
+            }
+            (None, Some(id)) => {
+                self.calls.iter().rposition(|calling| calling.id.as_ref() == Some(&id.0))
+            }
+            (None, None) if is_named => None,
+            (None, None) => self.calls.len().checked_sub(1),
         }
+    }
+
+    fn take_room(&mut self, bytes: usize) -> Result<(), NoReply> {
+        self.room = self.room.checked_sub(bytes).ok_or(NoReply::TooLarge)?;
         Ok(())
     }
 
     /// The reply, if the chunks came to its end.
     pub(super) fn finish(self, asked: &Arc<str>) -> Result<LmReply, NoReply> {
-        if !self.is_done && self.finish_reason.is_none() {
+        if !self.are_finished() {
             return Err(NoReply::BrokenOff);
         }
+        if !self.has_choice {
+            return Err(no_choices());
+        }
         let text = if self.text.is_empty() { self.refusal } else { self.text };
-        let calls = self.calls.into_iter().enumerate();
+        let mut calls = self.calls;
+        calls.sort_by_key(|calling| calling.index);
+        let calls = calls.into_iter().enumerate();
         Ok(LmReply {
             text: text.into(),
             tool_calls: calls.filter_map(|(number, calling)| calling.finish(number)).collect(),
@@ -174,9 +254,12 @@ mod tests {
 
     /// The reply of these events, and the pieces that were heard.
     fn read(events: &[&str]) -> (Result<LmReply, NoReply>, Vec<String>) {
-        let (mut chunks, mut heard) = (Chunks::default(), Vec::new());
+        let (mut chunks, mut heard) = (Chunks::new(1000), Vec::new());
         for data in events {
-            let taken = chunks.take(data, &mut |piece| heard.push(piece.to_owned()));
+            let (name, data) =
+                data.split_once("=").filter(|(name, _)| *name == "error").unwrap_or(("", data));
+            let event = SseEvent { name: name.to_owned(), data: data.to_owned() };
+            let taken = chunks.take(&event, &mut |piece| heard.push(piece.to_owned()));
             if let Err(error) = taken {
                 return (Err(error), heard);
             }
@@ -202,17 +285,54 @@ mod tests {
         assert_eq!(reply.usage.output_tokens, 2);
     }
 
+    /// The calls that these pieces come to, each in one chunk of its own.
+    fn calls(pieces: &[&str]) -> Vec<String> {
+        let chunk =
+            |piece: &&str| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{piece}]}}}}]}}"#);
+        let mut chunks: Vec<String> = pieces.iter().map(chunk).collect();
+        chunks.push(r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#.into());
+        let (reply, heard) = read(&chunks.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(heard.is_empty());
+        let told = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
+        reply.unwrap().tool_calls.iter().map(told).collect()
+    }
+
     #[test]
     fn calls_of_tools_are_put_together_by_their_index() {
-        let (reply, heard) = read(&[
-            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"add","arguments":""}}]}}]}"#,
-            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}},{"index":1,"function":{"name":"now"}}]}}]}"#,
-            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}]}"#,
-        ]);
-        let told = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
-        let calls: Vec<_> = reply.unwrap().tool_calls.iter().map(told).collect();
-        assert_eq!(calls, [r#"a add {"x":1}"#, "call_1 now {}"]);
-        assert!(heard.is_empty());
+        let pieces = [
+            r#"{"index":0,"id":"a","function":{"name":"add","arguments":""}}"#,
+            r#"{"index":0,"function":{"arguments":"{\"x\":"}},{"index":1,"function":{"name":"now"}}"#,
+            r#"{"index":0,"function":{"arguments":"1}"}}"#,
+        ];
+        assert_eq!(calls(&pieces), [r#"a add {"x":1}"#, "call_1 now {}"]);
+    }
+
+    #[test]
+    fn calls_of_one_index_are_told_apart_by_their_ids() {
+        let pieces = [
+            r#"{"index":0,"id":"a","function":{"name":"add","arguments":"{\"x\":"}}"#,
+            r#"{"index":0,"function":{"arguments":"1}"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"add","arguments":"{\"x\":"}}"#,
+            r#"{"index":0,"id":"b","function":{"arguments":"2}"}}"#,
+        ];
+        assert_eq!(calls(&pieces), [r#"a add {"x":1}"#, r#"b add {"x":2}"#]);
+    }
+
+    #[test]
+    fn a_piece_without_index_id_and_name_belongs_to_the_last_call() {
+        let pieces = [
+            r#"{"id":"a","function":{"name":"add","arguments":"{\"x\":"}}"#,
+            r#"{"function":{"arguments":"1"}}"#,
+            r#"{"id":"a","function":{"arguments":"}"}}"#,
+            r#"{"function":{"name":"now"}}"#,
+        ];
+        assert_eq!(calls(&pieces), [r#"a add {"x":1}"#, "call_1 now {}"]);
+    }
+
+    #[test]
+    fn arguments_may_be_an_object() {
+        let pieces = [r#"{"index":0,"id":"a","function":{"name":"add","arguments":{"x":1}}}"#];
+        assert_eq!(calls(&pieces), [r#"a add {"x":1}"#]);
     }
 
     #[test]
@@ -223,9 +343,29 @@ mod tests {
         let failed = r#"{"error":{"message":"overloaded"}}"#;
         assert_eq!(read(&[hello, failed]), (Err(NoReply::Error), vec!["hello".to_owned()]));
         assert!(matches!(read(&["<html>"]).0, Err(NoReply::Malformed(_))));
-        let many = r#"{"choices":[{"delta":{"tool_calls":[{"index":999999999999}]}}]}"#;
-        assert!(matches!(read(&[many]).0, Err(NoReply::Malformed(_))));
-        assert_eq!(&*read(&["[DONE]"]).0.unwrap().text, "");
+        let call = |number: usize| format!(r#"{{"index":{number}}}"#);
+        let many = (0..=MOST_CALLS).map(call).collect::<Vec<_>>().join(",");
+        let many = format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{many}]}}}}]}}"#);
+        assert!(matches!(read(&[&many]).0, Err(NoReply::Malformed(_))));
+        let long = format!(r#"{{"choices":[{{"delta":{{"content":"{}"}}}}]}}"#, "x".repeat(501));
+        assert_eq!(read(&[&long, &long]).0, Err(NoReply::TooLarge));
+    }
+
+    #[test]
+    fn what_answers_nothing_is_no_reply() {
+        let usage = r#"{"choices":[],"usage":{"prompt_tokens":3}}"#;
+        for events in [&["[DONE]"][..], &[usage, "[DONE]"]] {
+            assert_eq!(read(events).0, Err(NoReply::Malformed("it has no choices".into())));
+        }
+        let empty = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+        assert_eq!(&*read(&[empty, "[DONE]"]).0.unwrap().text, "");
+    }
+
+    #[test]
+    fn an_event_or_an_object_may_say_that_it_is_the_providers_error() {
+        for error in ["error={}", "error=overloaded", r#"{"object":"error","message":"no"}"#] {
+            assert_eq!(read(&[error]).0, Err(NoReply::Error), "{error}");
+        }
     }
 
     #[test]

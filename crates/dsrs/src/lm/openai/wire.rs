@@ -1,6 +1,7 @@
 //! The wire format of chat completions: a request written straight to bytes from what it borrows,
 //! and an answer read straight into what is kept. Knows no HTTP.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -79,6 +80,27 @@ pub(super) enum Wanted {
     Whole,
     /// In pieces, as they come.
     Pieces,
+    /// In pieces, with the tokens that it has cost behind them.
+    PiecesAndUsage,
+}
+
+impl Wanted {
+    /// What a request has to accept.
+    pub(super) const fn accept(self) -> &'static str {
+        match self {
+            Self::Whole => "application/json",
+            Self::Pieces | Self::PiecesAndUsage => "text/event-stream, application/json",
+        }
+    }
+
+    /// What a refusal names when less may be taken.
+    pub(super) const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Whole => &[],
+            Self::Pieces => &["stream", "streaming"],
+            Self::PiecesAndUsage => &["stream", "streaming", "stream_options", "include_usage"],
+        }
+    }
 }
 
 /// The body of a request. The messages come last, because their beginning is JSON already.
@@ -89,7 +111,7 @@ pub(super) fn body(
     wanted: Wanted,
 ) -> serde_json::Result<Vec<u8>> {
     let params = &request.params;
-    let is_streamed = wanted == Wanted::Pieces;
+    let counts = wanted == Wanted::PiecesAndUsage;
     let text: usize = request.chat.messages().map(|said| said.content.len() + 48).sum();
     // Room for the escapes of a usual prompt, so that the buffer grows at most once.
     let mut bytes = Vec::with_capacity(256 + text + text / 8);
@@ -111,8 +133,8 @@ pub(super) fn body(
         structured_outputs: grammar(GrammarField::StructuredOutputs)
             .map(|grammar| StructuredOutputs { grammar }),
         response_format: request.constraint.as_ref().and_then(response_format),
-        stream: is_streamed.then_some(true),
-        stream_options: is_streamed.then_some(StreamOptions { include_usage: true }),
+        stream: (wanted != Wanted::Whole).then_some(true),
+        stream_options: counts.then_some(StreamOptions { include_usage: true }),
     };
     serde_json::to_writer(&mut bytes, &body)?;
     bytes.pop();
@@ -154,6 +176,8 @@ struct Completion {
     usage: Option<Tokens>,
     #[serde(default)]
     error: Option<IgnoredAny>,
+    #[serde(default)]
+    object: Option<Text>,
 }
 
 #[derive(Deserialize)]
@@ -188,14 +212,9 @@ struct CalledFunction {
     arguments: Option<Box<RawValue>>,
 }
 
-impl CalledFunction {
-    fn arguments(&self) -> Arc<str> {
-        let raw = self.arguments.as_ref().map_or("{}", |raw| raw.get());
-        match serde_json::from_str::<String>(raw) {
-            Ok(text) => text.into(),
-            Err(_) => raw.into(),
-        }
-    }
+/// Arguments as a text: what stands in a string, or the text of anything else.
+pub(super) fn arguments(raw: &RawValue) -> Cow<'_, str> {
+    serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), Cow::Owned)
 }
 
 #[derive(Deserialize)]
@@ -261,6 +280,18 @@ pub(super) enum NoReply {
     Malformed(String),
     /// It ended before its end.
     BrokenOff,
+    /// It is more than is kept of an answer.
+    TooLarge,
+}
+
+/// It answers nothing.
+pub(super) fn no_choices() -> NoReply {
+    NoReply::Malformed("it has no choices".into())
+}
+
+/// Whether what calls itself so is an error, as vLLM writes them.
+pub(super) fn is_error(object: Text) -> bool {
+    &*object.0 == "error"
 }
 
 /// Reads an answer. An answer without text is a reply with an empty text: its reader has more to
@@ -271,10 +302,8 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     let body = str::from_utf8(body).map_err(|error| malformed(&error))?;
     let completion: Completion = serde_json::from_str(body).map_err(|error| malformed(&error))?;
     let Some(choice) = completion.choices.into_iter().flatten().next() else {
-        return Err(match completion.error {
-            Some(_) => NoReply::Error,
-            None => NoReply::Malformed("it has no choices".into()),
-        });
+        let is_error = completion.error.is_some() || completion.object.is_some_and(is_error);
+        return Err(if is_error { NoReply::Error } else { no_choices() });
     };
     let said = choice.message;
     let text = said.content.filter(|text| !text.0.is_empty()).or(said.refusal);
@@ -290,7 +319,9 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
 
 fn call(number: usize, called: Called) -> ToolCall {
     let id = called.id.map_or_else(|| format!("call_{number}").into(), |id| id.0);
-    ToolCall { id, arguments: called.function.arguments(), name: called.function.name.0 }
+    let given = called.function.arguments.as_deref().map(arguments);
+    let arguments = given.map_or_else(|| "{}".into(), Arc::from);
+    ToolCall { id, arguments, name: called.function.name.0 }
 }
 
 pub(super) fn usage(tokens: Option<Tokens>) -> Usage {
@@ -435,5 +466,6 @@ mod tests {
         assert!(reason(r#"{"choices":[{"message":{"content":"#).contains("EOF"));
         assert!(reason(r#"{"choices":[{"message":{"content":7}}]}"#).contains("a text"));
         assert_eq!(read(r#"{"error":{"message":"overloaded"}}"#), Err(NoReply::Error));
+        assert_eq!(read(r#"{"object":"error","message":"overloaded"}"#), Err(NoReply::Error));
     }
 }
