@@ -76,6 +76,7 @@ fn span(span: &Payload) -> Option<RecordedSpan> {
     let kind = match text("kind")?.as_ref() {
         "node" => SpanKind::Node,
         "attempt" => SpanKind::Attempt,
+        "element" => SpanKind::Element,
         "predictor" => SpanKind::Predictor,
         "lm" => SpanKind::Lm,
         "tool" => SpanKind::Tool,
@@ -93,6 +94,7 @@ fn span(span: &Payload) -> Option<RecordedSpan> {
         node: text("node")?,
         predictor: text("predictor"),
         status,
+        number: id("attempt"),
         model: text("model"),
         usage: member(span, "usage").map(usage),
         inputs: fields("inputs"),

@@ -150,6 +150,7 @@ const fn kind(kind: SpanKind) -> &'static str {
     match kind {
         SpanKind::Node => "node",
         SpanKind::Attempt => "attempt",
+        SpanKind::Element => "element",
         SpanKind::Predictor => "predictor",
         SpanKind::Lm => "lm",
         SpanKind::Tool => "tool",
@@ -170,6 +171,7 @@ fn name<'s>(span: &'s Span, predictor: Option<&'s str>) -> &'s str {
         SpanKind::Lm => span.model.as_deref().unwrap_or("lm"),
         SpanKind::Tool => span.tool.as_deref().unwrap_or("tool"),
         SpanKind::Attempt => "attempt",
+        SpanKind::Element => "element",
         SpanKind::Node | SpanKind::Predictor => predictor.unwrap_or(&span.node),
     }
 }

@@ -21,8 +21,8 @@ pub struct Span {
     pub id: u32,
     /// The span it belongs to.
     pub parent_id: Option<u32>,
-    /// `node`, `attempt` (one of several tries of a strategy at the same inputs), `predictor`, `lm`
-    /// or `tool`.
+    /// `node`, `attempt` (one of several tries of a strategy at the same inputs), `element` (the work
+    /// of `map` on one element), `predictor`, `lm` or `tool`.
     pub kind: String,
     /// What it is called.
     pub name: String,
@@ -50,7 +50,8 @@ pub struct Span {
     pub tool_calls: Option<Vec<ToolCall>>,
     /// The model that answered.
     pub model: Option<String>,
-    /// Which try this is, from 1: of an LM request, or of an attempt within its strategy.
+    /// Which try this is, from 1: of an LM request, or of an attempt within its strategy; of an
+    /// element, which one.
     pub attempt: Option<u32>,
     /// Whether the answer is one that was kept of the same request (`cache_bytes` of the model): it
     /// costs nothing. Absent where it is not.

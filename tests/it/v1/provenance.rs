@@ -72,7 +72,7 @@ async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from()
 
     let card = &told["outputs"]["card"];
     assert_eq!(card["kind"], "structured");
-    assert_eq!(card["inputs"], json!(["input:tone", "input:text"]));
+    assert_eq!(card["inputs"], json!(["input:text", "input:tone"]));
     assert_eq!(card["fields"]["age"]["inputs"], json!(["input:text"]));
     assert_eq!(card["fields"]["tone"]["nodes"], json!(["card"]));
     assert_eq!(card["fields"]["tone"]["lm_calls"], json!([]));

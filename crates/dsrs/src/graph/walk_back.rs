@@ -122,7 +122,9 @@ impl<'w> WalkBack<'w> {
                     let (sources, spans) = self.note(node, &place.selection, &mut facts)?;
                     facts.spans.extend(spans);
                     let ways = sources.flows.iter().flat_map(|flow| self.feeds(node, &flow.from));
-                    open.extend(ways.map(|(_, place)| place));
+                    let places: Vec<Place> = ways.map(|(_, place)| place).collect();
+                    // The first is to be looked at first.
+                    open.extend(places.into_iter().rev());
                 }
             }
             seen.insert(place);
@@ -209,7 +211,10 @@ impl<'w> WalkBack<'w> {
             let Some(sources) = self.sources(node, &place.selection) else {
                 return Ok(Vec::new());
             };
-            let mut ways = sources.flows.iter().flat_map(|flow| self.ways(node, flow));
+            // What merely had a hand in all of it, as what decides a branch, had one in each part.
+            let tells = |flow: &&Flow| flow.as_it_was || !flow.into.is_empty();
+            let flows = sources.flows.iter().filter(tells);
+            let mut ways = flows.flat_map(|flow| self.ways(node, flow));
             match (ways.next(), ways.next()) {
                 (Some((into, Some(next))), None) if into.is_empty() => place = next,
                 (first, second) => {

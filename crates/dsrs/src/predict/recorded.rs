@@ -23,6 +23,8 @@ pub struct RecordedSpan {
     pub predictor: Option<Arc<str>>,
     /// How it ended.
     pub status: SpanStatus,
+    /// Which of several attempts or elements it is, counted from 1.
+    pub number: Option<u32>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
     /// What it used.
@@ -69,6 +71,7 @@ impl Recording {
             node: span.node.clone(),
             predictor: span.predictor.as_deref().map(|within| in_graph(&span.node, within)),
             status: span.status,
+            number: span.attempt,
             model: span.model.clone(),
             usage: span.usage,
             inputs: span.inputs.clone(),

@@ -21,6 +21,8 @@ pub enum SpanKind {
     Node,
     /// One of several tries of a strategy at the same inputs.
     Attempt,
+    /// The work on one element of several.
+    Element,
     /// A call of a predictor: one or more LM calls.
     Predictor,
     /// One LM request.
@@ -94,7 +96,7 @@ pub struct Span {
     /// The model that answered.
     pub model: Option<Arc<str>>,
     /// Which try this is, counted from 1: of an LM request over retries and asking again, of an
-    /// attempt within its strategy.
+    /// attempt within its strategy; of an element, which one it is.
     pub attempt: Option<u32>,
     /// Whether the answer is one that was kept of the same request.
     pub cached: bool,

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::config::{count, member};
-use super::{BuildEnv, DynModule, registry};
+use super::{BuildEnv, DynModule, RecordedCall, Sources, registry};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Payload};
+use crate::value::{Fields, Payload, Selection};
 
 /// The name under which wrapped predictors are found.
 pub(super) const MODULE: &str = "module";
@@ -70,6 +70,15 @@ impl Wrapped {
     pub(super) fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
         let handles = self.module.predictors_mut().into_iter().map(|(_, predictor)| predictor);
         self.paths.iter().map(String::as_str).zip(handles).collect()
+    }
+
+    /// Whether it waits for nothing.
+    pub(super) fn computes(&self) -> bool {
+        self.module.compute().is_some()
+    }
+
+    pub(super) fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
+        self.module.sources(call, part)
     }
 
     pub(super) async fn forward(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {

@@ -82,6 +82,18 @@ impl ValueBatch {
         }
     }
 
+    /// The position of the item that a step leads to.
+    #[must_use]
+    pub fn position(&self, step: &Step) -> Option<usize> {
+        match (&self.keys, step) {
+            (Some(keys), Step::Field(name) | Step::Key(name)) => {
+                keys.iter().position(|key| key == name)
+            }
+            (None, Step::Index(index)) => Some(*index).filter(|index| *index < self.items.len()),
+            _ => None,
+        }
+    }
+
     /// Results in the place of the items, in the same shape, whatever order they come in.
     ///
     /// # Errors

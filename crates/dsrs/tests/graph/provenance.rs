@@ -19,6 +19,7 @@ async fn provenance(program: &Program, inputs: &str) -> Provenance {
     let others = ["topic", "reasoning", "mood", "letter", "idle", "answer", "l", "r", "text"];
     let answers = others.into_iter().map(|name| (name, "text")).chain([
         ("person", person),
+        ("value", "text"),
         ("a", class),
         ("b", class),
         ("as", r#"["1", "2"]"#),
@@ -224,6 +225,39 @@ const OPS: &[(&str, &str, &str, &str, &str)] = &[
         "say.text",
         "out: y | b, both, say",
     ),
+    (
+        "a branch: the value that was chosen and what decided",
+        r#""if": {"strategy": "branch", "config": {"if": "z > 0"}}"#,
+        r#"{"from": "a.a", "to": "if.then"}, {"from": "b.b.o", "to": "if.else"}, {"from": "input.z", "to": "if.z"}"#,
+        "if.value",
+        "out: x, z | a, if",
+    ),
+    (
+        "a branch over strategies: what the arm took and what decided",
+        r#""if": {"strategy": "branch", "config": {"if": "z > 1",
+            "then": {"strategy": "select", "config": {"path": "n"}},
+            "else": {"strategy": "predict", "signature": "other -> value"}}}"#,
+        r#"{"from": "a.a", "to": "if.value"}, {"from": "b.b.o", "to": "if.other"}, {"from": "input.z", "to": "if.z"}"#,
+        "if.value",
+        "out: y, z | b, if",
+    ),
+    (
+        "map: element by element, with what all share",
+        r#""all": {"strategy": "concat"},
+           "each": {"strategy": "map", "config": {"over": "item",
+               "module": {"strategy": "predict", "signature": "item, z: int -> text"}}}"#,
+        r#"{"from": "a.as", "to": "all.a"}, {"from": "b.bs", "to": "all.b"},
+           {"from": "all.value", "to": "each.item"}, {"from": "input.z", "to": "each.z"}"#,
+        "each.text",
+        "out: x, y, z | a, b, all, each; [0]: x, z | a, all, each; [1]: x, z | a, all, each; [2]: y, z | b, all, each",
+    ),
+    (
+        "map of an op",
+        r#""all": {"strategy": "concat"}, "each": {"strategy": "map", "config": {"module": {"strategy": "upper"}}}"#,
+        r#"{"from": "a.as", "to": "all.a"}, {"from": "b.bs", "to": "all.b"}, {"from": "all.value", "to": "each.text"}"#,
+        "each.text",
+        "out: x, y | a, b, all, each; [0]: x | a, all, each; [1]: x | a, all, each; [2]: y | b, all, each",
+    ),
 ];
 
 #[tokio::test]
@@ -253,6 +287,15 @@ fn brief(name: &str, lineage: &Lineage) -> String {
         if inputs.is_empty() { "-" } else { &inputs },
         lineage.nodes.join(", ")
     )
+}
+
+#[tokio::test]
+async fn the_calls_of_an_element_are_its_own() {
+    let document = r#"{"name": "each", "inputs": {"words": "list[str]"}, "nodes": {
+        "each": {"strategy": "map", "config": {"module": {"strategy": "chain_of_thought", "signature": "word -> text"}}}},
+      "edges": [{"from": "input.words", "to": "each.word"}],
+      "outputs": {"second": "each.text[1]", "all": "each.text"}}"#;
+    insta::assert_snapshot!(of(document, r#"{"words": ["a", "b", "c"]}"#).await);
 }
 
 #[test]

@@ -59,7 +59,7 @@ async fn trajectory(lm: &Arc<Scripted>) -> String {
 /// The kinds of spans with what they stand for and how they ended, in the order of their start.
 fn shape(spans: &[Span]) -> Vec<String> {
     let told = |span: &Span| match span.kind {
-        SpanKind::Node | SpanKind::Attempt => None,
+        SpanKind::Node | SpanKind::Attempt | SpanKind::Element => None,
         SpanKind::Predictor => Some(format!("predictor {}", span.predictor.as_deref().unwrap())),
         SpanKind::Lm => Some("lm".to_owned()),
         SpanKind::Tool => Some(format!("tool {} {:?}", span.tool.as_deref().unwrap(), span.status)),

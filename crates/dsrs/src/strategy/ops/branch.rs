@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 
+use super::flows::{all, input};
 use super::inner::{Inner, inner_schema, inputs_of, pinned};
 use super::{VALUE, failed, invalid, value};
 use crate::expr::Expression;
@@ -17,9 +18,9 @@ use crate::strategy::config::{config_schema, member, schema};
 use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::wrapped::Wrapped;
-use crate::strategy::{BuildEnv, DynModule};
+use crate::strategy::{BuildEnv, DynModule, Flow, RecordedCall, Sources};
 use crate::types::{Conversion, Type, TypeIR, TypeScope, brief};
-use crate::value::{Fields, Payload};
+use crate::value::{Fields, Payload, Selection};
 
 const IF: &str = "if";
 const THEN: &str = "then";
@@ -99,6 +100,11 @@ fn holds(condition: &Expression, inputs: &Fields) -> Result<bool, PredictError> 
     condition.is_true(values).map_err(|error| failed(format!("`if`: {}", error.reason)))
 }
 
+/// What decides.
+fn hands(condition: &Expression) -> Vec<Flow> {
+    condition.names().iter().map(|name| Flow::input(name)).collect()
+}
+
 /// The type of two, of which either may come: the wider one where one is, else any of both.
 fn common(given: &mut Given<'_>, one: &TypeIR, two: &TypeIR) -> TypeIR {
     match (given.fits(one, two), given.fits(two, one)) {
@@ -130,9 +136,16 @@ impl Op for Values {
     }
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        Computed::boxed(schema, move |inputs| {
-            let chosen = if holds(&self.0, inputs)? { THEN } else { ELSE };
+        let condition = Arc::new(self.0);
+        let decided = condition.clone();
+        let choose = move |inputs: &Fields| {
+            let chosen = if holds(&condition, inputs)? { THEN } else { ELSE };
             Ok(value(inputs, chosen).clone())
+        };
+        Computed::new(schema, choose).telling(move |inputs, within| {
+            let Ok(holds) = holds(&decided, inputs) else { return all(inputs) };
+            let chosen = input(if holds { THEN } else { ELSE }).then(within);
+            [Flow::copied(chosen)].into_iter().chain(hands(&decided)).collect()
         })
     }
 }
@@ -309,6 +322,18 @@ impl DynModule for Branch {
 
     fn attempts(&self) -> usize {
         self.then.module.attempts().max(self.otherwise.module.attempts())
+    }
+
+    fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
+        let arm = match holds(&self.condition, call.inputs) {
+            Ok(true) => &self.then,
+            Ok(false) => &self.otherwise,
+            Err(_) => return Sources::all(&self.schema),
+        };
+        let inputs = inputs_of(&arm.module, call.inputs);
+        let mut sources = arm.module.sources(&RecordedCall { inputs: &inputs, ..*call }, part);
+        sources.flows.extend(hands(&self.condition));
+        sources
     }
 
     fn forward<'a>(

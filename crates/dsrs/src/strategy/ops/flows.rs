@@ -4,7 +4,7 @@ use crate::strategy::Flow;
 use crate::value::{Fields, Payload, Selection, Step};
 
 /// Parts of one value that are told apart at most; beyond, the value is told as a whole.
-const APART: usize = 1_000;
+pub(super) const APART: usize = 1_000;
 
 /// All of an input.
 pub(super) fn input(name: &str) -> Selection {

@@ -1,6 +1,7 @@
 //! `map`: a strategy over each element of a list, or each value of a dict: several at once, results
 //! in order. Whatever runs inside keeps its predictors under `module`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -8,9 +9,10 @@ use futures_util::stream::{self, StreamExt};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
+use super::flows::{APART, input};
 use super::inner::{Inner, inner_schema, inputs_of, pinned};
 use super::{Many, failed, invalid, many};
-use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
+use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind, SpanKind, SpanStatus};
 use crate::problem::{At, Code, Problems};
 use crate::read::listed;
 use crate::signature::{FieldSchema, SignatureSchema};
@@ -18,7 +20,7 @@ use crate::strategy::config::{config_schema, count, count_schema, member, schema
 use crate::strategy::op::{Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::wrapped::{MODULE, Wrapped};
-use crate::strategy::{BuildEnv, DynModule};
+use crate::strategy::{BuildEnv, DynModule, Flow, RecordedCall, Sources};
 use crate::types::{TypeIR, TypeScope};
 use crate::value::{Failure, Fields, Payload, Selection, Value, ValueBatch, unwrap};
 
@@ -182,7 +184,7 @@ impl Mapped {
         let calls = batch.payloads().enumerate().map(|(position, element)| {
             let mut given = inputs_of(&self.module, input);
             given.insert(self.over.clone(), element);
-            async move { (position, self.module.forward(ctx, given).await) }
+            async move { (position, self.element(ctx, position, given).await) }
         });
         let mut running = stream::iter(calls).buffer_unordered(self.concurrency.max(1));
         let mut results = Vec::with_capacity(batch.items().len());
@@ -191,6 +193,80 @@ impl Mapped {
             results.push((position, kept.map_err(|error| at_element(error, &batch, position))?));
         }
         self.gather(&batch, &results)
+    }
+
+    /// The work on one element, under a span of its own where it waits for something.
+    async fn element(
+        &self,
+        ctx: &Ctx,
+        position: usize,
+        given: Fields,
+    ) -> Result<Fields, PredictError> {
+        if self.module.computes() {
+            return self.module.forward(ctx, given).await;
+        }
+        let trace = ctx.trace();
+        let span = trace.open(SpanKind::Element, &ctx.node.node, ctx.parent, |span| {
+            span.attempt = Some(number(position));
+        });
+        let result = self.module.forward(&ctx.under(span), given).await;
+        match &result {
+            Ok(_) => trace.close(span, SpanStatus::Succeeded, |_| {}),
+            Err(error) => trace.close(span, SpanStatus::Failed, |span| {
+                span.error = Some(error.message.as_str().into());
+            }),
+        }
+        result
+    }
+
+    /// Where a part of one element's result came from.
+    fn sources_of(
+        &self,
+        call: &RecordedCall<'_>,
+        batch: &ValueBatch,
+        position: usize,
+        part: &Selection,
+    ) -> Sources {
+        let step: Selection = batch.step(position).into_iter().collect();
+        let element = batch.items().get(position).and_then(|item| unwrap(item).ok());
+        let mut inputs = inputs_of(&self.module, call.inputs);
+        inputs.insert(self.over.clone(), element.unwrap_or_default());
+        let result = |(name, all): (&Arc<str>, &Payload)| (name.clone(), step.get(all));
+        let outputs: Fields = call.outputs.iter().map(result).collect();
+        let mut spans = call.recording.children(call.span);
+        let span = spans
+            .find(|span| span.kind == SpanKind::Element && span.number == Some(number(position)));
+        let span = span.map(|span| span.id).filter(|_| call.span.is_some());
+        let inner = RecordedCall { inputs: &inputs, outputs: &outputs, span, ..*call };
+        let Sources { mut flows, spans } = self.module.sources(&inner, part);
+        let over = input(&self.over);
+        for flow in &mut flows {
+            if let Some(rest) = flow.from.after(&over) {
+                flow.from = over.then(&step).then(&rest);
+            }
+        }
+        let below = || span.map(|span| call.recording.below(span)).into_iter().flatten().collect();
+        let mut spans: BTreeSet<u32> = spans.unwrap_or_else(below);
+        spans.extend(span);
+        Sources { flows, spans: Some(spans) }
+    }
+
+    /// Where all elements' results came from, each in its place.
+    fn sources_of_all(
+        &self,
+        call: &RecordedCall<'_>,
+        batch: &ValueBatch,
+        output: &Selection,
+    ) -> Sources {
+        let mut all = Sources { flows: Vec::new(), spans: Some(BTreeSet::new()) };
+        for position in 0..batch.items().len() {
+            let step: Selection = batch.step(position).into_iter().collect();
+            let Sources { flows, spans } = self.sources_of(call, batch, position, output);
+            let placed = |flow: Flow| Flow { into: step.then(&flow.into), ..flow };
+            all.flows.extend(flows.into_iter().map(placed));
+            all.spans.get_or_insert_default().extend(spans.into_iter().flatten());
+        }
+        all
     }
 
     /// An error in the place of every output, where errors are kept and the run is not over.
@@ -225,6 +301,11 @@ impl Mapped {
     }
 }
 
+/// Elements are counted from 1.
+fn number(position: usize) -> u32 {
+    u32::try_from(position + 1).unwrap_or(u32::MAX)
+}
+
 /// The failure of an element, which it names.
 fn at_element(error: PredictError, batch: &ValueBatch, position: usize) -> PredictError {
     let step: Selection = batch.step(position).into_iter().collect();
@@ -246,6 +327,23 @@ impl DynModule for Mapped {
 
     fn attempts(&self) -> usize {
         self.module.attempts().saturating_mul(self.concurrency)
+    }
+
+    fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
+        let over = call.inputs.get(&self.over).cloned().map(Value::plain);
+        let batch = over.and_then(|over| ValueBatch::of(&over));
+        let (Some(batch), Some((output, within))) = (batch, part.split_first()) else {
+            return Sources::all(&self.schema);
+        };
+        let output = Selection::new(vec![output.clone()]);
+        match within.split_first() {
+            None if batch.items().len() > APART => Sources::all(&self.schema),
+            None => self.sources_of_all(call, &batch, &output),
+            Some((step, rest)) => match batch.position(step) {
+                Some(position) => self.sources_of(call, &batch, position, &output.then(&rest)),
+                None => Sources { flows: Vec::new(), spans: Some(BTreeSet::new()) },
+            },
+        }
     }
 
     fn forward<'a>(
