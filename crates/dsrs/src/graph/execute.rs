@@ -11,6 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
+use super::journal::{EndedNode, EndedNodes, Journal, Unkept};
 use super::node::Node;
 use super::plan::{FeedFrom, Origin, PlannedNode};
 use super::program::Program;
@@ -107,6 +108,22 @@ impl Program {
         execution.finish(failure)
     }
 
+    /// As [`Self::execute`], from where an earlier run of the same program and inputs came to. The
+    /// nodes that have ended are not run again; what every other gives is handed to the journal.
+    pub async fn execute_from(
+        &self,
+        run: &Arc<RunScope>,
+        inputs: Fields,
+        ended: EndedNodes,
+        journal: &dyn Journal,
+    ) -> Outcome {
+        let mut execution = Execution::new(self, run, None, inputs);
+        execution.journal = Some(journal);
+        execution.take_over(ended);
+        let failure = execution.drive().await.err();
+        execution.finish(failure)
+    }
+
     /// Runs the graph once as a part of a node of another: within that node's time, under its span
     /// and over its LM settings.
     pub(super) async fn execute_within(
@@ -121,7 +138,13 @@ impl Program {
     }
 }
 
-type Finished = (usize, Result<Fields, PredictError>);
+/// What the executor waits for.
+enum Done {
+    /// A node has come to its end.
+    Node(usize, Result<Fields, PredictError>),
+    /// The journal has what a node gave, or cannot take it.
+    Kept(usize, Result<(), Unkept>),
+}
 
 struct Execution<'p> {
     program: &'p Program,
@@ -131,12 +154,13 @@ struct Execution<'p> {
     /// Who is told of its nodes; nobody is of those within a node.
     heard: Option<&'p dyn RunListener>,
     inputs: Payload,
+    journal: Option<&'p dyn Journal>,
     nodes: Vec<Progress>,
     /// Nodes that wait for nothing any more, in the order in which that came to be.
     ready: VecDeque<usize>,
     /// How many nodes were started.
     started: usize,
-    running: FuturesUnordered<BoxFuture<'p, Finished>>,
+    running: FuturesUnordered<BoxFuture<'p, Done>>,
 }
 
 struct Progress {
@@ -183,6 +207,7 @@ impl<'p> Execution<'p> {
             within,
             heard: run.listener.as_deref().filter(|_| within.is_none()),
             inputs: Payload::map(inputs),
+            journal: None,
             nodes: program.plan.nodes.iter().map(progress).collect(),
             ready: VecDeque::new(),
             started: 0,
@@ -195,8 +220,10 @@ impl<'p> Execution<'p> {
     async fn drive(&mut self) -> Result<(), RunError> {
         let run = self.run;
         let mut cancelled = std::pin::pin!(run.cancelled.cancelled());
-        let free =
-            |(index, progress): (usize, &Progress)| Some(index).filter(|_| progress.waits_for == 0);
+        let free = |(index, progress): (usize, &Progress)| {
+            let pending = progress.outcome.status == NodeStatus::Pending;
+            Some(index).filter(|_| pending && progress.waits_for == 0)
+        };
         self.ready = self.nodes.iter().enumerate().filter_map(free).collect();
         loop {
             while let Some(index) = self.ready.pop_front() {
@@ -207,13 +234,29 @@ impl<'p> Execution<'p> {
                     tokio::task::yield_now().await;
                 }
             }
-            let finished = tokio::select! {
+            let done = tokio::select! {
                 biased;
                 () = &mut cancelled => return Err(self.cancelled()),
-                finished = self.running.next() => finished,
+                done = self.running.next() => done,
             };
-            let Some((index, result)) = finished else { return Ok(()) };
-            self.settle(index, result)?;
+            match done {
+                None => return Ok(()),
+                Some(Done::Node(index, result)) => self.settle(index, result)?,
+                Some(Done::Kept(index, Ok(()))) => self.release(index),
+                Some(Done::Kept(index, Err(why))) => return Err(self.unkept(index, &why)),
+            }
+        }
+    }
+
+    /// Takes over how nodes have ended before.
+    fn take_over(&mut self, mut ended: EndedNodes) {
+        let program = self.program;
+        for (index, planned) in program.plan.nodes.iter().enumerate() {
+            let Some(outcome) = ended.remove(&planned.name) else { continue };
+            self.nodes[index].outcome = outcome;
+            for &follower in &planned.followers {
+                self.nodes[follower].waits_for -= 1;
+            }
         }
     }
 
@@ -252,7 +295,7 @@ impl<'p> Execution<'p> {
                 let tally = self.nodes[index].tally.clone();
                 let (run, within, name) = (self.run, self.within, &planned.name);
                 let call = Call { run, within, name, node, span, tally };
-                self.running.push(Box::pin(async move { (index, call.make(inputs).await) }));
+                self.running.push(Box::pin(async move { Done::Node(index, call.make(inputs).await) }));
                 Ok(())
             }
             (Err(error), _) => {
@@ -382,7 +425,8 @@ impl<'p> Execution<'p> {
         self.conclude(index, result, duration)
     }
 
-    /// Notes how a node ended; those that waited for it alone wait for nothing any more.
+    /// Notes how a node ended; those that waited for it alone wait for nothing any more once the
+    /// journal has it, where there is one.
     fn conclude(
         &mut self,
         index: usize,
@@ -412,8 +456,40 @@ impl<'p> Execution<'p> {
                 self.nodes[index].failure = Some(Arc::new(failure.at(self.label(planned))));
             }
         }
-        self.release(index);
+        match self.journal.filter(|_| self.is_worth_keeping(index)) {
+            None => self.release(index),
+            Some(journal) => {
+                let kept = journal.keep(self.ended_node(index));
+                self.running.push(Box::pin(async move { Done::Kept(index, kept.await) }));
+            }
+        }
         Ok(())
+    }
+
+    /// Whether a node's end is kept for a later run: what is computed in place is as soon computed
+    /// again, and a failure that another node took may be none the next time.
+    fn is_worth_keeping(&self, index: usize) -> bool {
+        self.nodes[index].outcome.status == NodeStatus::Succeeded
+            && self.program.graph().nodes[index].module.compute().is_none()
+    }
+
+    fn ended_node(&self, index: usize) -> EndedNode {
+        let progress = &self.nodes[index];
+        EndedNode {
+            name: self.program.plan.nodes[index].name.clone(),
+            outcome: progress.outcome.clone(),
+            spans: progress.span.map(|span| self.run.trace.below(span)).unwrap_or_default(),
+        }
+    }
+
+    /// The journal did not take what a node gave.
+    fn unkept(&self, index: usize, why: &Unkept) -> RunError {
+        let name = &self.program.plan.nodes[index].name;
+        let message = format!("what node `{name}` gave could not be kept: {why}");
+        RunError {
+            node: Some(name.clone()),
+            error: PredictError::new(PredictErrorKind::Cancelled, message),
+        }
     }
 
     /// Whether a failure is that of the run as a whole, which no node takes.

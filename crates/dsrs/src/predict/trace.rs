@@ -1,6 +1,7 @@
 //! The trace of a run: spans for nodes, predictors and LM calls, with times relative to the run's
 //! start. Whoever owns a wall clock turns them into dates. Knows nothing of how it is shown.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -231,6 +232,26 @@ impl Trace {
                 span.duration = Some(now.saturating_sub(span.started));
             }
         }
+    }
+
+    /// A span and all that belong below it, as a trace of their own: the span itself comes first and
+    /// has no parent.
+    #[must_use]
+    pub fn below(&self, id: SpanId) -> Vec<Span> {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places: HashMap<SpanId, SpanId> = HashMap::new();
+        let mut found: Vec<Span> = Vec::new();
+        for (index, span) in spans.iter().enumerate().skip(id.0 as usize - 1) {
+            let own = SpanId(u32::try_from(index + 1).unwrap_or(u32::MAX));
+            // A span starts after the one it belongs to, so one pass finds them all.
+            let parent = span.parent.and_then(|parent| places.get(&parent).copied());
+            if own != id && parent.is_none() {
+                continue;
+            }
+            found.push(Span { parent, ..span.clone() });
+            places.insert(own, SpanId(u32::try_from(found.len()).unwrap_or(u32::MAX)));
+        }
+        found
     }
 
     /// The predictor of a node that is at work: the last one that began and has not ended.

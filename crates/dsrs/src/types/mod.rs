@@ -49,3 +49,4 @@ pub(crate) use schema::read_object_fields;
 pub(crate) use shape::{Node, Shape, look};
 pub(crate) use show::brief;
 pub(crate) use token::Token;
+pub(crate) use walk::reachable;

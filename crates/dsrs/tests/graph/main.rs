@@ -10,6 +10,7 @@
 mod edit_lists;
 mod edits;
 mod execution;
+mod going_on;
 mod limits;
 mod provenance;
 mod refusals;
