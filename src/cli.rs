@@ -1,4 +1,4 @@
-//! The command line: `serve`, `migrate`, `openapi`, with a flag for every setting that has one, and
+//! The command line: `serve`, `worker`, `migrate`, `openapi`, with a flag for every setting that has one, and
 //! the command by which the server starts itself to run a program of a model.
 //! Turns failures into one line on stderr and an exit code.
 
@@ -24,6 +24,7 @@ pub fn run() -> ExitCode {
     }
     let done = match matches.subcommand() {
         Some(("migrate", args)) => with_config(args, serve::migrate),
+        Some(("worker", args)) => with_config(args, serve::work),
         Some(("openapi", _)) => print_openapi(),
         Some((_, args)) => with_config(args, serve::serve),
         None => Ok(()),
@@ -59,6 +60,12 @@ fn command() -> Command {
                 .args(flags(|_| true)),
         )
         .subcommand(
+            Command::new("worker")
+                .about("Work on background runs, without serving")
+                .arg(config_arg())
+                .args(flags(concerns_work)),
+        )
+        .subcommand(
             Command::new("migrate")
                 .about("Bring the database up to date and exit")
                 .arg(config_arg())
@@ -66,6 +73,12 @@ fn command() -> Command {
         )
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
+}
+
+/// All but what concerns callers.
+fn concerns_work(row: &Setting) -> bool {
+    let callers = ["bind", "api_keys_file", "insecure", "runs.record", "worker.enabled"];
+    !callers.contains(&row.path) && !matches!(row.path, "idempotency_window" | "limits.body_bytes")
 }
 
 fn concerns_database(row: &Setting) -> bool {

@@ -1,5 +1,5 @@
-//! What goes on beside requests: the writer of runs, the watch for changed graphs, the
-//! connections to MCP servers, and housekeeping.
+//! What goes on beside requests: the writer of runs, the work on those in the background, what other
+//! servers tell, the connections to MCP servers, and housekeeping.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::now;
-use super::{App, detached};
+use super::{App, detached, worker};
 use crate::store::run_recorder::{RunRecorder, RunWriter};
 use crate::store::{Scope, idempotency};
 
@@ -33,9 +33,14 @@ impl Background {
     pub(super) fn start(app: &Arc<App>, writer: RunWriter) -> Self {
         let stop = CancellationToken::new();
         let db = app.db.clone();
-        until(&stop, "changes", async move { db.watch_changes().await });
+        until(&stop, "listening", async move { db.watch().await });
         let tools = app.tools.clone();
         until(&stop, "tools", async move { tools.keep().await });
+        until(&stop, "cancellations", worker::hear_cancellations(app.clone()));
+        if app.worker.enabled {
+            until(&stop, "worker", worker::take_jobs(app.clone()));
+            until(&stop, "leases", worker::keep_leases(app.clone()));
+        }
         let weak = Arc::downgrade(app);
         until(&stop, "upkeep", async move {
             let mut tick = every(UPKEEP);

@@ -47,6 +47,12 @@ pub enum AppError {
     /// Graph version and state version do not belong together.
     #[error("{0}")]
     StateMismatch(String),
+    /// The run has ended, and what was asked no longer applies.
+    #[error("{0}")]
+    RunFinished(String),
+    /// The run has not ended, and what was asked does not apply yet.
+    #[error("{0}")]
+    RunUnfinished(String),
     /// Too many runs at the same time.
     #[error("{0}")]
     TooBusy(String),
@@ -76,6 +82,7 @@ impl From<StoreError> for AppError {
             }
             StoreError::Stale { .. } => Self::Stale,
             StoreError::StateMismatch { .. } => Self::StateMismatch(error.to_string()),
+            StoreError::Overtaken(what) => Self::RunUnfinished(what.to_owned()),
             StoreError::Unavailable { .. } => {
                 tracing::warn!(cause = error.cause(), "the database is not available");
                 Self::Unavailable("the database is not available; try again".to_owned())

@@ -1,12 +1,14 @@
 //! The verbs of the service, noun first: ids, wall clocks, transactions and caches. Uses `store`,
 //! `tool` and the engine; knows nothing of HTTP.
 
+mod attempt;
 mod background;
 mod clock;
 mod error;
 mod graph;
 mod graph_env;
 pub(crate) mod json;
+mod lasting;
 pub mod metrics;
 mod model;
 mod native_model;
@@ -17,12 +19,16 @@ mod run;
 mod run_event;
 mod run_failure;
 mod run_feed;
+mod run_parts;
 mod run_provenance;
 mod run_record;
+mod run_resume;
 mod sandbox;
 mod state;
 mod strategy;
 mod task;
+mod under_way;
+mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +37,7 @@ use dsrs::sandbox::Sandbox;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::config::{Config, Limits, Models as ModelSettings};
+use crate::config::{Config, Limits, Models as ModelSettings, WorkerConfig};
 use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, StoreError};
@@ -39,6 +45,7 @@ use crate::tool::Toolbox;
 use metrics::Metrics;
 use programs::Programs;
 use run_feed::Feeds;
+use under_way::UnderWay;
 
 pub use background::Background;
 pub(crate) use clock::{now, timestamp};
@@ -51,6 +58,7 @@ pub(crate) use run::{Ended, ExecuteRequest, Watch, Watched};
 pub use run_failure::RunFailure;
 pub(crate) use run_failure::whole_seconds;
 pub(crate) use run_feed::{EventKind, Follower, Told};
+pub(crate) use run_resume::{ResumeRequest, Resumed};
 pub(crate) use state::{StateRequest, StateView};
 pub(crate) use task::{detached, detached_on};
 
@@ -63,6 +71,8 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shutdown: Shutdown,
     pub(crate) limits: Limits,
+    worker: WorkerConfig,
+    under_way: Arc<UnderWay>,
     /// Where Python of a model runs; none when that is switched off.
     sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) idempotency_window: Duration,
@@ -99,6 +109,8 @@ impl App {
             model_settings: config.models.clone(),
             tools: Arc::new(Toolbox::new(&config.tools)),
             limits: config.limits,
+            worker: config.worker,
+            under_way: Arc::default(),
             sandbox: sandbox::open(&config.sandbox),
             idempotency_window: config.idempotency_window,
             recorder,

@@ -17,6 +17,8 @@ use uuid::Uuid;
 use super::graph_env::{Graphs, Phase};
 use super::{App, AppError, detached_on};
 use crate::store::graph::{self, GraphPin, GraphRef, GraphRow, Pick};
+use crate::store::graph_version;
+use crate::store::run::RunRow;
 use crate::store::{Scope, StoreError};
 
 /// Built programs that are kept.
@@ -123,6 +125,18 @@ impl App {
         let hash = row.state.content_hash.as_str();
         let definition = (row.definition.as_str(), row.content_hash.as_str());
         self.tuned_program(scope, definition, &row.state.predictors, hash).await
+    }
+
+    /// The program that a run was accepted for, also when its graph has been deleted since.
+    pub(super) async fn recorded_program(
+        &self,
+        scope: &Scope,
+        run: &RunRow,
+    ) -> Result<Arc<Program>, AppError> {
+        let (version, state) = (run.graph_version, run.state_version);
+        let found = graph_version::recorded(scope, &self.db, run.graph_id, version, state).await?;
+        let definition = (found.definition.as_str(), found.content_hash.as_str());
+        self.tuned_program(scope, definition, &found.predictors, &found.state_hash).await
     }
 
     /// The program of a definition, given with its hash, tuned by a stored state.

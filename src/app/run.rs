@@ -1,5 +1,5 @@
-//! Runs: executed, followed, recorded, found again. A run whose caller leaves is cancelled, unless
-//! the settings say otherwise, and recorded so.
+//! Runs that someone waits for: executed, followed, recorded, listed. A run whose caller leaves is
+//! cancelled, unless the settings say otherwise, and recorded so.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,6 +23,7 @@ use super::error::besides;
 use super::run_event::{Telling, started_json};
 use super::run_feed::{EventKind, Feed, OpenFeed};
 use super::run_record::{fields_json, nodes_json, trace_json, usage_json};
+use super::under_way::Seat;
 use super::{App, AppError, Invalid, RunFailure, detached};
 use crate::config::Record;
 use crate::shutdown::Work;
@@ -105,6 +106,8 @@ impl App {
             let _ = watch.begun.send(Watched { feed, _cancel: cancel });
             (open, watch.finale)
         });
+        let cancelled = run_scope.cancelled.clone();
+        let seat = self.under_way.enter(scope.workspace, id, None, cancelled);
         let run = Run {
             app: self.clone(),
             scope: scope.clone(),
@@ -119,6 +122,7 @@ impl App {
             telling,
             _work: work,
             _slot: slot,
+            _seat: seat,
         };
         let cancel = self.cancel_on_disconnect.then(|| run.run_scope.cancelled.clone());
         FinishOnDrop { cancel, run: Some(Box::pin(run.finish(answer))) }.await
@@ -127,11 +131,6 @@ impl App {
     /// All that is told of a run that is followed here, under way or ended a short while ago.
     pub(crate) fn run_feed(&self, scope: &Scope, id: Uuid) -> Option<Arc<Feed>> {
         self.feeds.get(scope.workspace, id)
-    }
-
-    /// One run.
-    pub(crate) async fn run_get(&self, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
-        Ok(run::get(scope, &self.db, id).await?)
     }
 
     /// One page of runs, newest first.
@@ -154,7 +153,7 @@ impl App {
 }
 
 /// The inputs of a run, checked and completed.
-fn admit(program: &Program, inputs: &Payload) -> Result<Fields, AppError> {
+pub(super) fn admit(program: &Program, inputs: &Payload) -> Result<Fields, AppError> {
     let mut problems = Problems::new();
     let admitted = program.admit_inputs(inputs, &At::Root.key("inputs"), &mut problems);
     admitted
@@ -178,6 +177,7 @@ struct Run {
     telling: Option<(OpenFeed, Finale)>,
     _work: Work,
     _slot: OwnedSemaphorePermit,
+    _seat: Seat,
 }
 
 impl Run {
@@ -237,7 +237,7 @@ impl Run {
     }
 }
 
-fn status(outcome: &Outcome) -> RunStatus {
+pub(super) fn status(outcome: &Outcome) -> RunStatus {
     match &outcome.outputs {
         Ok(_) => RunStatus::Succeeded,
         Err(failure) if failure.error.kind == PredictErrorKind::Cancelled => RunStatus::Cancelled,

@@ -62,6 +62,28 @@ impl RunFailure {
         }
     }
 
+    /// The failure of a run as a whole, in our own words.
+    pub(super) fn of_run(
+        run_id: Uuid,
+        request_id: &Arc<str>,
+        code: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            run_id,
+            request_id: request_id.clone(),
+            node: None,
+            predictor: None,
+            field: None,
+            reason: None,
+            raw: None,
+            report: None,
+            retry_after: None,
+        }
+    }
+
     /// The members that are recorded; an answer adds what its transport knows.
     pub(crate) fn to_json(&self) -> String {
         let mut object = JsonObject::new();

@@ -24,7 +24,7 @@ pub(super) fn nodes_json(nodes: &IndexMap<Arc<str>, NodeOutcome>, start: DateTim
     object.finish()
 }
 
-fn node_json(name: &str, node: &NodeOutcome, start: DateTime<Utc>) -> String {
+pub(super) fn node_json(name: &str, node: &NodeOutcome, start: DateTime<Utc>) -> String {
     let mut object = JsonObject::new();
     object.text("status", node.status.as_str());
     let started = node.started.map(|started| timestamp(at(start, started)));

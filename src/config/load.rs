@@ -17,6 +17,7 @@ use super::read_models::read_models;
 use super::reader::Reader;
 use super::sandbox::read_sandbox;
 use super::secrets::read_secrets;
+use super::worker::read_worker;
 use super::{Config, DatabaseConfig, Limits, Record, ToolSettings, parse};
 
 /// The file that is read when none is named and it is there.
@@ -81,6 +82,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
     let record = read.required("runs.record", record);
     let cancel_on_disconnect = read.required("runs.cancel_on_disconnect", parse::switch);
     let limits = read_limits(read);
+    let worker = read_worker(read);
     let sandbox = read_sandbox(read);
     let idempotency_window = read.required("idempotency_window", parse::duration);
     let shutdown_timeout = read.required("shutdown_timeout", parse::duration);
@@ -96,6 +98,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
         record: record?,
         cancel_on_disconnect: cancel_on_disconnect?,
         limits: limits?,
+        worker: worker?,
         sandbox: sandbox?,
         idempotency_window: idempotency_window?,
         shutdown_timeout: shutdown_timeout?,

@@ -20,6 +20,7 @@ mod reader;
 mod sandbox;
 mod secrets;
 mod table;
+mod worker;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ pub use models::{CacheConfig, DEFAULT_ALIAS, ModelConfig, Models};
 pub use sandbox::{SANDBOX_COMMAND, SandboxConfig};
 pub use secrets::{SecretText, Secrets};
 pub use table::{Kind, SETTINGS, Setting, setting};
+pub use worker::WorkerConfig;
 
 /// Everything the server was told, checked.
 #[derive(Clone)]
@@ -63,6 +65,8 @@ pub struct Config {
     pub cancel_on_disconnect: bool,
     /// Bounds on requests and runs.
     pub limits: Limits,
+    /// How background work is done.
+    pub worker: WorkerConfig,
     /// Where Python of a model runs.
     pub sandbox: SandboxConfig,
     /// How long an `Idempotency-Key` is remembered.

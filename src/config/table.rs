@@ -246,6 +246,20 @@ pub static SETTINGS: &[Setting] = &[
         "LM requests of one run on their way at the same time",
     )
     .flag(),
+    row("worker.enabled", Kind::Switch, "work on background runs beside serving")
+        .default("true")
+        .flag(),
+    row("worker.concurrency", Kind::Count, "background runs at the same time").default("64").flag(),
+    row(
+        "worker.lease",
+        Kind::Duration,
+        "how long a worker may be silent before another takes its runs over",
+    )
+    .default("15s")
+    .flag(),
+    row("worker.attempts", Kind::Count, "workers that may end over one run before it fails")
+        .default("5")
+        .flag(),
     row("sandbox.enabled", Kind::Switch, "run Python that a model wrote, in a confined process")
         .default("true")
         .flag(),
@@ -265,7 +279,7 @@ pub static SETTINGS: &[Setting] = &[
         .default("30s")
         .flag(),
     row("log", Kind::Text, "what is logged, as in `info,sqlx=warn`")
-        .default("info,sqlx=warn")
+        .default("info,sqlx=warn,graphile_worker=warn")
         .also(&["RUST_LOG"])
         .flag(),
 ];

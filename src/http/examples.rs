@@ -57,6 +57,11 @@ pub(super) fn execute() -> Value {
     json!({"inputs": {"ticket": "My parcel has not arrived."}, "trace": true})
 }
 
+/// How a run goes on: as it began.
+pub(super) fn resume() -> Value {
+    json!({"timeout_ms": 60000})
+}
+
 /// Inputs of one of its nodes.
 pub(super) fn render() -> Value {
     json!({"node": "triage", "inputs": {"ticket": "My parcel has not arrived."}})

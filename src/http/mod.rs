@@ -13,6 +13,7 @@ mod graph_edits;
 mod graphs;
 mod health;
 mod idempotency;
+mod lasting_runs;
 mod malformed;
 mod openapi;
 mod page;
@@ -65,6 +66,9 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::run_list))
         .routes(routes!(runs::run_get))
         .routes(routes!(run_stream::run_events))
+        .routes(routes!(lasting_runs::run_start))
+        .routes(routes!(lasting_runs::run_cancel))
+        .routes(routes!(lasting_runs::run_resume))
         .routes(routes!(predictors::predictor_list))
         .routes(routes!(predictors::predictor_get))
         .routes(routes!(states::state_get, states::state_put))

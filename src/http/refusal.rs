@@ -16,6 +16,8 @@ impl From<AppError> for ApiProblem {
             AppError::Invalid { what, problems } => invalid(what, problems),
             AppError::Misread(misread) => misread_problem(*misread),
             AppError::StateMismatch(_) => Self::new(ProblemCode::StateMismatch, detail),
+            AppError::RunFinished(_) => Self::new(ProblemCode::RunFinished, detail),
+            AppError::RunUnfinished(_) => Self::new(ProblemCode::RunUnfinished, detail),
             AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
             AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
             AppError::Internal(cause) => {

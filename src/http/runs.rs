@@ -84,7 +84,10 @@ fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Re
     }
 }
 
-fn read_request(document: &Document, request_id: Arc<str>) -> Result<ExecuteRequest, ApiProblem> {
+pub(super) fn read_request(
+    document: &Document,
+    request_id: Arc<str>,
+) -> Result<ExecuteRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let inputs = object.required("inputs", |payload, _, _| Some(payload.clone()));
         let pick = read_pick(object);
@@ -121,7 +124,7 @@ fn version(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i3
     version
 }
 
-fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Duration> {
+pub(super) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Duration> {
     let found = count(payload, at, problems)?;
     if found == 0 {
         problems.add(at, Code::InvalidValue, "expected 1 or more milliseconds");
@@ -172,9 +175,9 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
 
 /// Read a run
 ///
-/// Whole, with its trace. Runs of deleted graphs stay readable. With `include=provenance` it says of
-/// each output, down to the field, which nodes, parameters, inputs and LM calls it came from; this
-/// is worked out when it is asked for.
+/// Whole, with its trace; of one that has not ended, what there is so far. Runs of deleted graphs stay
+/// readable. With `include=provenance` it says of each output, down to the field, which nodes,
+/// parameters, inputs and LM calls it came from; this is worked out when it is asked for.
 #[utoipa::path(
     get, path = "/v1/runs/{id}", tag = "runs",
     params(

@@ -28,6 +28,10 @@ pub enum ProblemCode {
     AlreadyExists,
     /// The run was cancelled.
     RunCancelled,
+    /// The run has ended.
+    RunFinished,
+    /// The run has not ended.
+    RunUnfinished,
     /// The first request with this idempotency key is still running.
     IdempotencyInProgress,
     /// `If-Match` names another version.
@@ -80,6 +84,8 @@ pub enum ProblemCode {
     HeadersTooLarge,
     /// A fault of ours.
     Internal,
+    /// Its workers ended over the run, again and again.
+    RunAbandoned,
     /// The provider of the LM failed.
     LmError,
     /// The server cannot serve now.
@@ -102,6 +108,8 @@ impl ProblemCode {
         Self::RequestTimeout,
         Self::AlreadyExists,
         Self::RunCancelled,
+        Self::RunFinished,
+        Self::RunUnfinished,
         Self::IdempotencyInProgress,
         Self::PreconditionFailed,
         Self::TooLarge,
@@ -126,6 +134,7 @@ impl ProblemCode {
         Self::RateLimited,
         Self::HeadersTooLarge,
         Self::Internal,
+        Self::RunAbandoned,
         Self::SandboxFailed,
         Self::OpFailed,
         Self::LmError,
@@ -158,6 +167,8 @@ impl ProblemCode {
             }
             Self::AlreadyExists => (S::CONFLICT, "already_exists", "The name is taken"),
             Self::RunCancelled => (S::CONFLICT, "run_cancelled", "The run was cancelled"),
+            Self::RunFinished => (S::CONFLICT, "run_finished", "The run has ended"),
+            Self::RunUnfinished => (S::CONFLICT, "run_unfinished", "The run has not ended"),
             Self::IdempotencyInProgress => {
                 (S::CONFLICT, "idempotency_in_progress", "The first request is still running")
             }
@@ -201,6 +212,11 @@ impl ProblemCode {
                 (status, "headers_too_large", "The headers are too large")
             }
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Something broke"),
+            Self::RunAbandoned => (
+                S::INTERNAL_SERVER_ERROR,
+                "run_abandoned",
+                "Worker after worker ended over the run",
+            ),
             Self::LmError => (S::BAD_GATEWAY, "lm_error", "The LM failed"),
             Self::Unavailable => (S::SERVICE_UNAVAILABLE, "unavailable", "Not available now"),
             Self::Timeout => (S::GATEWAY_TIMEOUT, "timeout", "The time is over"),

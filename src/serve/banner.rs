@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::config::{Config, Models};
+use crate::config::{Config, Models, WorkerConfig};
 
 /// The block, ending in an empty line.
 pub(super) fn start_up_block(config: &Config, address: SocketAddr, database: &str) -> String {
@@ -11,18 +11,39 @@ pub(super) fn start_up_block(config: &Config, address: SocketAddr, database: &st
         0 => "none: anyone who can connect may do anything",
         _ => "wanted: Authorization: Bearer <key>",
     };
-    let mut block = format!("dsrs-server {}\n", env!("CARGO_PKG_VERSION"));
-    for (name, text) in [
+    block(&[
         ("address", format!("http://{address}")),
         ("docs", format!("http://{address}/docs/")),
         ("database", database.to_owned()),
         ("models", models(&config.models)),
+        ("worker", worker(config.worker)),
         ("API keys", keys.to_owned()),
-    ] {
+    ])
+}
+
+/// The block of a process that only works.
+pub(super) fn worker_block(config: &Config, database: &str) -> String {
+    block(&[
+        ("database", database.to_owned()),
+        ("models", models(&config.models)),
+        ("worker", worker(config.worker)),
+    ])
+}
+
+fn block(lines: &[(&str, String)]) -> String {
+    let mut block = format!("dsrs-server {}\n", env!("CARGO_PKG_VERSION"));
+    for (name, text) in lines {
         block.push_str(&format!("  {name:<9} {text}\n"));
     }
     block.push('\n');
     block
+}
+
+fn worker(worker: WorkerConfig) -> String {
+    match worker.enabled {
+        true => format!("{} background runs at the same time", worker.concurrency),
+        false => "none: background runs are left to other processes".to_owned(),
+    }
 }
 
 fn models(models: &Models) -> String {
@@ -67,6 +88,7 @@ mod tests {
                database  private Postgres\n  \
                models    fast: small at https://api.openai.com/v1\n            \
                          good: large at https://api.openai.com/v1, the default\n  \
+               worker    64 background runs at the same time\n  \
                API keys  none: only this machine can connect\n\n",
             env!("CARGO_PKG_VERSION")
         );

@@ -18,8 +18,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::metrics::{Metrics, MetricsError};
-use crate::app::{App, ModelError, engine_models};
-use crate::config::Config;
+use crate::app::{App, Background, ModelError, engine_models};
+use crate::config::{Config, WorkerConfig};
 use crate::http;
 use crate::pg::PgError;
 use crate::shutdown::Shutdown;
@@ -86,6 +86,18 @@ pub async fn serve(config: Config) -> Result<(), ServeError> {
     served.and(closed)
 }
 
+/// Works on background runs, without serving, until a signal ends it.
+pub async fn work(config: Config) -> Result<(), ServeError> {
+    let shutdown = Shutdown::new();
+    shutdown.listen_for_signals()?;
+    let worker = WorkerConfig { enabled: true, ..config.worker };
+    let config = Config { worker, ..config };
+    let database = Database::open(&config).await?;
+    let worked = work_on(&config, &database, &shutdown).await;
+    let closed = database.close().await;
+    worked.and(closed)
+}
+
 /// Brings the database up to date.
 pub async fn migrate(config: Config) -> Result<(), ServeError> {
     let database = Database::open(&config).await?;
@@ -105,20 +117,43 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     })
 }
 
+async fn work_on(
+    config: &Config,
+    database: &Database,
+    shutdown: &Shutdown,
+) -> Result<(), ServeError> {
+    print(&banner::worker_block(config, &database.place));
+    let (app, background) = start(config, database, shutdown)?;
+    app.tools_tried().await;
+    shutdown.drained(config.shutdown_timeout).await;
+    background.stop().await;
+    Ok(())
+}
+
+fn start(
+    config: &Config,
+    database: &Database,
+    shutdown: &Shutdown,
+) -> Result<(Arc<App>, Background), ServeError> {
+    let models = engine_models(&config.models, &config.limits)?;
+    let metrics = Arc::new(Metrics::new()?);
+    Ok(App::start(config, database.db.clone(), models, metrics, shutdown.clone()))
+}
+
+/// Nobody reading is no reason not to go on.
+fn print(block: &str) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(block.as_bytes()).and_then(|()| out.flush());
+}
+
 async fn serve_on(
     listener: TcpListener,
     config: &Config,
     database: &Database,
     shutdown: &Shutdown,
 ) -> Result<(), ServeError> {
-    let block = banner::start_up_block(config, listener.local_addr()?, &database.place);
-    // Nobody reading is no reason not to serve.
-    let mut out = std::io::stdout();
-    let _ = out.write_all(block.as_bytes()).and_then(|()| out.flush());
-    let models = engine_models(&config.models, &config.limits)?;
-    let metrics = Arc::new(Metrics::new()?);
-    let (app, background) =
-        App::start(config, database.db.clone(), models, metrics, shutdown.clone());
+    print(&banner::start_up_block(config, listener.local_addr()?, &database.place));
+    let (app, background) = start(config, database, shutdown)?;
     app.tools_tried().await;
     let router = http::router(app, config.api_keys.clone());
     let threads = Threads::start()?;

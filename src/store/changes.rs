@@ -7,16 +7,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use sqlx::postgres::{PgListener, PgPoolOptions};
 use sqlx::{Postgres, Transaction};
 
 use super::{Db, StoreError};
 
-const CHANNEL: &str = "dsrs_graphs";
-/// No shorter than a pooled connection is trusted unseen.
-const RETRY: Duration = super::pool::TRUSTED_IDLE;
+/// The channel on which changes are told.
+pub(super) const CHANNEL: &str = "dsrs_graphs";
 
 /// A counter of changes, shared by everyone who holds the [`Db`].
 #[derive(Clone, Debug, Default)]
@@ -39,7 +36,7 @@ impl Changes {
         self.0.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn set_listening(&self, listening: bool) {
+    pub(super) fn set_listening(&self, listening: bool) {
         // a change may have been missed while nobody listened
         self.bump();
         self.0.listening.store(listening, Ordering::Release);
@@ -63,36 +60,10 @@ impl Db {
         self.changes.bump();
         Ok(committed?)
     }
-
-    /// Listens for changes made by other servers, connecting again when the connection is lost.
-    /// Never ends: run it as a task, and drop it to stop.
-    pub async fn watch_changes(&self) {
-        loop {
-            if let Err(error) = self.listen().await {
-                tracing::debug!(%error, "lost the connection that tells of changed graphs");
-            }
-            self.changes.set_listening(false);
-            tokio::time::sleep(RETRY).await;
-        }
-    }
-
-    async fn listen(&self) -> Result<(), StoreError> {
-        let _deaf_when_dropped = Deaf(&self.changes);
-        // a pool of its own: this connection is held for good
-        let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
-        let mut listener = PgListener::connect_with(&own.connect_lazy_with(self.options())).await?;
-        listener.listen(CHANNEL).await?;
-        self.changes.set_listening(true);
-        // `None` is a lost connection: what came meanwhile is unknown
-        while listener.try_recv().await?.is_some() {
-            self.changes.bump();
-        }
-        Ok(())
-    }
 }
 
 /// Ends remembering when the watcher is stopped, however it is stopped.
-struct Deaf<'a>(&'a Changes);
+pub(super) struct Deaf<'a>(pub(super) &'a Changes);
 
 impl Drop for Deaf<'_> {
     fn drop(&mut self) {

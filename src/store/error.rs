@@ -3,8 +3,6 @@
 //! The split that matters upstairs: a database that cannot serve now ([`StoreError::Unavailable`],
 //! worth trying again) is never told as a fault of ours ([`StoreError::Internal`]).
 
-use std::borrow::Cow;
-
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -49,6 +47,9 @@ pub enum StoreError {
         #[source]
         source: Option<sqlx::Error>,
     },
+    /// What was to be done no longer can be: another has done it, or something else, before.
+    #[error("{0}")]
+    Overtaken(&'static str),
     /// A fault of ours or of the data; trying again will not help.
     #[error("the database refused a statement")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -92,16 +93,16 @@ fn is_passing(error: &sqlx::Error) -> bool {
     match error {
         Error::Io(_) | Error::Tls(_) | Error::PoolTimedOut | Error::PoolClosed => true,
         Error::WorkerCrashed | Error::BeginFailed | Error::Protocol(_) => true,
-        Error::Database(error) => error.code().is_some_and(is_passing_state),
+        Error::Database(error) => error.code().is_some_and(|state| is_passing_state(&state)),
         _ => false,
     }
 }
 
 /// SQLSTATE classes of connections, resources, locks, shutdowns and refused log-ins.
-fn is_passing_state(state: Cow<'_, str>) -> bool {
+pub(super) fn is_passing_state(state: &str) -> bool {
     let class = state.get(..2).unwrap_or_default();
     matches!(class, "08" | "28" | "3D" | "40" | "53" | "57" | "58")
-        || matches!(&*state, "55P03" | "25P03" | "25P02" | "25006")
+        || matches!(state, "55P03" | "25P03" | "25P02" | "25006")
 }
 
 /// Whether a unique index refused the row, and which.
@@ -117,10 +118,10 @@ mod tests {
     #[test]
     fn a_server_that_shuts_down_or_is_full_is_worth_another_try() {
         for state in ["57P01", "57P03", "53300", "08006", "40001", "55P03", "57014"] {
-            assert!(is_passing_state(state.into()), "{state}");
+            assert!(is_passing_state(state), "{state}");
         }
         for state in ["42601", "23505", "22P02", "42P01", ""] {
-            assert!(!is_passing_state(state.into()), "{state}");
+            assert!(!is_passing_state(state), "{state}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It may not know HTTP, graphs as checked things, or the clock: ids and times come from the
 //! caller, documents come and go as JSON text, byte for byte. Every function takes the caller's
-//! [`Scope`] first and sees only that workspace.
+//! [`Scope`] first and sees only that workspace, but for workers, who take whatever job is next.
 
 pub mod changes;
 pub mod error;
@@ -10,8 +10,12 @@ pub mod graph;
 pub mod graph_edit;
 pub mod graph_version;
 pub mod idempotency;
+pub mod job;
+pub mod lasting_run;
+pub mod listen;
 pub mod page;
 pub mod pool;
+pub mod queue;
 pub mod run;
 pub mod run_batch;
 pub mod run_recorder;

@@ -11,6 +11,8 @@ use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use super::StoreError;
 use super::changes::Changes;
+use super::listen::News;
+use super::queue;
 
 /// A database migrated further by a newer release is fine: steps only ever expand what this one
 /// uses, and it must be able to start again beside that release or after it.
@@ -56,6 +58,7 @@ pub struct Db {
     options: PgConnectOptions,
     acquire_timeout: Duration,
     pub(super) changes: Changes,
+    pub(super) news: News,
 }
 
 impl Db {
@@ -79,7 +82,7 @@ impl Db {
             })
             .connect_lazy_with(options.clone());
         let acquire_timeout = settings.acquire_timeout;
-        let db = Self { pool, options, acquire_timeout, changes };
+        let db = Self { pool, options, acquire_timeout, changes, news: News::default() };
         db.open_connection().await?.close().await?;
         Ok(db)
     }
@@ -90,7 +93,12 @@ impl Db {
         // a connection of its own: waiting for that lock must not hit the statement timeout
         let one = PgPoolOptions::new().max_connections(1).acquire_timeout(self.acquire_timeout);
         let own = one.connect_lazy_with(self.options());
-        let outcome = migrator().run(&own).await.map_err(from_migrate);
+        // The queue's first: who sees ours applied can rely on both.
+        let queue = queue::migrate(&own).await;
+        let outcome = match queue {
+            Ok(()) => migrator().run(&own).await.map_err(from_migrate),
+            Err(error) => Err(error),
+        };
         own.close().await;
         outcome
     }

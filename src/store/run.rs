@@ -1,4 +1,5 @@
-//! Runs: the finished record, one by id, and lists. Writing them is `run_recorder`.
+//! Runs: the record, one by id, and lists. Writing them is `run_recorder`, and `lasting_run` for those
+//! in the background.
 
 use std::fmt;
 
@@ -50,6 +51,11 @@ impl RunStatus {
         }
     }
 
+    /// Whether a run that stands so has come to its end.
+    pub fn has_ended(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+
     /// The status of that word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
@@ -70,7 +76,7 @@ impl TryFrom<String> for RunStatus {
     }
 }
 
-/// A finished run, as it is handed over and read back. Documents are JSON text, kept as it is.
+/// A run, as it is handed over and read back. Documents are JSON text, kept as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
     /// Its id, from the caller.

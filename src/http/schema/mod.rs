@@ -29,7 +29,10 @@ pub use parse::{Leniency, ParseAnswer, ParseRequest};
 pub use predictor::{Predictor, PredictorPage, RenderRequest, Rendered, RenderedMessages};
 pub use problem::{Problem, ProblemItem};
 pub use provenance::{Lineage, Provenance, UsedParameter, ValueMeta};
-pub use run::{ExecuteBody, Executed, NodeError, Run, RunEvents, RunItem, RunNode, RunPage, Usage};
+pub use run::{
+    ExecuteBody, Executed, NodeError, ResumeBody, ResumedNode, ResumedRun, Run, RunEvents, RunItem,
+    RunNode, RunPage, Usage,
+};
 pub use signature::{Field, Signature};
 pub use state::{Demo, PredictorState, PutState, ShownPredictorState, State, StateItem, StatePage};
 pub use strategy::{PreviewAnswer, PreviewRequest, PreviewedPredictor, Strategy, StrategyPage};

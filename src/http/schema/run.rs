@@ -75,6 +75,36 @@ pub struct Executed {
     pub run_id: Uuid,
 }
 
+/// How a run goes on.
+#[derive(ToSchema)]
+pub struct ResumeBody {
+    /// A graph version other than the run's.
+    pub version: Option<i32>,
+    /// A state version other than the run's, or the one in force for `version`.
+    pub state_version: Option<i32>,
+    /// How long an attempt may take, if less than the server's limit.
+    pub timeout_ms: Option<u64>,
+}
+
+/// A run that goes on.
+#[derive(ToSchema)]
+pub struct ResumedRun {
+    /// The run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What becomes of each node, by name.
+    pub resumed: IndexMap<String, ResumedNode>,
+}
+
+/// What becomes of a node of a run that goes on.
+#[derive(ToSchema)]
+pub struct ResumedNode {
+    /// `kept` or `again`.
+    pub verdict: String,
+    /// Why it runs again.
+    pub reason: Option<String>,
+}
+
 /// Calls, tokens and cost.
 #[derive(ToSchema)]
 pub struct Usage {

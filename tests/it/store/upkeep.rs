@@ -59,7 +59,7 @@ async fn every_change_of_a_graph_moves_the_epoch_here_and_on_other_servers() {
     assert_eq!(there.changes().epoch(), None, "nobody listens yet");
     let watch = |db: &Db| {
         let db = db.clone();
-        tokio::spawn(async move { db.watch_changes().await })
+        tokio::spawn(async move { db.watch().await })
     };
     let watchers = [watch(&here), watch(&there)];
     wait_until(|| here.changes().epoch().is_some() && there.changes().epoch().is_some()).await;

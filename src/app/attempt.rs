@@ -1,0 +1,259 @@
+//! One attempt at a run that lasts, by the process that holds its job: from where earlier ones came
+//! to, up to the record, or back into the queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use dsrs::graph::{EndedNode, Journal, Outcome, Program, Unkept};
+use dsrs::predict::{PredictErrorKind, RunScope};
+use dsrs::value::{Fields, Payload};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::clock::now;
+use super::json::JsonObject;
+use super::lasting::recorded_inputs;
+use super::run::{admit, status};
+use super::run_parts::{Added, Earlier, members, node_row, own_nodes};
+use super::run_record::{fields_json, trace_json};
+use super::under_way::{Seat, Stop};
+use super::{App, AppError, RunFailure};
+use crate::shutdown::Work;
+use crate::store::job::{self, Job};
+use crate::store::run::{RunRow, RunStatus};
+use crate::store::{StoreError, lasting_run};
+
+/// How long to wait before the database is asked again that could not be reached.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// How a run was asked for, beside what its record says.
+pub(super) struct Request {
+    /// How long an attempt may take, if less than the server's limit.
+    pub(super) timeout: Option<Duration>,
+    /// The id of the request.
+    pub(super) request_id: Arc<str>,
+}
+
+impl Request {
+    pub(super) fn to_json(&self) -> String {
+        let mut object = JsonObject::new();
+        object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
+        object.text("request_id", &self.request_id);
+        object.finish()
+    }
+
+    fn read(json: &str) -> Self {
+        let members = members(json);
+        let millis = match members.get("timeout_ms") {
+            Some(Payload::Int(millis)) => u64::try_from(*millis).ok(),
+            _ => None,
+        };
+        let request_id = members.get("request_id").and_then(Payload::as_str).unwrap_or_default();
+        Self { timeout: millis.map(Duration::from_millis), request_id: Arc::from(request_id) }
+    }
+}
+
+/// An attempt.
+pub(super) struct Attempt {
+    app: Arc<App>,
+    job: Job,
+    request: Request,
+    start: DateTime<Utc>,
+}
+
+impl Attempt {
+    fn of(app: Arc<App>, job: Job) -> Self {
+        let request = Request::read(&job.request);
+        Self { app, job, request, start: now() }
+    }
+
+    /// Records a run as cancelled that nobody works on.
+    pub(super) async fn cancelled(app: Arc<App>, job: Job) -> Result<(), AppError> {
+        let attempt = Self::of(app, job);
+        let earlier = attempt.earlier().await?;
+        attempt.end_unbegun(earlier, RunStatus::Cancelled, "run_cancelled", CANCELLED).await
+    }
+
+    /// Works on a run until it has ended, is another's, or the server ends.
+    pub(super) async fn make(app: Arc<App>, job: Job, work: Work) {
+        let (run, attempt_number) = (job.lease.job, job.attempt);
+        let cancel = work.cancellation().child_token();
+        let (workspace, holder) = (job.scope.workspace, job.lease.holder);
+        let seat = app.under_way.enter(workspace, run, Some(holder), cancel.clone());
+        if job.cancelled {
+            seat.stop(Stop::Cancelled);
+        }
+        let attempt = Self::of(app, job);
+        let mut scope = RunScope::new(attempt.app.models.clone(), attempt.deadline());
+        scope.cancelled = cancel;
+        if let Err(error) = attempt.work(&Arc::new(scope), &seat, &work).await {
+            // The lease lapses, and the run is tried again.
+            tracing::error!(%run, attempt_number, %error, "an attempt at a run broke off");
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let limit = self.app.limits.run_timeout;
+        Instant::now() + self.request.timeout.map_or(limit, |wanted| wanted.min(limit))
+    }
+
+    async fn work(&self, scope: &Arc<RunScope>, seat: &Seat, work: &Work) -> Result<(), AppError> {
+        let earlier = self.earlier().await?;
+        let limit = self.app.worker.attempts;
+        if u32::try_from(self.job.attempt).unwrap_or(0) > limit {
+            return self
+                .end_unbegun(earlier, RunStatus::Failed, "run_abandoned", &abandoned(limit))
+                .await;
+        }
+        let lease = self.job.lease;
+        if !persist(|| lasting_run::begin(&self.app.db, lease, self.start)).await? {
+            return Ok(());
+        }
+        let (program, inputs) = match self.prepare(&earlier.run).await {
+            Ok(ready) => ready,
+            Err(AppError::Unavailable(_)) => return self.give_back().await,
+            Err(error) => {
+                tracing::error!(run = %lease.job, %error, "an accepted run cannot be run");
+                let detail = "the run cannot be run any more; the log has the cause";
+                return self.end_unbegun(earlier, RunStatus::Failed, "internal", detail).await;
+            }
+        };
+        self.app.metrics.run_started();
+        let book = Book { attempt: self, seat };
+        let outcome =
+            program.execute_from(scope, inputs, earlier.ended_nodes(&program), &book).await;
+        let stopping = work.cancellation().is_cancelled();
+        self.settle(earlier, outcome, seat.stopped(), stopping).await
+    }
+
+    async fn prepare(&self, run: &RunRow) -> Result<(Arc<Program>, Fields), AppError> {
+        let program = self.app.recorded_program(&self.job.scope, run).await?;
+        let inputs = admit(&program, &recorded_inputs(run)?)?;
+        Ok((program, inputs))
+    }
+
+    /// Makes the record of what came of it, or puts the run back.
+    async fn settle(
+        &self,
+        earlier: Earlier,
+        outcome: Outcome,
+        stopped: Option<Stop>,
+        stopping: bool,
+    ) -> Result<(), AppError> {
+        let cancelled = outcome
+            .outputs
+            .as_ref()
+            .is_err_and(|failure| failure.error.kind == PredictErrorKind::Cancelled);
+        match stopped {
+            Some(Stop::Lost) => return Ok(()),
+            None if cancelled && stopping => return self.give_back().await,
+            _ => {}
+        }
+        let (run, request) = (self.job.lease.job, &self.request.request_id);
+        let ended = match &outcome.outputs {
+            Ok(outputs) => Ok(fields_json(outputs)),
+            // Nobody asked for it: what a node gave could not be kept.
+            Err(failure) if cancelled && stopped.is_none() => {
+                let detail = failure.to_string();
+                Err((RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail)))
+            }
+            Err(failure) => Err((status(&outcome), RunFailure::of(run, request, failure))),
+        };
+        let added = Added {
+            nodes: own_nodes(&outcome.nodes, self.start),
+            usage: outcome.usage,
+            trace: trace_json(&outcome.spans, self.start),
+        };
+        let run = earlier.ended(added, ended, now());
+        let took = (now() - self.start).to_std().unwrap_or_default();
+        self.app.metrics.run_finished(run.status.as_str(), took, &outcome.usage);
+        self.finish(&run).await
+    }
+
+    /// Ends a run without another attempt at it.
+    async fn end_unbegun(
+        &self,
+        earlier: Earlier,
+        status: RunStatus,
+        code: &'static str,
+        detail: &str,
+    ) -> Result<(), AppError> {
+        let failure =
+            RunFailure::of_run(self.job.lease.job, &self.request.request_id, code, detail);
+        self.finish(&earlier.ended(Added::nothing(), Err((status, failure)), now())).await
+    }
+
+    async fn earlier(&self) -> Result<Earlier, AppError> {
+        let read = || Earlier::read(&self.job.scope, &self.app.db, self.job.lease.job);
+        loop {
+            match read().await {
+                Err(AppError::Unavailable(_)) => tokio::time::sleep(RETRY).await,
+                done => return done,
+            }
+        }
+    }
+
+    async fn finish(&self, run: &RunRow) -> Result<(), AppError> {
+        let written = persist(|| lasting_run::finish(&self.app.db, self.job.lease, run)).await?;
+        if !written {
+            tracing::info!(run = %run.id, "a run was taken over; what came of it here is dropped");
+        }
+        Ok(())
+    }
+
+    async fn give_back(&self) -> Result<(), AppError> {
+        persist(|| job::give_back(&self.app.db, self.job.lease)).await?;
+        Ok(())
+    }
+}
+
+const CANCELLED: &str = "the run was cancelled";
+
+fn abandoned(limit: u32) -> String {
+    format!(
+        "{limit} workers ended while they worked on the run, which is the limit \
+         (`worker.attempts`); what its nodes gave is kept: resume it once the cause is found"
+    )
+}
+
+/// Asks the database again and again while it cannot be reached: nobody else could, either.
+async fn persist<T, F>(ask: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    loop {
+        match ask().await {
+            Err(StoreError::Unavailable { .. }) => tokio::time::sleep(RETRY).await,
+            done => return done,
+        }
+    }
+}
+
+/// Keeps what nodes gave in the database.
+struct Book<'a> {
+    attempt: &'a Attempt,
+    seat: &'a Seat,
+}
+
+impl Journal for Book<'_> {
+    fn keep(&self, node: EndedNode) -> BoxFuture<'_, Result<(), Unkept>> {
+        async move {
+            let Attempt { app, job, start, .. } = self.attempt;
+            let row = node_row(&node, *start);
+            match persist(|| lasting_run::keep(&app.db, job.lease, &row, now())).await {
+                Ok(true) => Ok(()),
+                Ok(false) => {
+                    self.seat.stop(Stop::Lost);
+                    Err(Unkept("another worker has the run by now".to_owned()))
+                }
+                Err(error) => {
+                    tracing::error!(run = %job.lease.job, cause = error.cause(), "a node is not kept");
+                    Err(Unkept("the database refused it; the log has the cause".to_owned()))
+                }
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,253 @@
+//! The record of a run that lasts, put together from its parts: what the record held before, what
+//! nodes gave in attempts that ended early, and what the last attempt adds.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use dsrs::graph::{EndedNode, EndedNodes, NodeOutcome, Program};
+use dsrs::lm::Usage;
+use dsrs::predict::{Span, SpanKind};
+use dsrs::value::{Map, Payload};
+use indexmap::IndexMap;
+use uuid::Uuid;
+
+use super::json::JsonObject;
+use super::run_record::{node_json, trace_json, usage_json};
+use super::{AppError, RunFailure};
+use crate::store::lasting_run::{self, NodeRow};
+use crate::store::run::{self, RunRow, RunStatus};
+use crate::store::{Db, Scope};
+
+/// A trace in which nothing has happened.
+pub(super) const NO_TRACE: &str = r#"{"spans":[]}"#;
+
+/// What there is of a run that is not done.
+pub(super) struct Earlier {
+    /// Its record, with whatever it held when it was last put into the queue.
+    pub(super) run: RunRow,
+    /// What its nodes gave since.
+    pub(super) ended: Vec<NodeRow>,
+}
+
+/// What an attempt adds.
+pub(super) struct Added {
+    /// What became of the nodes that it ran, by name.
+    pub(super) nodes: HashMap<Arc<str>, String>,
+    pub(super) usage: Usage,
+    pub(super) trace: String,
+}
+
+impl Added {
+    /// Nothing: nobody worked on it.
+    pub(super) fn nothing() -> Self {
+        Self { nodes: HashMap::new(), usage: Usage::default(), trace: NO_TRACE.to_owned() }
+    }
+}
+
+impl Earlier {
+    pub(super) async fn read(scope: &Scope, db: &Db, id: Uuid) -> Result<Self, AppError> {
+        // In this order: a run that is done by the second look has all of it in its record.
+        let ended = lasting_run::nodes(scope, db, id).await?;
+        Ok(Self { run: run::get(scope, db, id).await?, ended })
+    }
+
+    /// The nodes that need not run again, as the program takes them.
+    pub(super) fn ended_nodes(&self, program: &Program) -> EndedNodes {
+        let restored = |row: &NodeRow| {
+            let outputs = outputs_of(&Payload::from_json(&row.outcome).ok()?)?;
+            Some((Arc::from(row.node.as_str()), program.ended_node(&row.node, &outputs)?))
+        };
+        self.ended.iter().filter_map(restored).collect()
+    }
+
+    /// How the run stands, for whoever asks before it is done.
+    pub(super) fn so_far(self) -> RunRow {
+        self.with(Added::nothing(), None)
+    }
+
+    /// How the run stands once it has ended at `at`.
+    pub(super) fn ended(
+        self,
+        added: Added,
+        ended: Result<String, (RunStatus, RunFailure)>,
+        at: DateTime<Utc>,
+    ) -> RunRow {
+        let run = self.with(added, Some("skipped"));
+        let started = run.started_at.unwrap_or(at);
+        let (status, outputs, error) = match ended {
+            Ok(outputs) => (RunStatus::Succeeded, Some(outputs), None),
+            Err((status, failure)) => (status, None, Some(failure.to_json())),
+        };
+        RunRow {
+            status,
+            started_at: Some(started),
+            finished_at: Some(at),
+            duration_ms: Some((at - started).num_milliseconds()),
+            outputs,
+            error,
+            ..run
+        }
+    }
+
+    /// Everything in one record; nodes that have not begun are told as `unbegun`.
+    fn with(self, added: Added, unbegun: Option<&str>) -> RunRow {
+        let Self { run, ended } = self;
+        let usages = ended.iter().map(|row| row.usage.as_str()).chain([run.usage.as_str()]);
+        let mut usage = added.usage;
+        usages.for_each(|earlier| usage += read_usage(earlier));
+        let traces = ended.iter().map(|row| row.trace.as_str());
+        let trace =
+            joined(std::iter::once(run.trace.as_str()).chain(traces).chain([&*added.trace]));
+        let kept: HashMap<&str, &str> =
+            ended.iter().map(|row| (row.node.as_str(), row.outcome.as_str())).collect();
+        let mut nodes = JsonObject::with_capacity(run.nodes.len());
+        for (name, before) in members(&run.nodes) {
+            match (added.nodes.get(&name), kept.get(&*name)) {
+                (Some(own), _) => nodes.raw(&name, own),
+                (None, Some(kept)) => nodes.raw(&name, kept),
+                (None, None) => nodes.raw(&name, &restated(before, unbegun).to_json()),
+            };
+        }
+        RunRow { usage: usage_json(&usage), trace, nodes: nodes.finish(), ..run }
+    }
+}
+
+/// What a node gave, as it is kept while its run goes on.
+pub(super) fn node_row(node: &EndedNode, start: DateTime<Utc>) -> NodeRow {
+    NodeRow {
+        node: node.name.to_string(),
+        outcome: node_json(&node.name, &node.outcome, start),
+        usage: usage_json(&usage_of(&node.spans)),
+        trace: trace_json(&node.spans, start),
+    }
+}
+
+/// The nodes of an outcome that were not taken over from before.
+pub(super) fn own_nodes(
+    nodes: &IndexMap<Arc<str>, NodeOutcome>,
+    start: DateTime<Utc>,
+) -> HashMap<Arc<str>, String> {
+    let own = nodes.iter().filter(|(_, node)| node.started.is_some());
+    own.map(|(name, node)| (name.clone(), node_json(name, node, start))).collect()
+}
+
+/// The nodes of a run that nobody has begun.
+pub(super) fn pending_nodes(program: &Program) -> String {
+    let mut nodes = JsonObject::new();
+    for (name, _) in program.graph().nodes() {
+        nodes.raw(name, PENDING);
+    }
+    nodes.finish()
+}
+
+/// A node that has not begun.
+pub(super) const PENDING: &str =
+    r#"{"status":"pending","started_at":null,"duration_ms":null,"outputs":null,"error":null}"#;
+
+/// The members of an object that we have written.
+pub(super) fn members(json: &str) -> Map {
+    let read = Payload::from_json(json).ok();
+    read.and_then(|read| read.as_map().cloned()).unwrap_or_default()
+}
+
+/// What a node's document says that it gave, if it came to a good end.
+pub(super) fn outputs_of(node: &Payload) -> Option<Payload> {
+    let node = node.as_map()?;
+    let succeeded = node.get("status")?.as_str()? == "succeeded";
+    node.get("outputs").filter(|outputs| succeeded && !outputs.is_null()).cloned()
+}
+
+fn restated(node: Payload, unbegun: Option<&str>) -> Payload {
+    let status = node.as_map().and_then(|node| node.get("status")?.as_str());
+    match (unbegun, node.as_map()) {
+        (Some(word), Some(members)) if status == Some("pending") => {
+            let mut members = members.clone();
+            members.insert("status".into(), word.into());
+            Payload::map(members)
+        }
+        _ => node,
+    }
+}
+
+fn usage_of(spans: &[Span]) -> Usage {
+    let mut usage = Usage::default();
+    for span in spans.iter().filter(|span| span.kind == SpanKind::Lm) {
+        usage += span.usage.unwrap_or_default();
+    }
+    usage
+}
+
+fn read_usage(json: &str) -> Usage {
+    let usage = members(json);
+    let count = |name: &str| match usage.get(name) {
+        Some(Payload::Int(count)) => u64::try_from(*count).unwrap_or(0),
+        _ => 0,
+    };
+    Usage {
+        lm_calls: count("lm_calls"),
+        input_tokens: count("input_tokens"),
+        output_tokens: count("output_tokens"),
+        cached_tokens: count("cached_tokens"),
+        cost: match usage.get("cost") {
+            Some(Payload::Float(cost)) => Some(*cost),
+            _ => None,
+        },
+    }
+}
+
+/// Several traces as one: spans are counted on.
+fn joined<'t>(traces: impl Iterator<Item = &'t str>) -> String {
+    let traces: Vec<&str> = traces.filter(|trace| *trace != NO_TRACE).collect();
+    match traces.as_slice() {
+        [] => return NO_TRACE.to_owned(),
+        [one] => return (*one).to_owned(),
+        _ => {}
+    }
+    let mut spans: Vec<String> = Vec::new();
+    for trace in traces {
+        let before = i64::try_from(spans.len()).unwrap_or(i64::MAX);
+        let found = members(trace).swap_remove("spans").unwrap_or_default();
+        let found = found.as_list().unwrap_or_default().iter();
+        spans.extend(found.map(|span| counted_on(span, before).to_json()));
+    }
+    let mut object = JsonObject::with_capacity(spans.iter().map(String::len).sum());
+    object.list("spans", spans);
+    object.finish()
+}
+
+fn counted_on(span: &Payload, before: i64) -> Payload {
+    let mut members = span.as_map().cloned().unwrap_or_default();
+    for name in ["id", "parent_id"] {
+        if let Some(Payload::Int(number)) = members.get_mut(name) {
+            *number += before;
+        }
+    }
+    Payload::map(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_several_attempts_are_counted_on_and_keep_their_parents() {
+        let one = r#"{"spans":[{"id":1,"name":"a"},{"id":2,"parent_id":1,"name":"b"}]}"#;
+        let two = r#"{"spans":[{"id":1,"name":"c"},{"id":2,"parent_id":1,"raw":"\u0000"}]}"#;
+        assert_eq!(
+            joined([NO_TRACE, one, two].into_iter()),
+            concat!(
+                r#"{"spans":[{"id":1,"name":"a"},{"id":2,"parent_id":1,"name":"b"},"#,
+                r#"{"id":3,"name":"c"},{"id":4,"parent_id":3,"raw":"\u0000"}]}"#
+            )
+        );
+        assert_eq!(joined([NO_TRACE, one].into_iter()), one);
+        assert_eq!(joined([NO_TRACE].into_iter()), NO_TRACE);
+    }
+
+    #[test]
+    fn usage_is_read_as_it_was_written() {
+        let usage = Usage { lm_calls: 3, input_tokens: 40, cost: Some(0.5), ..Usage::default() };
+        assert_eq!(read_usage(&usage_json(&usage)), usage);
+    }
+}
