@@ -118,7 +118,7 @@ fn verdicts(
     let recorded = members(&run.nodes);
     let fits = |(name, node): (&Arc<str>, &Payload)| {
         let outputs = outputs_of(node)?;
-        new.0.ended_node(name, &outputs).map(|_| name.clone())
+        old.0.ended_node(name, &outputs).map(|_| name.clone())
     };
     let ended: HashSet<Arc<str>> = recorded.iter().filter_map(fits).collect();
     going_on(old, new, &ended)

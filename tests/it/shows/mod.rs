@@ -3,6 +3,8 @@
 
 mod concurrency;
 mod constrained;
+mod lasting;
+mod lasting_faults;
 mod lm_faults;
 mod models;
 mod real_lm;

@@ -1,7 +1,5 @@
 //! Ends in the middle of work: of the server, of a caller, of a node beside others.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,18 +22,6 @@ async fn under_way(api: &Remote, lm: &FakeLm) -> tokio::task::JoinHandle<Answer>
     running
 }
 
-/// Polls until the answer is what is waited for.
-async fn until(api: &Remote, path: &str, done: impl Fn(&Answer) -> bool) -> Answer {
-    for _ in 0..1200 {
-        let answer = api.get(path).await;
-        if done(&answer) {
-            return answer;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("waited too long for {path}")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_told_to_end_says_so_and_lets_the_running_finish_and_records_it() {
     let gate = Gate::new();
@@ -47,7 +33,7 @@ async fn a_server_that_is_told_to_end_says_so_and_lets_the_running_finish_and_re
     let running = under_way(&api, &lm).await;
 
     server.signal(Signal::TERM);
-    let gone = until(&api, "/readyz", |answer| answer.status != 200).await.expect(503);
+    let gone = api.until("/readyz", |answer| answer.status != 200).await.expect(503);
     assert_eq!((gone.code().as_str(), gone.header("retry-after")), ("unavailable", "1"));
     api.get("/healthz").await.expect(200);
     let refused = api.post(EXECUTE, question()).await.expect(503);
@@ -94,7 +80,7 @@ async fn a_caller_who_leaves_takes_the_request_to_the_provider_along() {
     running.abort();
     lm.abandoned(1).await;
     let found = |answer: &Answer| answer.json()["items"][0].is_object();
-    let item = until(&api, "/v1/runs", found).await.json()["items"][0].clone();
+    let item = api.until("/v1/runs", found).await.json()["items"][0].clone();
     let path = format!("/v1/runs/{}", text(&item, "id"));
     assert_cancelled(&api.get(&path).await.expect(200).json());
     assert_eq!(lm.asked().len(), 1);

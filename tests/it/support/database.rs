@@ -1,9 +1,8 @@
 //! A database per test, copied from one that has been migrated.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sqlx::migrate::Migrator;
+use dsrs_server::store::{Db, PoolSettings};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
 
@@ -40,13 +39,9 @@ fn next_name() -> String {
 
 async fn make_template() {
     administer(&format!("CREATE DATABASE {TEMPLATE}")).await;
-    let migrations = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    if migrations.is_dir() {
-        let migrator = Migrator::new(migrations).await.unwrap();
-        let mut connection = PgConnection::connect(&url_of(TEMPLATE)).await.unwrap();
-        migrator.run(&mut connection).await.unwrap();
-        connection.close().await.unwrap();
-    }
+    let db = Db::connect(&url_of(TEMPLATE), &PoolSettings::default()).await.unwrap();
+    db.migrate().await.unwrap();
+    db.close().await;
 }
 
 async fn administer(statement: &str) {

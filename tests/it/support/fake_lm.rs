@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub enum Does {
     /// Answers this text as a chat completion.
     Say(String),
+    /// Answers this text after a while.
+    SayLate(Duration, String),
     /// Answers this status, these headers and this body.
     Answer(u16, Vec<(&'static str, String)>, String),
     /// Takes the request and never answers; notices when the caller leaves.
@@ -154,6 +156,10 @@ impl FakeLm {
     async fn act(&self, connection: &mut TcpStream, does: Does) -> Option<()> {
         match does {
             Does::Say(text) => send(connection, 200, &[], &completion(&text)).await,
+            Does::SayLate(wait, text) => {
+                tokio::time::sleep(wait).await;
+                send(connection, 200, &[], &completion(&text)).await
+            }
             Does::Answer(status, headers, body) => send(connection, status, &headers, &body).await,
             Does::Stall => self.left(connection).await,
             Does::Hold(gate, text) => {

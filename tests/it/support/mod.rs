@@ -14,7 +14,7 @@ pub use cluster::{cluster, pg_options, scratch_dir};
 pub use database::{drop_database, empty_database, test_database};
 pub use fake_lm::{Asked, Does, FakeLm, Gate, sections};
 pub use remote::{Event, Remote};
-pub use server::{Refused, ServerSetup};
+pub use server::{Refused, Server, ServerSetup};
 
 /// A directory of a test's own, under the build's.
 pub fn scratch() -> tempfile::TempDir {

@@ -30,6 +30,29 @@ impl Remote {
         self.send(Method::GET, path, &[], None).await
     }
 
+    /// Asks until the answer is what is waited for.
+    pub async fn until(&self, path: &str, done: impl Fn(&Answer) -> bool) -> Answer {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let answer = self.get(path).await;
+            if done(&answer) {
+                return answer;
+            }
+            let late = tokio::time::Instant::now() > deadline;
+            assert!(!late, "waited too long for {path}: {}", answer.text);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// A run, once it has ended.
+    pub async fn ended(&self, id: &str) -> Value {
+        let ended = |answer: &Answer| {
+            let run = answer.json();
+            matches!(run["status"].as_str(), Some("succeeded" | "failed" | "cancelled"))
+        };
+        self.until(&format!("/v1/runs/{id}"), ended).await.expect(200).json()
+    }
+
     pub async fn delete(&self, path: &str) -> Answer {
         self.send(Method::DELETE, path, &[], None).await
     }

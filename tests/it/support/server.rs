@@ -22,6 +22,9 @@ pub struct ServerSetup {
     heard: bool,
 }
 
+/// The command that serves.
+const SERVE: &str = "serve";
+
 /// A running server; ended when dropped.
 pub struct Server {
     child: Child,
@@ -43,7 +46,7 @@ impl ServerSetup {
     pub fn new() -> Self {
         let directory =
             tempfile::Builder::new().prefix("server-").tempdir_in(scratch_dir()).unwrap();
-        let args = vec!["serve".to_owned()];
+        let args = vec![SERVE.to_owned()];
         let setup = Self { directory, env: Vec::new(), args, heard: true };
         let mut setup = setup.env("DSRS_BIND", "127.0.0.1:0").env("DSRS_SHUTDOWN_TIMEOUT", "5s");
         for name in ["PATH", "HOME", "PG_BIN", "TMPDIR"] {
@@ -69,6 +72,12 @@ impl ServerSetup {
     /// Adds a word to the command line.
     pub fn arg(mut self, text: &str) -> Self {
         self.args.push(text.to_owned());
+        self
+    }
+
+    /// Works on background runs instead of serving; it has no address.
+    pub fn worker(mut self) -> Self {
+        "worker".clone_into(&mut self.args[0]);
         self
     }
 
@@ -101,7 +110,9 @@ impl ServerSetup {
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let block: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-        match block.iter().find_map(|line| line.trim().strip_prefix("address")) {
+        let address = block.iter().find_map(|line| line.trim().strip_prefix("address"));
+        let works = self.args[0] != SERVE && !block.is_empty();
+        match address.or_else(|| works.then_some("")) {
             Some(url) => Ok(Server { url: url.trim().to_owned(), block: block.join("\n"), child }),
             None => {
                 let success = child.wait().unwrap().success();

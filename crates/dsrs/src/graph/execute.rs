@@ -295,7 +295,8 @@ impl<'p> Execution<'p> {
                 let tally = self.nodes[index].tally.clone();
                 let (run, within, name) = (self.run, self.within, &planned.name);
                 let call = Call { run, within, name, node, span, tally };
-                self.running.push(Box::pin(async move { Done::Node(index, call.make(inputs).await) }));
+                self.running
+                    .push(Box::pin(async move { Done::Node(index, call.make(inputs).await) }));
                 Ok(())
             }
             (Err(error), _) => {
