@@ -2,7 +2,8 @@
 
     python3 scripts/openapi_answers.py http://127.0.0.1:8080
 
-Wants a running server without a graph `support-reply`, on a model that answers (../shared/fakelm will do). The requests
+Wants a running server without a graph `support-reply`, on a model that answers, not at once
+(../shared/fakelm with `--latency-ms 500` will do): a run is cancelled while it waits for it. The requests
 are the examples that the server's own document shows. Run `cargo run -- openapi > openapi/openapi.json` after it.
 """
 
@@ -47,6 +48,9 @@ call("version_get", "GET", GRAPH + "/versions/1")
 call("graph_render", "POST", GRAPH + "/render", example("post", "/v1/graphs/{graph}/render"))
 run = call("run_execute", "POST", GRAPH + "/execute", example("post", "/v1/graphs/{graph}/execute"))
 call("run_get", "GET", "/v1/runs/" + run["id"])
+run = call("run_start", "POST", GRAPH + "/runs", example("post", "/v1/graphs/{graph}/runs"))
+call("run_cancel", "POST", "/v1/runs/" + run["id"] + "/cancel")
+call("run_resume", "POST", "/v1/runs/" + run["id"] + "/resume", example("post", "/v1/runs/{id}/resume"))
 call("run_list", "GET", "/v1/runs")
 call("predictor_list", "GET", GRAPH + "/predictors")
 call("predictor_get", "GET", GRAPH + "/predictors/triage")
