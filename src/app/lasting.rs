@@ -141,6 +141,6 @@ fn queued(scope: &Scope, pin: &GraphPin, inputs: &Fields, nodes: String) -> RunR
 
 /// A run's inputs, read back.
 pub(super) fn recorded_inputs(run: &RunRow) -> Result<Payload, AppError> {
-    Payload::from_json(&run.inputs)
+    Payload::from_record(&run.inputs)
         .map_err(|error| AppError::Internal(format!("stored inputs: {error}")))
 }

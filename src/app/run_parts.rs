@@ -55,7 +55,7 @@ impl Earlier {
     /// The nodes that need not run again, as the program takes them.
     pub(super) fn ended_nodes(&self, program: &Program) -> EndedNodes {
         let restored = |row: &NodeRow| {
-            let outputs = outputs_of(&Payload::from_json(&row.outcome).ok()?)?;
+            let outputs = outputs_of(&Payload::from_record(&row.outcome).ok()?)?;
             Some((Arc::from(row.node.as_str()), program.ended_node(&row.node, &outputs)?))
         };
         self.ended.iter().filter_map(restored).collect()
@@ -147,7 +147,7 @@ pub(super) const PENDING: &str =
 
 /// The members of an object that we have written.
 pub(super) fn members(json: &str) -> Map {
-    let read = Payload::from_json(json).ok();
+    let read = Payload::from_record(json).ok();
     read.and_then(|read| read.as_map().cloned()).unwrap_or_default()
 }
 

@@ -43,6 +43,7 @@ fn no_room_of_the_engine_uses_one_above_it() {
 fn names_stay_in_the_rooms_that_own_them() {
     let owned = [
         ("sqlx::", &["src/store/"][..]),
+        ("graphile_worker", &["src/store/queue.rs", "src/config/table.rs"]),
         // the client of LMs speaks HTTP too
         ("StatusCode", &["src/http/", "crates/dsrs/src/lm/"]),
         ("[[ ##", &["crates/dsrs/src/adapter/", "crates/dsrs/src/lm/scripted.rs"]),
