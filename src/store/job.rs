@@ -154,7 +154,8 @@ async fn hold(
     }))
 }
 
-/// Renews leases; a holder that is not in the answer has lost its job to another.
+/// Renews leases; a holder that is not in the answer has lost its job to another. Over a connection
+/// apart: a lease must not lapse because those who hold one keep all others busy.
 pub async fn renew(
     db: &Db,
     holders: &[Uuid],
@@ -166,7 +167,7 @@ pub async fn renew(
         holders,
         lease_until
     )
-    .fetch_all(db.pool())
+    .fetch_all(db.apart())
     .await?;
     let renewed = renewed.into_iter();
     Ok(renewed.map(|row| Renewed { holder: row.holder, cancelled: row.cancelled }).collect())
@@ -194,7 +195,7 @@ pub async fn give_back(db: &Db, lease: Lease) -> Result<bool, StoreError> {
 
 /// Puts the jobs back into the queue whose holders are gone; says how many.
 pub async fn reclaim(db: &Db, now: DateTime<Utc>) -> Result<usize, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.apart().begin().await?;
     let lapsed = sqlx::query_scalar!(
         "update jobs set holder = null, lease_until = null
          where id in (select id from jobs where lease_until < $1

@@ -55,6 +55,8 @@ impl Default for PoolSettings {
 #[derive(Clone, Debug)]
 pub struct Db {
     pool: PgPool,
+    /// One connection for those who must not wait behind others.
+    apart: PgPool,
     options: PgConnectOptions,
     acquire_timeout: Duration,
     pub(super) changes: Changes,
@@ -66,23 +68,13 @@ impl Db {
     pub async fn connect(url: &str, settings: &PoolSettings) -> Result<Self, StoreError> {
         let options = connect_options(url, settings)?;
         let changes = Changes::default();
-        let watch = changes.clone();
-        let pool = PgPoolOptions::new()
-            .max_connections(settings.max_connections)
-            .acquire_timeout(settings.acquire_timeout)
-            .idle_timeout(Duration::from_secs(600))
-            .max_lifetime(Duration::from_secs(3600))
-            .test_before_acquire(false)
-            .before_acquire(move |connection, about| {
-                let trusted = about.idle_for < TRUSTED_IDLE && watch.epoch().is_some();
-                Box::pin(async move { Ok(trusted || connection.ping().await.is_ok()) })
-            })
-            .after_connect(|connection, _| {
-                Box::pin(async move { sqlx::raw_sql(SESSION).execute(connection).await.map(drop) })
-            })
-            .connect_lazy_with(options.clone());
         let acquire_timeout = settings.acquire_timeout;
-        let db = Self { pool, options, acquire_timeout, changes, news: News::default() };
+        let open = |connections| {
+            let pool = pool_options(acquire_timeout, changes.clone());
+            pool.max_connections(connections).connect_lazy_with(options.clone())
+        };
+        let (pool, apart) = (open(settings.max_connections), open(1));
+        let db = Self { pool, apart, options, acquire_timeout, changes, news: News::default() };
         db.open_connection().await?.close().await?;
         Ok(db)
     }
@@ -132,10 +124,16 @@ impl Db {
     /// Closes every connection; whoever asks afterwards gets [`StoreError::Unavailable`].
     pub async fn close(&self) {
         self.pool.close().await;
+        self.apart.close().await;
     }
 
     pub(super) fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// A connection that nobody else waits for, opened when it is first wanted.
+    pub(super) fn apart(&self) -> &PgPool {
+        &self.apart
     }
 
     pub(super) fn options(&self) -> PgConnectOptions {
@@ -149,6 +147,21 @@ impl Db {
             Err(_) => Err(StoreError::unavailable("no connection in time")),
         }
     }
+}
+
+fn pool_options(acquire_timeout: Duration, changes: Changes) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .acquire_timeout(acquire_timeout)
+        .idle_timeout(Duration::from_secs(600))
+        .max_lifetime(Duration::from_secs(3600))
+        .test_before_acquire(false)
+        .before_acquire(move |connection, about| {
+            let trusted = about.idle_for < TRUSTED_IDLE && changes.epoch().is_some();
+            Box::pin(async move { Ok(trusted || connection.ping().await.is_ok()) })
+        })
+        .after_connect(|connection, _| {
+            Box::pin(async move { sqlx::raw_sql(SESSION).execute(connection).await.map(drop) })
+        })
 }
 
 fn connect_options(url: &str, settings: &PoolSettings) -> Result<PgConnectOptions, StoreError> {
