@@ -52,6 +52,10 @@ run = call("run_start", "POST", GRAPH + "/runs", example("post", "/v1/graphs/{gr
 call("run_cancel", "POST", "/v1/runs/" + run["id"] + "/cancel")
 call("run_resume", "POST", "/v1/runs/" + run["id"] + "/resume", example("post", "/v1/runs/{id}/resume"))
 call("run_list", "GET", "/v1/runs")
+letter = {"approve": {"strategy": "await", "signature": "letter -> approved: bool"}}
+call(None, "POST", "/v1/graphs", {"name": "letter", "nodes": letter})
+run = call(None, "POST", "/v1/graphs/letter/execute", {"inputs": {"letter": "Dear customer"}})
+call("run_signal", "POST", "/v1/runs/" + run["id"] + "/signal", example("post", "/v1/runs/{id}/signal"))
 call("predictor_list", "GET", GRAPH + "/predictors")
 call("predictor_get", "GET", GRAPH + "/predictors/triage")
 call("state_get", "GET", GRAPH + "/state")

@@ -16,14 +16,18 @@ use super::clock::now;
 use super::json::JsonObject;
 use super::lasting::recorded_inputs;
 use super::run::{admit, status};
-use super::run_parts::{Added, Earlier, members, node_row, own_nodes};
+use super::run_event::{started_json, waiting_json};
+use super::run_feed::EventKind;
+use super::run_log::RunLog;
+use super::run_parts::{Added, Earlier, members, node_row, own_nodes, waiting_nodes, with_waiting};
 use super::run_record::{fields_json, trace_json};
 use super::under_way::{Seat, Stop};
 use super::{App, AppError, RunFailure};
 use crate::shutdown::Work;
-use crate::store::job::{self, Job};
+use crate::store::job::{self, Job, Lease};
 use crate::store::run::{RunRow, RunStatus};
-use crate::store::{StoreError, lasting_run};
+use crate::store::waiting_run::{self, Parked};
+use crate::store::{Db, StoreError, lasting_run, run_event};
 
 /// How long to wait before the database is asked again that could not be reached.
 const RETRY: Duration = Duration::from_millis(500);
@@ -88,7 +92,7 @@ impl Attempt {
         let attempt = Self::of(app, job);
         let mut scope = RunScope::new(attempt.app.models.clone(), attempt.deadline());
         scope.cancelled = cancel;
-        if let Err(error) = attempt.work(&Arc::new(scope), &seat, &work).await {
+        if let Err(error) = attempt.work(scope, &seat, &work).await {
             // The lease lapses, and the run is tried again.
             tracing::error!(%run, attempt_number, %error, "an attempt at a run broke off");
         }
@@ -99,7 +103,7 @@ impl Attempt {
         Instant::now() + self.request.timeout.map_or(limit, |wanted| wanted.min(limit))
     }
 
-    async fn work(&self, scope: &Arc<RunScope>, seat: &Seat, work: &Work) -> Result<(), AppError> {
+    async fn work(&self, mut scope: RunScope, seat: &Seat, work: &Work) -> Result<(), AppError> {
         let earlier = self.earlier().await?;
         let limit = self.app.worker.attempts;
         if u32::try_from(self.job.attempt).unwrap_or(0) > limit {
@@ -121,11 +125,37 @@ impl Attempt {
             }
         };
         self.app.metrics.run_started();
+        let log = self.log(&mut scope, &earlier.run).await;
+        let scope = Arc::new(scope);
         let book = Book { attempt: self, seat };
-        let outcome =
-            program.execute_from(scope, inputs, earlier.ended_nodes(&program), &book).await;
+        let ended = earlier.ended_nodes(&program);
+        let outcome = tokio::select! {
+            outcome = program.execute_from(&scope, inputs, ended, &book) => outcome,
+            () = keep(&log, &self.app.db, lease) => return Ok(()),
+        };
+        if let Some(log) = &log {
+            if outcome.waits() {
+                log.tell(EventKind::RunWaiting, &waiting_json(lease.job, &names(&outcome)));
+            }
+            log.flush(&self.app.db, lease).await;
+        }
         let stopping = work.cancellation().is_cancelled();
         self.settle(earlier, outcome, seat.stopped(), stopping).await
+    }
+
+    /// Writes down what is told of the run, for those who follow it.
+    async fn log(&self, scope: &mut RunScope, run: &RunRow) -> Option<Arc<RunLog>> {
+        if !self.app.worker.events {
+            return None;
+        }
+        // Without it ids would begin anew.
+        let newest = persist(|| run_event::newest(&self.app.db, run.id)).await.ok()?;
+        let log = Arc::new(RunLog::after(newest));
+        let versions = (run.graph_version, run.state_version);
+        let started = started_json(run.id, &run.graph_name, versions, self.start);
+        log.tell(EventKind::RunStarted, &started);
+        scope.listener = Some(log.clone());
+        Some(log)
     }
 
     async fn prepare(&self, run: &RunRow) -> Result<(Arc<Program>, Fields), AppError> {
@@ -146,14 +176,20 @@ impl Attempt {
             .outputs
             .as_ref()
             .is_err_and(|failure| failure.error.kind == PredictErrorKind::Cancelled);
+        let waits = outcome.waits();
         match stopped {
             Some(Stop::Lost) => return Ok(()),
+            None if waits && self.park(&earlier.run, &outcome).await? => return Ok(()),
             None if cancelled && stopping => return self.give_back().await,
             _ => {}
         }
         let (run, request) = (self.job.lease.job, &self.request.request_id);
         let ended = match &outcome.outputs {
             Ok(outputs) => Ok(fields_json(outputs)),
+            Err(_) if waits => {
+                let failure = RunFailure::of_run(run, request, "run_cancelled", CANCELLED);
+                Err((RunStatus::Cancelled, failure))
+            }
             // Nobody asked for it: what a node gave could not be kept.
             Err(failure) if cancelled && stopped.is_none() => {
                 let detail = failure.to_string();
@@ -170,6 +206,17 @@ impl Attempt {
         let took = (now() - self.start).to_std().unwrap_or_default();
         self.app.metrics.run_finished(run.status.as_str(), took, &outcome.usage);
         self.finish(&run).await
+    }
+
+    /// Lets go of a run that waits for values: it costs nothing but its rows until one comes. False
+    /// when it is to be cancelled instead.
+    async fn park(&self, run: &RunRow, outcome: &Outcome) -> Result<bool, AppError> {
+        let waiting = waiting_nodes(&outcome.nodes);
+        let nodes = with_waiting(&run.nodes, &waiting, self.start);
+        let names = names(outcome);
+        let db = &self.app.db;
+        let parked = persist(|| waiting_run::park(db, self.job.lease, &nodes, &names)).await?;
+        Ok(parked != Parked::Cancelled)
     }
 
     /// Ends a run without another attempt at it.
@@ -197,7 +244,10 @@ impl Attempt {
 
     async fn finish(&self, run: &RunRow) -> Result<(), AppError> {
         let written = persist(|| lasting_run::finish(&self.app.db, self.job.lease, run)).await?;
-        if !written {
+        if written {
+            // Without it they look by themselves.
+            let _ = run_event::tell(&self.app.db, run.id).await;
+        } else {
             tracing::info!(run = %run.id, "a run was taken over; what came of it here is dropped");
         }
         Ok(())
@@ -206,6 +256,19 @@ impl Attempt {
     async fn give_back(&self) -> Result<(), AppError> {
         persist(|| job::give_back(&self.app.db, self.job.lease)).await?;
         Ok(())
+    }
+}
+
+/// The nodes that a run waits for.
+fn names(outcome: &Outcome) -> Vec<String> {
+    waiting_nodes(&outcome.nodes).into_iter().map(|(name, _)| name.to_string()).collect()
+}
+
+/// Keeps the events of a run, where they are kept; never ends.
+async fn keep(log: &Option<Arc<RunLog>>, db: &Db, lease: Lease) {
+    match log {
+        Some(log) => log.keep(db, lease).await,
+        None => std::future::pending().await,
     }
 }
 

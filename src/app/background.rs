@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::clock::now;
 use super::{App, detached, worker};
 use crate::store::run_recorder::{RunRecorder, RunWriter};
-use crate::store::{Scope, idempotency};
+use crate::store::{Scope, idempotency, run_event};
 
 /// How often histograms are folded.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -55,6 +55,7 @@ impl Background {
             let mut tick = every(PURGE);
             while let Some(app) = weak.upgrade() {
                 purge(&app).await;
+                purge_events(&app).await;
                 drop(app);
                 tick.tick().await;
             }
@@ -98,5 +99,16 @@ async fn purge(app: &App) {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "removed expired idempotency keys"),
         Err(error) => tracing::warn!(%error, "could not remove expired idempotency keys"),
+    }
+}
+
+/// In small steps, so that nothing waits for it.
+async fn purge_events(app: &App) {
+    loop {
+        match run_event::purge(&app.db, now()).await {
+            Ok(0) => return,
+            Ok(count) => tracing::debug!(count, "removed old events"),
+            Err(error) => return tracing::warn!(%error, "could not remove old events"),
+        }
     }
 }

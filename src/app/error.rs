@@ -53,6 +53,9 @@ pub enum AppError {
     /// The run has not ended, and what was asked does not apply yet.
     #[error("{0}")]
     RunUnfinished(String),
+    /// The node does not wait for a value.
+    #[error("{0}")]
+    NotWaiting(String),
     /// Too many runs at the same time.
     #[error("{0}")]
     TooBusy(String),

@@ -29,7 +29,7 @@ use crate::config::Record;
 use crate::shutdown::Work;
 use crate::store::graph::{GraphPin, GraphRef, Pick};
 use crate::store::run::{self, RunFilter, RunItem, RunRow, RunStatus};
-use crate::store::{Cursor, Page, Scope};
+use crate::store::{Cursor, Page, Scope, run_event};
 
 /// What is to be run, and how.
 pub(crate) struct ExecuteRequest {
@@ -57,6 +57,29 @@ pub(crate) struct Watch {
     pub(crate) finale: Finale,
     /// Whether the run goes on when nobody follows it any more.
     pub(crate) stays: bool,
+    /// Where its end is handed over, to be told when all that follows from it is done.
+    pub(crate) ended: oneshot::Sender<Ending>,
+}
+
+/// The last event of a run, still to be told.
+pub(crate) struct Ending {
+    open: OpenFeed,
+    kind: EventKind,
+    data: String,
+}
+
+impl Ending {
+    /// Tells it.
+    pub(crate) fn tell(self) {
+        self.open.end(self.kind, self.data);
+    }
+}
+
+/// Where a run is told that somebody follows, and how its end is.
+struct Told {
+    open: OpenFeed,
+    finale: Finale,
+    ended: oneshot::Sender<Ending>,
 }
 
 /// A run that has begun. Whoever lets go of it leaves it, which may cancel it.
@@ -98,13 +121,14 @@ impl App {
         let telling = request.watch.map(|watch| {
             let open = self.feeds.open(scope.workspace, id);
             let feed = open.feed().clone();
-            feed.tell(EventKind::RunStarted, started_json(id, &pin, start));
+            let versions = (pin.version, pin.state_version);
+            feed.tell(EventKind::RunStarted, started_json(id, &pin.name, versions, start));
             run_scope.listener = Some(Arc::new(Telling(feed.clone())));
             let leaves = self.cancel_on_disconnect && !watch.stays;
             let cancel = leaves.then(|| run_scope.cancelled.clone().drop_guard());
             // Whoever asked may have left already; then the guard cancels here.
             let _ = watch.begun.send(Watched { feed, _cancel: cancel });
-            (open, watch.finale)
+            Told { open, finale: watch.finale, ended: watch.ended }
         });
         let cancelled = run_scope.cancelled.clone();
         let seat = self.under_way.enter(scope.workspace, id, None, cancelled);
@@ -173,8 +197,8 @@ struct Run {
     program: Arc<Program>,
     shows_trace: bool,
     request_id: Arc<str>,
-    /// Where it is told, and how its end is.
-    telling: Option<(OpenFeed, Finale)>,
+    /// Who follows it, if anyone.
+    telling: Option<Told>,
     _work: Work,
     _slot: OwnedSemaphorePermit,
     _seat: Seat,
@@ -187,22 +211,48 @@ impl Run {
         let inputs = fields_json(&self.inputs);
         let outcome = self.program.execute(&self.run_scope, self.inputs.clone()).await;
         let took = self.run_scope.trace.elapsed();
-        let failure =
-            outcome.outputs.as_ref().err().map(|e| RunFailure::of(self.id, &self.request_id, e));
+        let failed = outcome.outputs.as_ref().err().filter(|_| !outcome.waits());
+        let failure = failed.map(|error| RunFailure::of(self.id, &self.request_id, error));
         let row = self.row(inputs, &outcome, failure.as_ref(), took);
         self.app.metrics.run_finished(row.status.as_str(), took, &outcome.usage);
         let answer = answer(&row, failure.as_ref(), self.shows_trace);
         let (trace, request_id) = (self.shows_trace, self.request_id.clone());
-        let told = self.telling.take().map(|(open, finale)| {
-            (open, finale, finale(Ok((&row, failure.as_ref())), trace, &request_id))
+        let told = self.telling.take().map(|told| {
+            let fine = (told.finale)(Ok((&row, failure.as_ref())), trace, &request_id);
+            (told, fine)
         });
-        let recorded = self.app.recorder.record(&self.scope, row).await.map_err(AppError::from);
-        if let Some((open, finale, fine)) = told {
+        let recorded = self.record(row).await;
+        if let Some((Told { open, finale, ended }, fine)) = told {
             let unrecorded = recorded.as_ref().err().map(|e| finale(Err(e), trace, &request_id));
             let (kind, data) = unrecorded.unwrap_or(fine);
-            open.end(kind, data);
+            self.count_events(&open, kind).await;
+            if let Err(ending) = ended.send(Ending { open, kind, data }) {
+                ending.tell();
+            }
         }
         recorded.map(|()| answer)
+    }
+
+    /// Keeps how many events were told before the end, for those who come back later. The event of
+    /// a run that parks is not its last.
+    async fn count_events(&self, open: &OpenFeed, kind: EventKind) {
+        if self.app.recorder.mode() == Record::Off && kind != EventKind::RunWaiting {
+            return;
+        }
+        let told = open.feed().newest() + u64::from(kind == EventKind::RunWaiting);
+        let count = i64::try_from(told).unwrap_or(i64::MAX);
+        let counted = run_event::count(&self.scope, &self.app.db, self.id, count, now()).await;
+        if let Err(error) = counted {
+            tracing::debug!(run = %self.id, cause = error.cause(), "events are not counted");
+        }
+    }
+
+    /// Hands the run to the recorder; one that is parked goes where runs that last are kept.
+    async fn record(&self, row: RunRow) -> Result<(), AppError> {
+        if row.status == RunStatus::Waiting {
+            return self.app.run_park(&self.scope, &row, &self.request_id).await;
+        }
+        Ok(self.app.recorder.record(&self.scope, row).await?)
     }
 
     fn row(
@@ -213,8 +263,9 @@ impl Run {
         took: Duration,
     ) -> RunRow {
         let took_micros = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
+        let ended = Some(took_micros).filter(|_| !outcome.waits());
         // Nobody sees the trace of a run that is neither recorded nor answered with it.
-        let traced = self.shows_trace || self.app.recorder.mode() != Record::Off;
+        let traced = self.shows_trace || outcome.waits() || self.app.recorder.mode() != Record::Off;
         RunRow {
             id: self.id,
             graph_id: self.pin.id,
@@ -224,8 +275,8 @@ impl Run {
             status: status(outcome),
             created_at: self.start,
             started_at: Some(self.start),
-            finished_at: Some(self.start + TimeDelta::microseconds(took_micros)),
-            duration_ms: Some(took_micros / 1000),
+            finished_at: ended.map(|micros| self.start + TimeDelta::microseconds(micros)),
+            duration_ms: ended.map(|micros| micros / 1000),
             inputs,
             outputs: outcome.outputs.as_ref().ok().map(fields_json),
             error: failure.map(RunFailure::to_json),
@@ -240,6 +291,7 @@ impl Run {
 pub(super) fn status(outcome: &Outcome) -> RunStatus {
     match &outcome.outputs {
         Ok(_) => RunStatus::Succeeded,
+        Err(_) if outcome.waits() => RunStatus::Waiting,
         Err(failure) if failure.error.kind == PredictErrorKind::Cancelled => RunStatus::Cancelled,
         Err(_) => RunStatus::Failed,
     }

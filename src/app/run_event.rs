@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use dsrs::predict::{RunEvent, RunListener, Speaker};
+use dsrs::value::Payload;
 use uuid::Uuid;
 
 use super::clock::timestamp;
@@ -11,7 +12,6 @@ use super::json::JsonObject;
 use super::run_failure::predictor_path;
 use super::run_feed::{EventKind, Feed};
 use super::run_record::{error_json, fields_json, usage_json};
-use crate::store::graph::GraphPin;
 
 /// Tells a feed what it hears.
 pub(super) struct Telling(pub(super) Arc<Feed>);
@@ -24,15 +24,29 @@ impl RunListener for Telling {
 }
 
 /// The first event of a run.
-pub(super) fn started_json(run: Uuid, pin: &GraphPin, start: DateTime<Utc>) -> String {
+pub(super) fn started_json(
+    run: Uuid,
+    graph: &str,
+    (version, state_version): (i32, i32),
+    start: DateTime<Utc>,
+) -> String {
     let mut object = JsonObject::new();
-    object.shown_text("run_id", run).text("graph", &pin.name);
-    object.shown("version", pin.version).shown("state_version", pin.state_version);
+    object.shown_text("run_id", run).text("graph", graph);
+    object.shown("version", version).shown("state_version", state_version);
     object.text("status", "running").text("started_at", &timestamp(start));
     object.finish()
 }
 
-fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
+/// The event of a run that parks.
+pub(super) fn waiting_json(run: Uuid, nodes: &[String]) -> String {
+    let mut object = JsonObject::new();
+    object.shown_text("run_id", run).text("status", "waiting");
+    object.list("nodes", nodes.iter().map(|node| Payload::str(node.as_str()).to_json()));
+    object.finish()
+}
+
+/// An event as clients know it.
+pub(super) fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
     let mut object = JsonObject::new();
     let kind = match event {
         RunEvent::NodeStarted { node } => {
@@ -72,7 +86,7 @@ mod tests {
 
     use dsrs::lm::Usage;
     use dsrs::predict::{PredictError, PredictErrorKind, SpanId};
-    use dsrs::value::{Fields, Payload};
+    use dsrs::value::Fields;
 
     use super::*;
 

@@ -31,17 +31,37 @@ pub(crate) enum EventKind {
     NodeRetry,
     NodeCompleted,
     NodeFailed,
+    RunWaiting,
     RunCompleted,
     RunFailed,
     RunCancelled,
 }
 
 impl EventKind {
+    const ALL: [Self; 10] = [
+        Self::RunStarted,
+        Self::NodeStarted,
+        Self::NodeDelta,
+        Self::NodeRetry,
+        Self::NodeCompleted,
+        Self::NodeFailed,
+        Self::RunWaiting,
+        Self::RunCompleted,
+        Self::RunFailed,
+        Self::RunCancelled,
+    ];
+
+    /// The kind of that name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
     /// The last event of a run that has ended so.
     pub(crate) const fn of_end(status: RunStatus) -> Self {
         match status {
             RunStatus::Succeeded => Self::RunCompleted,
             RunStatus::Cancelled => Self::RunCancelled,
+            RunStatus::Waiting => Self::RunWaiting,
             _ => Self::RunFailed,
         }
     }
@@ -55,6 +75,7 @@ impl EventKind {
             Self::NodeRetry => "node.retry",
             Self::NodeCompleted => "node.completed",
             Self::NodeFailed => "node.failed",
+            Self::RunWaiting => "run.waiting",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",
             Self::RunCancelled => "run.cancelled",
@@ -126,6 +147,17 @@ impl Feed {
 
     fn close(&self) {
         self.news.send_modify(|news| news.1 = true);
+    }
+
+    /// Whether the run has ended, and its last event is not behind this one.
+    pub(crate) fn has_told_all(&self, seen: u64) -> bool {
+        let (newest, is_over) = *self.news.borrow();
+        is_over && seen >= newest
+    }
+
+    /// The id of the newest event.
+    pub(super) fn newest(&self) -> u64 {
+        lock(&self.past).newest
     }
 
     /// Follows the run from behind an event; 0 is the beginning.
@@ -202,8 +234,16 @@ impl Feeds {
         known.feeds.get(&run).filter(|feed| feed.workspace == workspace).cloned()
     }
 
+    /// Forgets a run that goes on elsewhere.
+    fn forget(&self, run: Uuid) {
+        lock(&self.0).feeds.remove(&run);
+    }
+
     fn ended(&self, feed: &Feed) {
         let mut known = lock(&self.0);
+        if !known.feeds.contains_key(&feed.run) {
+            return;
+        }
         let (now, bytes) = (Instant::now(), feed.bytes());
         known.ended.push_back((now, feed.run, bytes));
         known.ended_bytes += bytes;
@@ -230,8 +270,12 @@ impl OpenFeed {
         &self.feed
     }
 
-    /// Tells the last event.
+    /// Tells the last event. A run that waits may go on elsewhere: who follows it after that does
+    /// so there.
     pub(crate) fn end(self, kind: EventKind, data: String) {
+        if kind == EventKind::RunWaiting {
+            self.feeds.forget(self.feed.run);
+        }
         self.feed.add(kind, data, true);
     }
 }

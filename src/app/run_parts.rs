@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use dsrs::graph::{EndedNode, EndedNodes, NodeOutcome, Program};
+use dsrs::graph::{EndedNode, EndedNodes, NodeOutcome, NodeStatus, Program};
 use dsrs::lm::Usage;
 use dsrs::predict::{Span, SpanKind};
 use dsrs::value::{Map, Payload};
@@ -132,6 +132,40 @@ pub(super) fn own_nodes(
     own.map(|(name, node)| (name.clone(), node_json(name, node, start))).collect()
 }
 
+/// The nodes of an outcome that wait for values.
+pub(super) fn waiting_nodes(
+    nodes: &IndexMap<Arc<str>, NodeOutcome>,
+) -> Vec<(&Arc<str>, &NodeOutcome)> {
+    nodes.iter().filter(|(_, node)| node.status == NodeStatus::Waiting).collect()
+}
+
+/// A run's nodes as recorded, those that wait told as such; one that has waited before keeps its
+/// time.
+pub(super) fn with_waiting(
+    recorded: &str,
+    waiting: &[(&Arc<str>, &NodeOutcome)],
+    start: DateTime<Utc>,
+) -> String {
+    let mut nodes = JsonObject::with_capacity(recorded.len());
+    for (name, before) in members(recorded) {
+        let waits = waiting.iter().find(|(waiting, _)| **waiting == name);
+        match waits.filter(|_| !is_waiting(&before)) {
+            Some((_, outcome)) => nodes.raw(&name, &node_json(&name, outcome, start)),
+            None => nodes.raw(&name, &before.to_json()),
+        };
+    }
+    nodes.finish()
+}
+
+/// Whether a node's document says that it waits for its value.
+pub(super) fn is_waiting(node: &Payload) -> bool {
+    node_status(node) == Some("waiting")
+}
+
+fn node_status(node: &Payload) -> Option<&str> {
+    node.as_map()?.get("status")?.as_str()
+}
+
 /// The nodes of a run that nobody has begun.
 pub(super) fn pending_nodes(program: &Program) -> String {
     let mut nodes = JsonObject::new();
@@ -159,15 +193,14 @@ pub(super) fn outputs_of(node: &Payload) -> Option<Payload> {
 }
 
 fn restated(node: Payload, unbegun: Option<&str>) -> Payload {
-    let status = node.as_map().and_then(|node| node.get("status")?.as_str());
-    match (unbegun, node.as_map()) {
-        (Some(word), Some(members)) if status == Some("pending") => {
-            let mut members = members.clone();
-            members.insert("status".into(), word.into());
-            Payload::map(members)
-        }
-        _ => node,
-    }
+    let word = match (unbegun, node_status(&node)) {
+        (Some(word), Some("pending")) => word,
+        (Some(_), Some("waiting")) => "cancelled",
+        _ => return node,
+    };
+    let mut members = node.as_map().cloned().unwrap_or_default();
+    members.insert("status".into(), word.into());
+    Payload::map(members)
 }
 
 fn usage_of(spans: &[Span]) -> Usage {

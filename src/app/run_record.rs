@@ -163,6 +163,7 @@ const fn status(status: SpanStatus) -> &'static str {
         SpanStatus::Succeeded => "succeeded",
         SpanStatus::Failed => "failed",
         SpanStatus::Cancelled => "cancelled",
+        SpanStatus::Waiting => "waiting",
     }
 }
 

@@ -260,6 +260,9 @@ pub static SETTINGS: &[Setting] = &[
     row("worker.attempts", Kind::Count, "workers that may end over one run before it fails")
         .default("5")
         .flag(),
+    row("worker.events", Kind::Switch, "keep what is told of background runs, to be followed")
+        .default("true")
+        .flag(),
     row("sandbox.enabled", Kind::Switch, "run Python that a model wrote, in a confined process")
         .default("true")
         .flag(),

@@ -16,6 +16,8 @@ pub struct WorkerConfig {
     pub lease: Duration,
     /// How many workers may end over one run before it fails.
     pub attempts: u32,
+    /// Whether what is told of background runs is kept for those who follow them.
+    pub events: bool,
 }
 
 pub(super) fn read_worker(read: &mut Reader<'_>) -> Option<WorkerConfig> {
@@ -23,11 +25,13 @@ pub(super) fn read_worker(read: &mut Reader<'_>) -> Option<WorkerConfig> {
     let concurrency = read.required("worker.concurrency", parse::positive);
     let lease = read.required("worker.lease", lease);
     let attempts = read.required("worker.attempts", parse::positive);
+    let events = read.required("worker.events", parse::switch);
     Some(WorkerConfig {
         enabled: enabled?,
         concurrency: concurrency?,
         lease: lease?,
         attempts: attempts?,
+        events: events?,
     })
 }
 

@@ -62,6 +62,11 @@ pub(super) fn resume() -> Value {
     json!({"timeout_ms": 60000})
 }
 
+/// A value for a node that waits.
+pub(super) fn signal() -> Value {
+    json!({"node": "approve", "value": {"approved": true}})
+}
+
 /// Inputs of one of its nodes.
 pub(super) fn render() -> Value {
     json!({"node": "triage", "inputs": {"ticket": "My parcel has not arrived."}})

@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dsrs::graph::GoesOn;
 use dsrs::problem::Problems;
+use dsrs::read::shared_text;
 
 use super::answer;
 use super::body::{Document, Posted};
@@ -17,9 +18,9 @@ use super::path;
 use super::problem::ApiProblem;
 use super::query::NoQuery;
 use super::runs::{millis, read_pick, read_request, run_json};
-use super::schema::{ExecuteBody, ResumeBody, ResumedRun, Run};
+use super::schema::{ExecuteBody, ResumeBody, ResumedRun, Run, SignalBody};
 use crate::app::json::JsonObject;
-use crate::app::{App, ResumeRequest, Resumed};
+use crate::app::{App, ResumeRequest, Resumed, SignalRequest};
 use crate::store::graph::GraphRef;
 use crate::store::run::RunRow;
 
@@ -118,6 +119,51 @@ pub(super) async fn run_resume(
     once(&app, &caller, key, route, &bytes, work).await
 }
 
+/// Signal a run
+///
+/// Gives a node that waits (strategy `await`) its value, checked against the node's outputs; the run
+/// goes on with it.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/signal", tag = "runs",
+    params(
+        ("id" = String, Path, description = "The run's id"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+    request_body(content = SignalBody, example = json!(super::examples::signal())),
+    responses((status = 202, description = "The run, which goes on", body = Run,
+        headers(("Location" = String, description = "Where the run is read")))),
+    extensions(("x-problems" = json!(["not_found", "invalid_input", "run_finished",
+        "run_unfinished", "node_not_waiting", "idempotency_key_reused",
+        "idempotency_in_progress"])))
+)]
+pub(super) async fn run_signal(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    key: IdempotencyKey,
+    query: Result<NoQuery, ApiProblem>,
+    Posted { bytes, document }: Posted,
+) -> Response {
+    let route = format!("POST /v1/runs/{}/signal", id.escape_debug());
+    let (verb, scope) = (app.clone(), caller.scope());
+    let work = Box::pin(async move {
+        query?;
+        let id = path::id(&id)?;
+        let run = verb.run_signal(&scope, id, read_signal(&document?)?).await?;
+        Ok(accepted(&run, run_json(&run, false, true)))
+    });
+    once(&app, &caller, key, route, &bytes, work).await
+}
+
+fn read_signal(document: &Document) -> Result<SignalRequest, ApiProblem> {
+    let (mut request, faults) = document.read(|object| {
+        let node = object.required("node", shared_text);
+        let value = object.required("value", |payload, _, _| Some(payload.clone()));
+        Some(SignalRequest { node: node?, value: value?, faults: Problems::new() })
+    })?;
+    request.faults = faults;
+    Ok(request)
+}
+
 fn read_resume(document: &Document, request_id: Arc<str>) -> Result<ResumeRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let pick = read_pick(object);
@@ -144,7 +190,7 @@ fn resumed_json(resumed: &Resumed) -> String {
 }
 
 /// The answer of a run that will be worked on, with its place.
-fn accepted(run: &RunRow, text: String) -> Response {
+pub(super) fn accepted(run: &RunRow, text: String) -> Response {
     let mut response = answer::json(StatusCode::ACCEPTED, text);
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/runs/{}", run.id)) {
         response.headers_mut().insert(header::LOCATION, place);

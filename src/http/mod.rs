@@ -69,6 +69,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(lasting_runs::run_start))
         .routes(routes!(lasting_runs::run_cancel))
         .routes(routes!(lasting_runs::run_resume))
+        .routes(routes!(lasting_runs::run_signal))
         .routes(routes!(predictors::predictor_list))
         .routes(routes!(predictors::predictor_get))
         .routes(routes!(states::state_get, states::state_put))

@@ -17,6 +17,7 @@ use http_body_util::BodyExt;
 use tokio::sync::oneshot;
 
 use super::accept::takes_events;
+use super::answer;
 use super::caller::Caller;
 use super::idempotency::{IdempotencyKey, REPLAYED, Work, once};
 use super::path;
@@ -27,7 +28,7 @@ use super::runs::{error_json, run_json};
 use super::schema::RunEvents;
 use super::status::ProblemCode;
 use crate::app::json::JsonObject;
-use crate::app::{App, Ended, EventKind, Follower, Told, Watch, Watched, detached};
+use crate::app::{App, Ended, EventKind, Follower, LogFollower, Told, Watch, Watched, detached};
 use crate::store::run::{RunRow, RunStatus};
 
 /// How often something is said to a reader when there is nothing to tell.
@@ -46,9 +47,15 @@ pub(super) async fn execute(
     work: impl FnOnce(Watch) -> Work,
 ) -> Response {
     let (begun, beginning) = oneshot::channel();
-    let work = work(Watch { begun, finale, stays: key.is_given() });
+    let (ended, mut ending) = oneshot::channel();
+    let work = work(Watch { begun, finale, stays: key.is_given(), ended });
     let mut answering = detached("a streamed execution", async move {
-        once(&app, &caller, key, route, &body, work).await
+        let answer = once(&app, &caller, key, route, &body, work).await;
+        // Whoever has read it finds the answer of a repeat.
+        if let Ok(ending) = ending.try_recv() {
+            ending.tell();
+        }
+        answer
     });
     tokio::select! {
         biased;
@@ -63,7 +70,7 @@ pub(super) async fn execute(
 /// The last event of a run that was followed, or why it has none to be trusted.
 fn finale(ended: Ended<'_>, trace: bool, request_id: &str) -> (EventKind, String) {
     match ended {
-        Ok((run, None)) => (EventKind::RunCompleted, run_json(run, true, trace)),
+        Ok((run, None)) => (EventKind::of_end(run.status), run_json(run, true, trace)),
         Ok((run, Some(failure))) => {
             (EventKind::of_end(run.status), run_problem(failure).to_json(request_id))
         }
@@ -82,6 +89,14 @@ fn told(watched: Watched) -> impl Stream<Item = Result<Event, Infallible>> + Sen
 
 /// What is told of a run from behind an event.
 fn followed(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    stream::unfold(follower, |mut follower| async move {
+        let next = follower.next().await?;
+        Some((Ok(event(&next)), follower))
+    })
+}
+
+/// The same by what is written of the run.
+fn logged(follower: LogFollower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     stream::unfold(follower, |mut follower| async move {
         let next = follower.next().await?;
         Some((Ok(event(&next)), follower))
@@ -129,6 +144,7 @@ async fn replayed(answer: Response) -> Response {
     let text = String::from_utf8_lossy(&body);
     let kind = match (parts.status, Payload::from_json(&text)) {
         (StatusCode::OK, _) => Some(EventKind::RunCompleted),
+        (StatusCode::ACCEPTED, _) => Some(EventKind::RunWaiting),
         (status, Ok(Payload::Map(problem))) if problem.contains_key("run_id") => {
             let is_cancelled = status == StatusCode::CONFLICT;
             Some(if is_cancelled { EventKind::RunCancelled } else { EventKind::RunFailed })
@@ -145,16 +161,19 @@ async fn replayed(answer: Response) -> Response {
 
 /// Follow a run
 ///
-/// Server-sent events of a run under way, or of one that has ended: the last event carries what an
-/// execution would have been answered. `Last-Event-ID` goes on behind that event; events that are
-/// gone by then are told as a `gap`. Executions are told of here while they are streamed.
+/// Server-sent events of a run under way, here or on another server, or of one that has ended: the
+/// last event carries what an execution would have been answered. `Last-Event-ID` goes on behind
+/// that event; events that are gone by then are told as a `gap`, and where the last one was read
+/// the answer is `204`. Executions are told of here while they are streamed, runs in the background
+/// always.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/events", tag = "runs",
     params(
         ("id" = String, Path, description = "The run's id"),
         ("Last-Event-ID" = Option<u64>, Header, description = "The last event that was read")),
     responses((status = 200, description = "The events", body = RunEvents,
-        content_type = "text/event-stream")),
+        content_type = "text/event-stream"),
+        (status = 204, description = "The run has ended, and its last event was read")),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(super) async fn run_events(
@@ -170,10 +189,15 @@ pub(super) async fn run_events(
     }
     let (id, seen) = (path::id(&id)?, last_event_id(&headers)?);
     if let Some(feed) = app.run_feed(&caller.scope(), id) {
+        if feed.has_told_all(seen) {
+            return Ok(answer::no_content());
+        }
         return Ok(events(followed(feed.follow(seen))));
     }
-    let run = app.run_get(&caller.scope(), id).await?;
-    Ok(one_event(seen.saturating_add(1), EventKind::of_end(run.status), &end_json(&run)))
+    Ok(match app.run_follow(&caller.scope(), id, seen, end_json).await? {
+        Some(follower) => events(logged(follower)),
+        None => answer::no_content(),
+    })
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<u64, ApiProblem> {

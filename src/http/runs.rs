@@ -16,6 +16,7 @@ use super::answer;
 use super::body::{Document, Posted};
 use super::caller::Caller;
 use super::idempotency::{IdempotencyKey, Work, once};
+use super::lasting_runs::accepted;
 use super::page::{PageRequest, cursor_of, key_of};
 use super::path;
 use super::problem::{ApiProblem, write_head};
@@ -41,8 +42,11 @@ use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
         ("graph" = String, Path, description = "Name, or id"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
     request_body(content = ExecuteBody, example = json!(super::examples::execute())),
-    responses((status = 200, description = "The run, or its events", content(
-        (Executed = "application/json"), (RunEvents = "text/event-stream")))),
+    responses(
+        (status = 200, description = "The run, or its events", content(
+            (Executed = "application/json"), (RunEvents = "text/event-stream"))),
+        (status = 202, description = "The run, which waits for a value", body = Executed,
+            headers(("Location" = String, description = "Where the run is read")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "unknown_model", "no_model", "missing_graph", "tools_unsupported", "program_failed",
         "sandbox_failed", "op_failed", "parse_error", "constraint_failed", "reward_failed", "invalid_value",
@@ -80,6 +84,7 @@ pub(super) async fn run_execute(
 fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Response {
     match failure {
         Some(failure) => run_problem(failure).into_response(),
+        None if run.status == RunStatus::Waiting => accepted(run, run_json(run, true, trace)),
         None => answer::ok(run_json(run, true, trace)),
     }
 }

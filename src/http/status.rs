@@ -32,6 +32,8 @@ pub enum ProblemCode {
     RunFinished,
     /// The run has not ended.
     RunUnfinished,
+    /// The node does not wait for a value.
+    NodeNotWaiting,
     /// The first request with this idempotency key is still running.
     IdempotencyInProgress,
     /// `If-Match` names another version.
@@ -110,6 +112,7 @@ impl ProblemCode {
         Self::RunCancelled,
         Self::RunFinished,
         Self::RunUnfinished,
+        Self::NodeNotWaiting,
         Self::IdempotencyInProgress,
         Self::PreconditionFailed,
         Self::TooLarge,
@@ -169,6 +172,9 @@ impl ProblemCode {
             Self::RunCancelled => (S::CONFLICT, "run_cancelled", "The run was cancelled"),
             Self::RunFinished => (S::CONFLICT, "run_finished", "The run has ended"),
             Self::RunUnfinished => (S::CONFLICT, "run_unfinished", "The run has not ended"),
+            Self::NodeNotWaiting => {
+                (S::CONFLICT, "node_not_waiting", "The node does not wait for a value")
+            }
             Self::IdempotencyInProgress => {
                 (S::CONFLICT, "idempotency_in_progress", "The first request is still running")
             }

@@ -85,6 +85,16 @@ pub(super) async fn add(
     connection: &mut PgConnection,
     job: NewJob<'_>,
 ) -> Result<(), StoreError> {
+    add_waiting(scope, connection, job).await?;
+    queue::add(connection, job.id).await
+}
+
+/// Adds a job that is not in the queue yet, within such a transaction.
+pub(super) async fn add_waiting(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    job: NewJob<'_>,
+) -> Result<(), StoreError> {
     sqlx::query!(
         "insert into jobs (id, workspace_id, kind, request, created_at, created_by)
          values ($1, $2, $3, $4::text::json, $5, $6)",
@@ -97,7 +107,31 @@ pub(super) async fn add(
     )
     .execute(&mut *connection)
     .await?;
-    queue::add(connection, job.id).await
+    Ok(())
+}
+
+/// What is wanted of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Work,
+    Stop,
+}
+
+/// Lets go of a job within a transaction that says where it goes from here; this attempt does not
+/// count. Says what is wanted of it, or `None` when the lease is lost.
+pub(super) async fn let_go(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<Option<Wanted>, StoreError> {
+    let cancelled = sqlx::query_scalar!(
+        "update jobs set holder = null, lease_until = null, attempts = attempts - 1
+         where id = $1 and holder = $2 returning cancelled",
+        lease.job,
+        lease.holder
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(cancelled.map(|cancelled| if cancelled { Wanted::Stop } else { Wanted::Work }))
 }
 
 /// Takes the next job out of the queue until `lease_until`; `None` when nothing waits.
@@ -177,20 +211,12 @@ pub async fn renew(
 /// another holder by now.
 pub async fn give_back(db: &Db, lease: Lease) -> Result<bool, StoreError> {
     let mut tx = db.pool().begin().await?;
-    let given = sqlx::query!(
-        "update jobs set holder = null, lease_until = null, attempts = attempts - 1
-         where id = $1 and holder = $2",
-        lease.job,
-        lease.holder
-    )
-    .execute(&mut *tx)
-    .await?
-    .rows_affected();
-    if given == 1 {
+    let given = let_go(&mut tx, lease).await?.is_some();
+    if given {
         queue::add(&mut tx, lease.job).await?;
     }
     tx.commit().await?;
-    Ok(given == 1)
+    Ok(given)
 }
 
 /// Puts the jobs back into the queue whose holders are gone; says how many.

@@ -31,16 +31,18 @@ pub async fn accept(scope: &Scope, db: &Db, run: &RunRow, request: &str) -> Resu
     Ok(tx.commit().await?)
 }
 
-async fn insert(
+/// Stores a run that has not ended.
+pub(super) async fn insert(
     scope: &Scope,
     connection: &mut PgConnection,
     run: &RunRow,
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version,
-                           status, created_at, inputs, usage, nodes, trace, created_by)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::json, $10::text::json,
-                 $11::text::json, $12::text::json, $13)",
+                           status, created_at, started_at, inputs, usage, nodes, trace,
+                           created_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::json, $11::text::json,
+                 $12::text::json, $13::text::json, $14)",
         run.id,
         scope.workspace,
         run.graph_id,
@@ -49,6 +51,7 @@ async fn insert(
         run.state_version,
         run.status.as_str(),
         run.created_at,
+        run.started_at,
         run.inputs,
         run.usage,
         run.nodes,
@@ -183,7 +186,8 @@ pub async fn resume(
     Ok(tx.commit().await?)
 }
 
-async fn insert_kept(
+/// Stores what a node gave.
+pub(super) async fn insert_kept(
     scope: &Scope,
     connection: &mut PgConnection,
     run: Uuid,

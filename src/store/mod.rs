@@ -18,9 +18,11 @@ pub mod pool;
 pub mod queue;
 pub mod run;
 pub mod run_batch;
+pub mod run_event;
 pub mod run_recorder;
 pub mod scope;
 pub mod state;
+pub mod waiting_run;
 pub mod workspace;
 
 pub use error::StoreError;

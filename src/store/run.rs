@@ -207,6 +207,18 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<RunRow, StoreError>
     })
 }
 
+/// How a run stands; `None` when there is no such run.
+pub async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
+    let status = sqlx::query_scalar!(
+        "select status from runs where workspace_id = $1 and id = $2",
+        scope.workspace,
+        id
+    )
+    .fetch_optional(db.pool())
+    .await?;
+    status.map(RunStatus::try_from).transpose()
+}
+
 /// One page of runs, newest first.
 pub async fn list(
     scope: &Scope,

@@ -31,7 +31,7 @@ pub use problem::{Problem, ProblemItem};
 pub use provenance::{Lineage, Provenance, UsedParameter, ValueMeta};
 pub use run::{
     ExecuteBody, Executed, NodeError, ResumeBody, ResumedNode, ResumedRun, Run, RunEvents, RunItem,
-    RunNode, RunPage, Usage,
+    RunNode, RunPage, SignalBody, Usage,
 };
 pub use signature::{Field, Signature};
 pub use state::{Demo, PredictorState, PutState, ShownPredictorState, State, StateItem, StatePage};

@@ -86,6 +86,15 @@ pub struct ResumeBody {
     pub timeout_ms: Option<u64>,
 }
 
+/// A value for a node that waits.
+#[derive(ToSchema)]
+pub struct SignalBody {
+    /// The node's name.
+    pub node: String,
+    /// Its outputs by name; of a node of one output, that output's value alone will do.
+    pub value: Json,
+}
+
 /// A run that goes on.
 #[derive(ToSchema)]
 pub struct ResumedRun {
@@ -186,7 +195,7 @@ pub struct RunPage {
 /// Server-sent events of a run. `event` is one of `run.started`, `node.started`, `node.delta`
 /// (`{node, predictor, span, field, text}`), `node.retry` (`{node, predictor, span, attempt, reason}`:
 /// what was told under this span is void), `node.completed` (`{node, outputs, usage, duration_ms}`),
-/// `node.failed`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`: events that
+/// `node.failed`, `run.waiting`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`: events that
 /// are gone); `id` grows by one within a run; a comment comes at least every 15 s.
 #[derive(ToSchema)]
 #[schema(value_type = String)]

@@ -24,6 +24,7 @@ fn configs() -> Map<String, Value> {
         "majority": {"module": inner, "n": 3},
         "parallel": {"module": inner, "n": 2},
         "graph": {"graph": "inner"},
+        "await": {},
     });
     configs.as_object().unwrap().clone()
 }
@@ -167,7 +168,7 @@ async fn try_one(api: &Api, strategy: &str, config: &Value) {
     api.put(&format!("/v1/graphs/{name}/state"), state).await.expect(200);
 
     let request = json!({"inputs": {"question": "What is 6 * 7?"}, "trace": true});
-    let run = api.post(&format!("/v1/graphs/{name}/execute"), request).await.expect(200).json();
+    let run = ended(api, &api.post(&format!("/v1/graphs/{name}/execute"), request).await).await;
     assert_eq!(run["status"], "succeeded", "{strategy}");
     let spans = run["trace"]["spans"].as_array().unwrap();
     let calls = spans.iter().filter(|span| span["kind"] == "lm" && span["raw"].is_string()).count();
@@ -211,6 +212,24 @@ async fn every_op_is_previewed_checked_and_run_without_an_lm() {
     }
 }
 
+/// The run of an execution; one that waits for a value is given one.
+async fn ended(api: &Api, executed: &Answer) -> Value {
+    let run = executed.json();
+    if executed.status != 202 {
+        assert_eq!(executed.status, 200, "{run}");
+        return run;
+    }
+    let nodes = run["nodes"].as_object().unwrap().iter();
+    let waiting = nodes.filter(|(_, node)| node["status"] == "waiting");
+    let id = run["id"].as_str().unwrap();
+    for (node, _) in waiting {
+        let value = if node == "approve" { json!(true) } else { json!("some text") };
+        let signal = json!({"node": node, "value": value});
+        api.post(&format!("/v1/runs/{id}/signal"), signal).await.expect(202);
+    }
+    api.ended(id).await
+}
+
 /// The graphs of the guide, in order.
 fn blocks() -> Vec<Value> {
     let blocks = GUIDE.split("```json\n").skip(1).filter_map(|rest| rest.split_once("```"));
@@ -233,7 +252,7 @@ async fn every_graph_of_the_guide_runs_as_it_stands() {
             inputs.map(|(name, input)| (name.clone(), sample(&ty(input), "some text"))).collect();
         let name = made["name"].as_str().unwrap();
         let run = api.post(&format!("/v1/graphs/{name}/execute"), json!({"inputs": inputs})).await;
-        assert_eq!(run.expect(200).json()["status"], "succeeded", "{name}");
+        assert_eq!(ended(&api, &run).await["status"], "succeeded", "{name}");
         let nodes = made["nodes"].as_object().unwrap().values();
         used.extend(nodes.map(|node| node["strategy"].as_str().unwrap().to_owned()));
     }

@@ -3,6 +3,7 @@
 mod assignable;
 mod edits;
 mod execute;
+mod followed_runs;
 mod graphs;
 mod graphs_within;
 mod idempotency;
@@ -18,3 +19,4 @@ mod runs;
 mod state;
 mod strategies;
 mod streams;
+mod waiting_runs;

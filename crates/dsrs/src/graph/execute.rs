@@ -40,6 +40,14 @@ pub struct Outcome {
     pub spans: Vec<Span>,
 }
 
+impl Outcome {
+    /// Whether nothing has failed, and all that is left waits for values from outside.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.outputs.as_ref().is_err_and(RunError::waits)
+    }
+}
+
 /// The failure that ended a run.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
@@ -49,6 +57,12 @@ pub struct RunError {
     /// Why.
     #[source]
     pub error: PredictError,
+}
+
+impl RunError {
+    fn waits(&self) -> bool {
+        self.error.kind == PredictErrorKind::Waiting
+    }
 }
 
 /// How a node ended.
@@ -81,6 +95,8 @@ pub enum NodeStatus {
     Skipped,
     /// Stopped at work, because the run ended.
     Cancelled,
+    /// Parked until a value comes from outside.
+    Waiting,
 }
 
 impl NodeStatus {
@@ -94,6 +110,7 @@ impl NodeStatus {
             Self::Failed => "failed",
             Self::Skipped => "skipped",
             Self::Cancelled => "cancelled",
+            Self::Waiting => "waiting",
         }
     }
 }
@@ -215,8 +232,8 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Runs until every node is done or the first failure. The run's own deadline needs no timer:
-    /// no node outlasts it.
+    /// Runs until every node is done or waits, or the first failure. The run's own deadline needs no
+    /// timer: no node outlasts it.
     async fn drive(&mut self) -> Result<(), RunError> {
         let run = self.run;
         let mut cancelled = std::pin::pin!(run.cancelled.cancelled());
@@ -240,7 +257,7 @@ impl<'p> Execution<'p> {
                 done = self.running.next() => done,
             };
             match done {
-                None => return Ok(()),
+                None => return self.waiting().map_or(Ok(()), Err),
                 Some(Done::Node(index, result)) => self.settle(index, result)?,
                 Some(Done::Kept(index, Ok(()))) => self.release(index),
                 Some(Done::Kept(index, Err(why))) => return Err(self.unkept(index, &why)),
@@ -412,6 +429,10 @@ impl<'p> Execution<'p> {
         index: usize,
         result: Result<Fields, PredictError>,
     ) -> Result<(), RunError> {
+        if result.as_ref().is_err_and(|error| self.may_park(error)) {
+            self.park(index);
+            return Ok(());
+        }
         let progress = &self.nodes[index];
         let started = progress.outcome.started.unwrap_or_default();
         let trace = &self.run.trace;
@@ -502,6 +523,30 @@ impl<'p> Execution<'p> {
         }
     }
 
+    /// Only the run itself can be parked, not a part of a node.
+    fn may_park(&self, error: &PredictError) -> bool {
+        error.kind == PredictErrorKind::Waiting && self.within.is_none()
+    }
+
+    fn park(&mut self, index: usize) {
+        let progress = &mut self.nodes[index];
+        progress.outcome.status = NodeStatus::Waiting;
+        if let Some(span) = progress.span {
+            self.run.trace.close(span, SpanStatus::Waiting, |_| {});
+        }
+    }
+
+    /// What a run that has nothing left to do waits for, if anything.
+    fn waiting(&self) -> Option<RunError> {
+        let nodes = self.program.plan.nodes.iter().zip(&self.nodes);
+        let mut waiting =
+            nodes.filter(|(_, progress)| progress.outcome.status == NodeStatus::Waiting);
+        let node = waiting.next()?.0.name.clone();
+        let message = format!("the run waits for the value of `{node}`");
+        let error = PredictError::new(PredictErrorKind::Waiting, message);
+        Some(RunError { node: Some(node), error })
+    }
+
     /// A node is done: those that waited for it alone wait for nothing any more.
     fn release(&mut self, index: usize) {
         let program = self.program;
@@ -549,6 +594,7 @@ impl<'p> Execution<'p> {
     /// Stops what still runs and puts the outcome together.
     fn finish(mut self, failure: Option<RunError>) -> Outcome {
         self.stop();
+        let parked = failure.as_ref().is_some_and(RunError::waits);
         let outputs = match failure {
             Some(failure) => Err(failure),
             None => Ok(self.outputs()),
@@ -560,7 +606,11 @@ impl<'p> Execution<'p> {
             usage += found.usage.unwrap_or_default();
         }
         let names = self.program.plan.nodes.iter().map(|planned| planned.name.clone());
-        let nodes = names.zip(self.nodes.into_iter().map(|p| ended(p.outcome, elapsed))).collect();
+        let settled = |progress: Progress| match parked {
+            true => progress.outcome,
+            false => ended(progress.outcome, elapsed),
+        };
+        let nodes = names.zip(self.nodes.into_iter().map(settled)).collect();
         Outcome { outputs, nodes, usage, spans }
     }
 }
@@ -606,7 +656,7 @@ fn ended_event<'e>(
 fn ended(mut outcome: NodeOutcome, elapsed: Duration) -> NodeOutcome {
     match outcome.status {
         NodeStatus::Pending => outcome.status = NodeStatus::Skipped,
-        NodeStatus::Running => {
+        NodeStatus::Running | NodeStatus::Waiting => {
             outcome.status = NodeStatus::Cancelled;
             outcome.duration = outcome.started.map(|started| elapsed.saturating_sub(started));
         }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use super::execute::{NodeOutcome, NodeStatus};
+use super::node::Node;
 use super::program::Program;
 use crate::predict::Span;
 use crate::problem::{At, Problems};
 use crate::types::admit;
-use crate::value::Payload;
+use crate::value::{Map, Payload};
 
 /// A node that came to an end that a run can go on from.
 #[derive(Debug)]
@@ -40,6 +41,35 @@ pub trait Journal: Send + Sync {
 pub type EndedNodes = HashMap<Arc<str>, NodeOutcome>;
 
 impl Program {
+    /// The outputs that a value from outside stands for, of a node that waits for it: an object of
+    /// all of them, or for a node of one output that output's value alone. `None`, with everything
+    /// that does not fit, where it is neither.
+    pub fn admit_signal(
+        &self,
+        node: &Node,
+        value: &Payload,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Payload> {
+        let alone = match node.schema().outputs.as_slice() {
+            [one] if value.as_map().is_none_or(|members| !members.contains_key(&one.name)) => {
+                Some(&one.name)
+            }
+            _ => None,
+        };
+        let Some(name) = alone else { return admit(value, node.outputs(), at, problems) };
+        let mut found = Problems::new();
+        let outputs = Payload::map(Map::from_iter([(name.clone(), value.clone())]));
+        let admitted = admit(&outputs, node.outputs(), &At::Root, &mut found);
+        let inside = format!("/{name}");
+        for mut problem in found {
+            let rest = problem.pointer.strip_prefix(&inside).unwrap_or_default();
+            problem.pointer = format!("{}{rest}", at.pointer());
+            problems.push(problem);
+        }
+        admitted
+    }
+
     /// How a node ended whose outputs were kept as plain JSON data; `None` when there is no such
     /// node, or its outputs are no longer of these types.
     #[must_use]

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use super::program::Program;
 use super::state::GraphState;
 use crate::predict::{Ctx, DynPredictor, PredictError};
-use crate::problem::{At, Problems};
+use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::{BuildEnv, DynModule, RecordedCall, Sources};
 use crate::value::{Fields, Payload, Selection};
@@ -31,8 +31,16 @@ impl GraphModule {
         state: &GraphState,
         env: &dyn BuildEnv,
     ) -> Result<Self, Problems> {
-        let mut module = Self::untuned(Program::from_document(document, env)?);
+        let program = Program::from_document(document, env)?;
         let mut problems = Problems::new();
+        for (name, _) in program.graph().nodes().filter(|(_, node)| node.module.parks()) {
+            let detail = format!(
+                "`{name}` waits for a value from outside; such a graph can be run, but be no part \
+                 of another"
+            );
+            problems.add(&At::Root.key("nodes").key(name), Code::InvalidConfig, detail);
+        }
+        let mut module = Self::untuned(program);
         module.program.check_paths(state, &At::Root, &mut problems);
         for (path, predictor) in module.predictors_mut() {
             if let Some(wanted) = state.0.get(path) {

@@ -35,6 +35,8 @@ pub enum PredictErrorKind {
     Timeout,
     /// The run was cancelled.
     Cancelled,
+    /// Nothing failed: the node waits for a value from outside.
+    Waiting,
     /// The LM's answer does not fit the schema, after retries.
     Parse {
         /// The output field that does not fit, if it is one.
@@ -88,6 +90,7 @@ impl PredictErrorKind {
             self,
             Self::Timeout
                 | Self::Cancelled
+                | Self::Waiting
                 | Self::NoModel
                 | Self::Missing
                 | Self::UnknownModel { .. }
@@ -106,6 +109,7 @@ impl PredictErrorKind {
             Self::RateLimited { .. } => "rate_limited",
             Self::Timeout => "timeout",
             Self::Cancelled => "run_cancelled",
+            Self::Waiting => "run_waiting",
             Self::Parse { .. } => "parse_error",
             Self::Constraint { .. } => "constraint_failed",
             Self::Reward => "reward_failed",

@@ -43,6 +43,8 @@ pub enum SpanStatus {
     Failed,
     /// Stopped before its end.
     Cancelled,
+    /// Parked until a value comes from outside.
+    Waiting,
 }
 
 /// How a request to a model that is to be constrained was.

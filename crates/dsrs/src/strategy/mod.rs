@@ -3,6 +3,7 @@
 
 mod advice;
 mod attempt;
+mod r#await;
 mod best_of_n;
 mod chain_of_thought;
 mod config;

@@ -72,6 +72,12 @@ pub trait DynModule: Send + Sync {
         })
     }
 
+    /// Whether a call may end in a run that waits for a value from outside. Such a module can only be
+    /// a node of the graph that is run, since nothing else can go on from there.
+    fn parks(&self) -> bool {
+        false
+    }
+
     /// Runs once. Inputs are complete and of the schema's types; so are the outputs.
     fn forward<'a>(
         &'a self,

@@ -49,9 +49,16 @@ impl Wrapped {
         let inner = wanted.and_then(|wanted| member(wanted, "config"));
         let (config_at, signature_at) = (at.key("config"), at.key("signature"));
         let here = config_at.key(MODULE);
-        registry::create(env, strategy, base, inner, &here)
-            .map(|module| Self::under(MODULE, module))
-            .map_err(|problems| moved(problems, &here.key("signature"), &signature_at))
+        let module = registry::create(env, strategy, base, inner, &here)
+            .map_err(|problems| moved(problems, &here.key("signature"), &signature_at))?;
+        if module.parks() {
+            let pointer = here.key("strategy").pointer();
+            let detail = format!(
+                "a run that waits for a value can only go on from a node: let `{strategy}` be one"
+            );
+            return Err(Problem { pointer, code: Code::InvalidConfig, detail }.into());
+        }
+        Ok(Self::under(MODULE, module))
     }
 
     pub(super) fn schema(&self) -> &Arc<SignatureSchema> {

@@ -18,3 +18,4 @@ mod resolution;
 mod state;
 mod support;
 mod tracing;
+mod waiting;

@@ -1,0 +1,125 @@
+//! What is told of runs while they go on, by ids that count within a run. What an event says is not
+//! known here.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
+
+use super::job::Lease;
+use super::{Db, Scope, StoreError};
+
+/// The channel on which it is told that a run has news.
+pub(super) const CHANNEL: &str = "dsrs_run_events";
+
+/// How many rows are read at once.
+const AT_ONCE: i64 = 64;
+
+/// How long events are kept. A run that still goes on by then tells the rest of itself.
+const KEPT: TimeDelta = TimeDelta::hours(1);
+
+/// How many rows are removed at once.
+const REMOVED_AT_ONCE: i64 = 1000;
+
+/// What was told within a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventsRow {
+    /// The id of the newest event.
+    pub last_id: i64,
+    /// The events, as JSON text: `[[kind, data], …]`, the newest last.
+    pub events: String,
+}
+
+/// Adds what was told of a run that is worked on, and tells those who follow it; false when the
+/// lease is lost. Doing it again changes nothing.
+pub async fn append(
+    db: &Db,
+    lease: Lease,
+    row: &EventsRow,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let held = sqlx::query_scalar!(
+        r#"with held as (select id, workspace_id from jobs where id = $1 and holder = $2),
+                added as (insert into run_events (run_id, last_id, workspace_id, events, created_at)
+                          select id, $3, workspace_id, $4::text::json, $5 from held
+                          on conflict do nothing)
+           select exists (select pg_notify($6, id::text) from held) as "held!""#,
+        lease.job,
+        lease.holder,
+        row.last_id,
+        row.events,
+        at,
+        CHANNEL
+    )
+    .fetch_one(db.pool())
+    .await?;
+    Ok(held)
+}
+
+/// Keeps how many events were told of a run that nobody works on: streamed, or parked.
+pub async fn count(
+    scope: &Scope,
+    db: &Db,
+    run: Uuid,
+    last_id: i64,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into run_events (run_id, last_id, workspace_id, events, created_at)
+         values ($1, $2, $3, '[]', $4) on conflict do nothing",
+        run,
+        last_id,
+        scope.workspace,
+        at
+    )
+    .execute(db.pool())
+    .await?;
+    Ok(())
+}
+
+/// What was told of a run behind an event, the oldest first.
+pub async fn after(
+    scope: &Scope,
+    db: &Db,
+    run: Uuid,
+    seen: i64,
+) -> Result<Vec<EventsRow>, StoreError> {
+    let rows = sqlx::query_as!(
+        EventsRow,
+        r#"select last_id, events::text as "events!" from run_events
+           where run_id = $1 and last_id > $2 and workspace_id = $3 order by last_id limit $4"#,
+        run,
+        seen,
+        scope.workspace,
+        AT_ONCE
+    )
+    .fetch_all(db.pool())
+    .await?;
+    Ok(rows)
+}
+
+/// Tells those who follow a run that there is news of it elsewhere: in its record.
+pub async fn tell(db: &Db, run: Uuid) -> Result<(), StoreError> {
+    sqlx::query!("select pg_notify($1, $2)", CHANNEL, run.to_string()).execute(db.pool()).await?;
+    Ok(())
+}
+
+/// The id of the newest event of a run; 0 where none is known.
+pub async fn newest(db: &Db, run: Uuid) -> Result<i64, StoreError> {
+    let newest = sqlx::query_scalar!("select max(last_id) from run_events where run_id = $1", run)
+        .fetch_one(db.pool())
+        .await?;
+    Ok(newest.unwrap_or(0))
+}
+
+/// Removes events that are old, at most so many; says how many.
+pub async fn purge(db: &Db, now: DateTime<Utc>) -> Result<u64, StoreError> {
+    let removed = sqlx::query!(
+        "delete from run_events where (run_id, last_id) in
+         (select run_id, last_id from run_events where created_at < $1
+          order by created_at limit $2 for update skip locked)",
+        now - KEPT,
+        REMOVED_AT_ONCE
+    )
+    .execute(db.pool())
+    .await?;
+    Ok(removed.rows_affected())
+}

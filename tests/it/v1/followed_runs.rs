@@ -1,0 +1,107 @@
+//! `/v1/runs/{id}/events` of runs in the background: followed from any server, to their end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{Answer as Said, Scripted};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Api, Event, friendly_lm, sections, support_reply, test_database};
+
+const RUNS: &str = "/v1/graphs/support-reply/runs";
+const NO_WORKER: [(&str, &str); 1] = [("DSRS_WORKER_ENABLED", "false")];
+
+fn ticket() -> Value {
+    json!({"inputs": {"ticket": "Where is it?"}})
+}
+
+fn kinds(events: &[Event]) -> Vec<&str> {
+    let kinds = events.iter().map(|event| event.kind.as_str());
+    kinds.filter(|kind| *kind != "node.delta").collect()
+}
+
+async fn follow(api: &Api, place: &str, after: u64) -> Vec<Event> {
+    let after = after.to_string();
+    let headers = [("last-event-id", after.as_str())];
+    api.stream(Method::GET, &format!("{place}/events"), &headers, None).await.rest().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_followed_from_a_server_that_does_not_work_on_it() {
+    let database = test_database().await;
+    let asked = Api::start(&database, None, &NO_WORKER).await;
+    asked.post("/v1/graphs", support_reply()).await.expect(201);
+    let accepted = asked.post(RUNS, ticket()).await.expect(202);
+    let place = accepted.header("location").to_owned();
+    let mut early = asked.stream(Method::GET, &format!("{place}/events"), &[], None).await;
+    let _works = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
+    let first = early.next().await.unwrap();
+    assert_eq!((first.id, first.kind.as_str()), (1, "run.started"));
+    let told = early.rest().await;
+    assert_eq!(
+        kinds(&told),
+        ["node.started", "node.completed", "node.started", "node.completed", "run.completed"]
+    );
+    let texts = told.iter().filter(|event| event.data["field"] == "reasoning");
+    let text: String = texts.map(|event| event.data["text"].as_str().unwrap()).collect();
+    assert_eq!(text, "They wait.");
+    let ids: Vec<_> = told.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (2..2 + told.len() as u64).collect::<Vec<_>>());
+
+    let run = asked.get(&place).await.expect(200).json();
+    assert_eq!(told.last().unwrap().data["outputs"], run["outputs"]);
+    assert_eq!(follow(&asked, &place, 3).await, told[2..]);
+    let last = told.last().unwrap().id.to_string();
+    let headers = [("last-event-id", last.as_str())];
+    asked.send(Method::GET, &format!("{place}/events"), &headers, None).await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_goes_on_elsewhere_counts_its_events_on() {
+    let database = test_database().await;
+    let stalls = Scripted::by(|request| {
+        let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
+        let said = Said::from(sections([("mood", "calm"), ("topics", "[]")]));
+        let stall = asked.contains("[[ ## mood ## ]]\ncalm");
+        said.after(if stall { Duration::from_secs(3600) } else { Duration::ZERO })
+    });
+    let first = Api::start(&database, Some(Arc::new(stalls)), &[]).await;
+    first.post("/v1/graphs", support_reply()).await.expect(201);
+    let place = first.post(RUNS, ticket()).await.expect(202).header("location").to_owned();
+    let reader = Api::start(&database, None, &NO_WORKER).await;
+    let mut events = reader.stream(Method::GET, &format!("{place}/events"), &[], None).await;
+    events.until("node.completed").await;
+    first.shutdown.begin();
+    first.shutdown.cancel();
+    let _second = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
+    let again = events.until("run.started").await;
+    let rest = events.rest().await;
+    assert_eq!(kinds(&rest), ["node.started", "node.completed", "run.completed"]);
+    assert!(rest.iter().all(|event| event.id > again.id));
+    assert!(rest.iter().all(|event| event.data["node"] != "triage"), "{rest:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_is_followed_over_the_wait() {
+    let api = Api::new().await;
+    let graph = json!({"name": "letter", "nodes": {
+        "approve": {"strategy": "await", "signature": "letter -> approved: bool"},
+        "say": {"strategy": "predict", "signature": "approved: bool -> answer"}},
+        "edges": [{"from": "approve.approved", "to": "say.approved"}]});
+    api.post("/v1/graphs", graph).await.expect(201);
+    for route in ["/v1/graphs/letter/runs", "/v1/graphs/letter/execute"] {
+        let started = api.post(route, json!({"inputs": {"letter": "Dear all"}})).await.expect(202);
+        let place = started.header("location").to_owned();
+        let mut events = api.stream(Method::GET, &format!("{place}/events"), &[], None).await;
+        if route.ends_with("runs") {
+            let parked = events.until("run.waiting").await;
+            assert_eq!(parked.data["nodes"], json!(["approve"]));
+        }
+        let signal = json!({"node": "approve", "value": true});
+        api.post(&format!("{place}/signal"), signal).await.expect(202);
+        let rest = events.rest().await;
+        let told = ["run.started", "node.started", "node.completed", "run.completed"];
+        assert_eq!(kinds(&rest), told, "{route}");
+    }
+}

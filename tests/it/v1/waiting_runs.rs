@@ -1,0 +1,160 @@
+//! `await` and `/v1/runs/{id}/signal`: runs that park for a person, and go on with what they say.
+
+use std::sync::Arc;
+
+use dsrs::lm::Scripted;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Api, test_database};
+
+fn approval() -> Value {
+    json!({
+        "name": "letter",
+        "inputs": {"topic": "str"},
+        "nodes": {
+            "draft": {"strategy": "predict", "signature": "topic -> text"},
+            "approve": {"strategy": "await", "signature": "text -> approved: bool"},
+            "sign": {"strategy": "await", "signature": "text -> name"},
+            "send": {"strategy": "predict", "signature": "text, approved: bool, name -> sent"}
+        },
+        "edges": [
+            {"from": "draft.text", "to": "approve.text"},
+            {"from": "draft.text", "to": "sign.text"},
+            {"from": "draft.text", "to": "send.text"},
+            {"from": "approve.approved", "to": "send.approved"},
+            {"from": "sign.name", "to": "send.name"}
+        ]
+    })
+}
+
+fn lm() -> Arc<Scripted> {
+    Arc::new(Scripted::sections([("text", "Dear all"), ("sent", "off it went")]))
+}
+
+async fn with_letter(lm: &Arc<Scripted>) -> Api {
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    api.post("/v1/graphs", approval()).await.expect(201);
+    api
+}
+
+fn topic() -> Value {
+    json!({"inputs": {"topic": "rain"}})
+}
+
+/// The place of the run that an answer accepts.
+fn place(answer: &Answer) -> String {
+    let place = answer.header("location").to_owned();
+    assert_eq!(place, format!("/v1/runs/{}", answer.json()["id"].as_str().unwrap()));
+    place
+}
+
+async fn signal(api: &Api, place: &str, node: &str, value: Value) -> Answer {
+    api.post(&format!("{place}/signal"), json!({"node": node, "value": value})).await
+}
+
+fn statuses(run: &Value) -> String {
+    let nodes = run["nodes"].as_object().unwrap().iter();
+    let told = nodes.map(|(name, node)| format!("{name} {}", node["status"].as_str().unwrap()));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+fn waits(answer: &Answer) -> bool {
+    answer.status == 200 && answer.json()["status"] == "waiting"
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_parks_and_goes_on_once_all_its_values_are_there() {
+    let lm = lm();
+    let api = with_letter(&lm).await;
+    let parked = api.post("/v1/graphs/letter/execute", topic()).await.expect(202);
+    let place = place(&parked);
+    let run = parked.json();
+    assert_eq!((&run["status"], &run["finished_at"]), (&json!("waiting"), &Value::Null));
+    let stands = "draft succeeded, approve waiting, sign waiting, send pending";
+    assert_eq!(statuses(&run), stands);
+    assert_eq!(statuses(&api.get(&place).await.expect(200).json()), stands);
+    let listed = api.get("/v1/runs?status=waiting").await.json();
+    assert_eq!(listed["items"][0]["id"], run["id"]);
+
+    signal(&api, &place, "approve", json!(true)).await.expect(202);
+    let again = api.until(&place, waits).await.json();
+    assert_eq!(statuses(&again), "draft succeeded, approve succeeded, sign waiting, send pending");
+    let told = signal(&api, &place, "sign", json!({"name": "Ann"})).await.expect(202);
+    assert_eq!(told.header("location"), place);
+    let run = api.ended(run["id"].as_str().unwrap()).await;
+    assert_eq!(run["outputs"], json!({"sent": "off it went"}));
+    assert_eq!(run["nodes"]["approve"]["outputs"], json!({"approved": true}));
+    assert_eq!(run["usage"]["lm_calls"], 2, "what was bought before is not bought again");
+    assert_eq!(lm.requests().len(), 2);
+    assert!(lm.requests()[1].chat.turns[0].content.contains("Ann"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_background_run_parks_too_whichever_value_comes_first() {
+    let lm = lm();
+    let api = with_letter(&lm).await;
+    let place = place(&api.post("/v1/graphs/letter/runs", topic()).await.expect(202));
+    api.until(&place, waits).await;
+    let both =
+        [signal(&api, &place, "sign", json!("Bob")), signal(&api, &place, "approve", json!(false))];
+    for answer in futures_util::future::join_all(both).await {
+        answer.expect(202);
+    }
+    let run = api.ended(place.rsplit('/').next().unwrap()).await;
+    assert_eq!((&run["status"], &run["usage"]["lm_calls"]), (&json!("succeeded"), &json!(2)));
+    assert_eq!(signal(&api, &place, "sign", json!("Eve")).await.expect(409).code(), "run_finished");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_does_not_fit_changes_nothing() {
+    let api = with_letter(&lm()).await;
+    let place = place(&api.post("/v1/graphs/letter/execute", topic()).await.expect(202));
+    let refused = signal(&api, &place, "approve", json!("perhaps")).await.expect(422);
+    assert_eq!(
+        (refused.code().as_str(), refused.errors()),
+        ("invalid_input", vec!["/value wrong_type".to_owned()])
+    );
+    let unknown = signal(&api, &place, "aprove", json!(true)).await.expect(422);
+    assert_eq!(unknown.errors(), ["/node unknown_node"]);
+    let early = signal(&api, &place, "draft", json!("mine")).await.expect(409);
+    assert_eq!(early.code(), "node_not_waiting");
+    let body = json!({"node": "approve", "valu": true});
+    let shape = api.post(&format!("{place}/signal"), body).await.expect(422);
+    assert_eq!(shape.errors(), ["/value missing_field", "/valu unknown_field"]);
+    let run = api.get(&place).await.expect(200).json();
+    assert_eq!(statuses(&run), "draft succeeded, approve waiting, sign waiting, send pending");
+    signal(&api, &place, "approve", json!(true)).await.expect(202);
+    api.until(&place, waits).await;
+    let twice = signal(&api, &place, "approve", json!(false)).await.expect(409);
+    assert_eq!(twice.code(), "node_not_waiting");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parked_run_is_cancelled_and_resumed_like_any_other() {
+    let lm = lm();
+    let api = with_letter(&lm).await;
+    let place = place(&api.post("/v1/graphs/letter/execute", topic()).await.expect(202));
+    let run = api.post(&format!("{place}/cancel"), "").await.expect(200).json();
+    assert_eq!(run["status"], "cancelled");
+    assert_eq!(statuses(&run), "draft succeeded, approve cancelled, sign cancelled, send skipped");
+    api.post(&format!("{place}/resume"), json!({})).await.expect(202);
+    api.until(&place, waits).await;
+    signal(&api, &place, "approve", json!(true)).await.expect(202);
+    api.until(&place, |answer| {
+        waits(answer) && answer.json()["nodes"]["approve"]["status"] == "succeeded"
+    })
+    .await;
+    signal(&api, &place, "sign", json!("Ann")).await.expect(202);
+    assert_eq!(api.ended(place.rsplit('/').next().unwrap()).await["status"], "succeeded");
+    assert_eq!(lm.requests().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_streamed_execution_that_parks_says_so_last() {
+    let api = with_letter(&lm()).await;
+    let body = Some(topic().to_string());
+    let stream = api.stream(Method::POST, "/v1/graphs/letter/execute", &[], body).await;
+    let last = stream.rest().await.pop().unwrap();
+    assert_eq!((last.kind.as_str(), &last.data["status"]), ("run.waiting", &json!("waiting")));
+}
