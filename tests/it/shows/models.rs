@@ -86,17 +86,25 @@ async fn no_more_requests_are_on_their_way_than_the_settings_allow() {
     let lm = FakeLm::doing([held, score()]).await;
     let setup = on(&test_database().await, &lm).env("DSRS_LIMITS_MAX_CONCURRENT_LM_REQUESTS", "1");
     let (_server, api) = started(setup).await;
+    let node = json!({"strategy": "predict", "signature": "question -> score: float"});
+    let to = |node: &str| json!({"from": "input.question", "to": format!("{node}.question")});
+    let both = json!({
+        "name": "both", "inputs": {"question": "str"}, "nodes": {"one": node, "two": node},
+        "edges": [to("one"), to("two")], "outputs": {"one": "one.score", "two": "two.score"}
+    });
+    api.post("/v1/graphs", both).await.expect(201);
     let opened = async {
         lm.arrived(1).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert_eq!(lm.asked().len(), 1, "the other waits for its turn");
         gate.open();
     };
-    let (one, other, ()) = tokio::join!(execute(&api), execute(&api), opened);
-    let mut waits: Vec<_> =
-        [one, other].iter().map(|run| requests(run)[0]["queued_ms"].clone()).collect();
-    waits.sort_by_key(Value::is_number);
-    assert!(waits[0].is_null() && waits[1].is_number(), "{waits:?}");
+    let body = json!({"inputs": {"question": "?"}, "trace": true});
+    let (run, ()) = tokio::join!(api.post("/v1/graphs/both/execute", body), opened);
+    let sent = requests(&run.expect(200).json());
+    let waits: Vec<_> = sent.iter().map(|span| span["queued_ms"].as_u64()).collect();
+    // The span of a request begins when it is sent.
+    assert!(waits[0].is_none() && waits[1].is_some_and(|waited| waited >= 50), "{waits:?}");
 }
 
 #[cfg(feature = "genai")]
