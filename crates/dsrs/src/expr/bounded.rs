@@ -1,30 +1,21 @@
-//! Filters of templates that give no more than a bounded text: fuel counts instructions, not bytes,
-//! and a filter that doubles its text could be asked to do so again and again.
+//! Filters that give no more than a bounded text: fuel counts instructions, not bytes, and a filter
+//! that doubles its text could be asked to do so again and again.
 
+use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
 /// The longest text that a filter may give, in bytes.
 const LIMIT: usize = 4 << 20;
 
 /// Puts bounds on the filters of an engine that could give far more than they take; those that
-/// templates do without go.
+/// nobody needs go.
 pub(super) fn bound(engine: &mut Environment<'_>) {
     engine.add_filter("replace", |text: &str, from: &str, to: &str| {
         let found = text.matches(from).count();
         within(found.saturating_mul(to.len()).saturating_add(text.len()))?;
         Ok(text.replace(from, to))
     });
-    engine.add_filter("join", |list: &Value, joiner: Option<&str>| {
-        let mut text = String::new();
-        for (position, element) in list.try_iter()?.enumerate() {
-            if position > 0 {
-                text.push_str(joiner.unwrap_or_default());
-            }
-            text.push_str(&element.to_string());
-            within(text.len())?;
-        }
-        Ok(text)
-    });
+    engine.add_filter("join", join);
     engine.add_filter("string", |value: &Value| {
         let text = value.to_string();
         within(text.len()).map(|()| text)
@@ -32,6 +23,21 @@ pub(super) fn bound(engine: &mut Environment<'_>) {
     for filter in ["pprint", "format", "indent"] {
         engine.remove_filter(filter);
     }
+}
+
+fn join(list: &Value, joiner: Option<&str>, options: Kwargs) -> Result<String, Error> {
+    let attribute: Option<&str> = options.get("attribute")?;
+    options.assert_all_used()?;
+    let mut text = String::new();
+    for (position, element) in list.try_iter()?.enumerate() {
+        if position > 0 {
+            text.push_str(joiner.unwrap_or_default());
+        }
+        let element = attribute.map_or(Ok(element.clone()), |name| element.get_attr(name))?;
+        text.push_str(&element.to_string());
+        within(text.len())?;
+    }
+    Ok(text)
 }
 
 fn within(length: usize) -> Result<(), Error> {

@@ -15,6 +15,7 @@ use minijinja::{Environment, Value};
 
 use crate::value::Payload;
 
+use bounded::bound;
 pub use calculate::calculate;
 pub(crate) use pattern::{explain_pattern, teach};
 pub use template::Template;
@@ -34,6 +35,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_fuel(Some(FUEL));
     teach(&mut engine);
+    bound(&mut engine);
     engine
 });
 
@@ -252,6 +254,19 @@ mod tests {
         assert!(holds(&vec!["this"; 1000].join("+"), "1").unwrap_err().reason.contains("longer"));
         assert!(holds(&format!("{}1", "(".repeat(1900)), "1").is_err());
         assert!(holds("('x' * 1000000000000)|length > 1", "1").is_err());
+    }
+
+    #[test]
+    fn no_expression_doubles_a_text_for_ever() {
+        let text = format!("{:?}", "x".repeat(1000));
+        for step in ["|replace('x', this)", "|join(this)", "|list|string"] {
+            let grown = format!("(this{})|length > 1", step.repeat(1900 / step.len()));
+            assert!(holds(&grown, &text).is_err(), "{step}");
+        }
+        assert_eq!(
+            holds("this|join('-', attribute='a') == '1-2'", r#"[{"a":1},{"a":2}]"#),
+            Ok(true)
+        );
     }
 
     #[test]

@@ -11,12 +11,16 @@ use super::edge::{INPUT, Source, Target};
 use super::node::{Node, NodeSettings};
 use super::order::Precedence;
 use super::program_graph::ProgramGraph;
+use super::weight::Weights;
 use crate::problem::{At, Code, Problems};
 use crate::read::listed;
 use crate::signature::FieldSchema;
 use crate::strategy::{Given, Op, OpInput};
 use crate::types::{CompareBudget, TypeIR};
 use crate::value::Payload;
+
+const TOO_LARGE: &str = "the types that meet here are too large, or all those of ops before it; give \
+                         them names under `types`, or use fewer parts";
 
 /// An op that is to be made.
 pub(super) struct OpDraft {
@@ -90,13 +94,14 @@ impl Inference<'_> {
         let order = order(&ops, &feeds);
         let mut waiting: Vec<Option<(Arc<str>, OpDraft)>> = ops.into_iter().map(Some).collect();
         let mut untyped = HashSet::new();
+        let mut weights = Weights::default();
         let nothing = IndexMap::new();
         for index in order {
             let Some((name, draft)) = waiting.get_mut(index).and_then(Option::take) else {
                 continue;
             };
             let fed = feeds.get(name.as_ref()).unwrap_or(&nothing);
-            match self.make(&name, draft, fed, &untyped, problems) {
+            match self.make(&name, draft, fed, &untyped, &mut weights, problems) {
                 Some(node) => drop(self.graph.nodes.insert(name, Arc::new(node))),
                 None => drop(untyped.insert(name)),
             }
@@ -112,15 +117,27 @@ impl Inference<'_> {
         draft: OpDraft,
         fed: &Fed<'_>,
         untyped: &HashSet<Arc<str>>,
+        weights: &mut Weights,
         problems: &mut Problems,
     ) -> Option<Node> {
         let root = At::Root;
         let place = root.key("nodes");
         let at = place.key(name);
+        if weights.is_used_up() {
+            return None;
+        }
         let given = self.given(name, &draft, fed, untyped, problems)?;
         let defs = self.graph.defs.clone();
+        if !weights.take(given.values()) {
+            problems.add(&at, Code::TooLarge, TOO_LARGE);
+            return None;
+        }
         let types = draft.op.infer(&mut Given::new(given, &defs, self.budget), &at);
         let types = types.map_err(|found| problems.extend(found)).ok()?;
+        if !weights.take(types.outputs.iter().map(|field| &field.ty)) {
+            problems.add(&at, Code::TooLarge, TOO_LARGE);
+            return None;
+        }
         let schema = types.signature(&draft.strategy, defs);
         let OpDraft { op, strategy, config, settings, .. } = draft;
         Some(Node::of_op(strategy, op, schema, config, settings))

@@ -29,6 +29,7 @@ mod sentinel;
 mod state;
 mod tracer;
 mod walk_back;
+mod weight;
 
 pub use document::{MAX_EDGES, MAX_NODES};
 pub use edge::{Edge, INPUT, Source, Target};

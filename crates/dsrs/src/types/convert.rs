@@ -64,7 +64,7 @@ impl Conversion {
     /// the other, the conversion refuses the values that it does not know how to convert.
     #[must_use]
     pub fn between(from: &Type, to: &Type) -> Self {
-        if Arc::ptr_eq(&from.defs, &to.defs) && from.ir == to.ir {
+        if Arc::ptr_eq(&from.defs, &to.defs) && is_one(&from.ir, &to.ir) {
             return Self::IDENTITY;
         }
         let Some(table) = Table::of(from, to) else {
@@ -96,6 +96,21 @@ impl Conversion {
     pub fn apply(&self, value: &Payload) -> Result<Payload, ConvertError> {
         let Some(plan) = &self.0 else { return Ok(value.clone()) };
         Run { plan, fit: Fit::new(&plan.defs, Mode::Exact) }.apply(Table::ROOT, value)
+    }
+}
+
+/// Whether two types are one, seen without a walk. Classes that are equal may still have their
+/// fields in different orders.
+fn is_one(from: &TypeIR, to: &TypeIR) -> bool {
+    match (from, to) {
+        (TypeIR::List(from), TypeIR::List(to)) | (TypeIR::Dict(from), TypeIR::Dict(to)) => {
+            Arc::ptr_eq(from, to) || is_one(from, to)
+        }
+        (TypeIR::Tuple(from), TypeIR::Tuple(to)) | (TypeIR::Union(from), TypeIR::Union(to)) => {
+            Arc::ptr_eq(from, to)
+        }
+        (TypeIR::Class(from), TypeIR::Class(to)) => Arc::ptr_eq(from, to),
+        (from, to) => from == to,
     }
 }
 

@@ -121,6 +121,46 @@ fn a_cycle_of_ops_is_told_as_a_cycle_and_nothing_else() {
 }
 
 #[test]
+fn a_cycle_through_an_op_and_a_strategy_is_told_as_one() {
+    let told = problems(
+        r#"{"name": "g", "nodes": {
+            "say": {"strategy": "render", "config": {"fstring": "{answer}"}},
+            "ask": {"strategy": "predict", "signature": "text -> answer"}},
+          "edges": [{"from": "ask.answer", "to": "say.answer"}, {"from": "say.text", "to": "ask.text"}],
+          "outputs": {"text": "say.text"}}"#,
+    );
+    assert_eq!(told, "/edges/1: closes the cycle ask -> say -> ask (cycle)");
+}
+
+#[test]
+fn types_that_grow_from_op_to_op_are_too_large_once() {
+    let fields = |n: usize| {
+        let all: Vec<String> = (0..100).map(|f| format!("f{n}_{f}: int")).collect();
+        format!("{{{}}}", all.join(", "))
+    };
+    let count = 120;
+    let inputs: Vec<String> = (0..count).map(|n| format!(r#""i{n}": "{}""#, fields(n))).collect();
+    let nodes: Vec<String> =
+        (1..count).map(|n| format!(r#""n{n}": {{"strategy": "merge"}}"#)).collect();
+    let edges: Vec<String> = (1..count)
+        .map(|n| {
+            let before = if n == 1 { "input.i0".to_owned() } else { format!("n{}.value", n - 1) };
+            format!(
+                r#"{{"from": "{before}", "to": "n{n}.a"}}, {{"from": "input.i{n}", "to": "n{n}.b"}}"#
+            )
+        })
+        .collect();
+    let told = problems(&format!(
+        r#"{{"name": "g", "inputs": {{{}}}, "nodes": {{{}}}, "edges": [{}]}}"#,
+        inputs.join(", "),
+        nodes.join(", "),
+        edges.join(", ")
+    ));
+    assert!(told.starts_with("/nodes/n49: the types that meet here are too large"), "{told}");
+    assert_eq!(told.matches("too_large").count(), 1, "{told}");
+}
+
+#[test]
 fn every_edge_stays_checked() {
     for (node, inputs, expected) in [
         (

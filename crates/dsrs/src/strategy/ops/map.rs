@@ -27,6 +27,8 @@ use crate::value::{Failure, Fields, Payload, Selection, Value, ValueBatch, unwra
 const OVER: &str = "over";
 const CONCURRENCY: &str = "concurrency";
 const DEFAULT_CONCURRENCY: usize = 8;
+/// How many elements are done before others get their turn.
+const TURN: usize = 32;
 const ON_ERROR: &str = "on_error";
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
@@ -189,6 +191,10 @@ impl Mapped {
         let mut running = stream::iter(calls).buffer_unordered(self.concurrency.max(1));
         let mut results = Vec::with_capacity(batch.items().len());
         while let Some((position, result)) = running.next().await {
+            if position % TURN == TURN - 1 {
+                // What computes at once waits for nobody; the run may be over by now.
+                tokio::task::yield_now().await;
+            }
             let kept = result.or_else(|error| self.kept(ctx, error));
             results.push((position, kept.map_err(|error| at_element(error, &batch, position))?));
         }
