@@ -2,118 +2,33 @@
 //! run concurrently, what computes at once is called in place. The first failure ends the run, unless
 //! all that depends on it takes errors. Knows modules by trait and nothing of LMs.
 
+mod conclude;
+mod gather;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use indexmap::IndexMap;
 use tokio::time::Instant;
 
-use super::journal::{EndedNode, EndedNodes, Journal, Unkept};
-use super::node::Node;
-use super::plan::{FeedFrom, Origin, PlannedNode};
+use self::conclude::{status_of, tell_end};
+use self::gather::Gathered;
+use super::journal::{EndedNodes, Journal, Unkept};
+use super::node_call::{NodeCall, out_of_time};
+use super::outcome::{NodeOutcome, NodeStatus, Outcome, RunError};
+use super::plan::PlannedNode;
 use super::program::Program;
 use crate::lm::Usage;
 use crate::predict::{
-    Ctx, NodeScope, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, Span, SpanId,
-    SpanKind, SpanStatus, Tally,
+    Ctx, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, SpanId, SpanKind, Tally,
 };
 use crate::strategy::Compute;
-use crate::types::ConvertError;
 use crate::value::{Failure, Fields, Payload};
 
 /// How many nodes are started before others get their turn.
 const TURN: usize = 32;
-
-/// How a run ended.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The graph's outputs, or the failure that ended the run.
-    pub outputs: Result<Fields, RunError>,
-    /// Every node by name, in the graph's order.
-    pub nodes: IndexMap<Arc<str>, NodeOutcome>,
-    /// The sum over all LM calls.
-    pub usage: Usage,
-    /// Everything that happened, in the order in which it started.
-    pub spans: Vec<Span>,
-}
-
-impl Outcome {
-    /// Whether nothing has failed, and all that is left waits for values from outside.
-    #[must_use]
-    pub fn waits(&self) -> bool {
-        self.outputs.as_ref().is_err_and(RunError::waits)
-    }
-}
-
-/// The failure that ended a run.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{error}")]
-pub struct RunError {
-    /// The node that failed; `None` when the run as a whole was stopped before any node started.
-    pub node: Option<Arc<str>>,
-    /// Why.
-    #[source]
-    pub error: PredictError,
-}
-
-impl RunError {
-    fn waits(&self) -> bool {
-        self.error.kind == PredictErrorKind::Waiting
-    }
-}
-
-/// How a node ended.
-#[derive(Clone, Debug)]
-pub struct NodeOutcome {
-    /// How it stands.
-    pub status: NodeStatus,
-    /// When it started, counted from the run's start.
-    pub started: Option<Duration>,
-    /// How long it took.
-    pub duration: Option<Duration>,
-    /// What it gave.
-    pub outputs: Option<Payload>,
-    /// Why it failed.
-    pub error: Option<PredictError>,
-}
-
-/// Where a node stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeStatus {
-    /// Not started.
-    Pending,
-    /// At work.
-    Running,
-    /// Done.
-    Succeeded,
-    /// Failed.
-    Failed,
-    /// Never started, because the run ended before, or because what it needs failed.
-    Skipped,
-    /// Stopped at work, because the run ended.
-    Cancelled,
-    /// Parked until a value comes from outside.
-    Waiting,
-}
-
-impl NodeStatus {
-    /// As clients see it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-            Self::Cancelled => "cancelled",
-            Self::Waiting => "waiting",
-        }
-    }
-}
 
 impl Program {
     /// Runs the graph once. Inputs are those that [`Program::admit_inputs`] gave. The outcome has a
@@ -191,13 +106,6 @@ struct Progress {
     outcome: NodeOutcome,
 }
 
-/// What came of gathering the inputs of a node.
-enum Gathered {
-    Inputs(Result<Fields, PredictError>),
-    /// Something that it needs failed.
-    Lost(Arc<Failure>),
-}
-
 impl<'p> Execution<'p> {
     fn new(
         program: &'p Program,
@@ -210,13 +118,7 @@ impl<'p> Execution<'p> {
             span: None,
             tally: None,
             failure: None,
-            outcome: NodeOutcome {
-                status: NodeStatus::Pending,
-                started: None,
-                duration: None,
-                outputs: None,
-                error: None,
-            },
+            outcome: NodeOutcome::pending(),
         };
         Self {
             program,
@@ -311,7 +213,7 @@ impl<'p> Execution<'p> {
                 let span = self.open(index, Some(inputs.clone()));
                 let tally = self.nodes[index].tally.clone();
                 let (run, within, name) = (self.run, self.within, &planned.name);
-                let call = Call { run, within, name, node, span, tally };
+                let call = NodeCall { run, within, name, node, span, tally };
                 self.running
                     .push(Box::pin(async move { Done::Node(index, call.make(inputs).await) }));
                 Ok(())
@@ -378,186 +280,6 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// The inputs of a node, each converted to exactly the type that the node takes. Of several
-    /// failures that it does not take, the first by the order of inputs stands for all.
-    fn gather(&self, planned: &PlannedNode) -> Gathered {
-        let mut inputs = Fields::with_capacity(planned.feeds.len());
-        let mut lost: Vec<&Arc<Failure>> = Vec::new();
-        for feed in &planned.feeds {
-            let value = match &feed.from {
-                FeedFrom::Constant(value) => value.clone(),
-                FeedFrom::Edge(origin, conversion) => match self.failure_of(origin) {
-                    Some(failure) if feed.takes_error => Payload::Error(failure.clone()),
-                    Some(failure) => {
-                        lost.push(failure);
-                        continue;
-                    }
-                    None => match conversion.apply(&self.select(origin)) {
-                        Ok(value) => value,
-                        Err(error) => return Gathered::Inputs(Err(unfit(&feed.field, &error))),
-                    },
-                },
-            };
-            inputs.insert(feed.field.clone(), value);
-        }
-        match lost.as_slice() {
-            [] => Gathered::Inputs(Ok(inputs)),
-            [only] => Gathered::Lost(Arc::clone(only)),
-            [first, ..] => {
-                let all = Failure::joined(lost.iter().map(|failure| (***failure).clone()));
-                Gathered::Lost(all.map_or_else(|| Arc::clone(first), Arc::new))
-            }
-        }
-    }
-
-    /// The failure that stands where a source should have its value.
-    fn failure_of(&self, origin: &Origin) -> Option<&Arc<Failure>> {
-        origin.node.and_then(|index| self.nodes[index].failure.as_ref())
-    }
-
-    fn select(&self, origin: &Origin) -> Payload {
-        let from = match origin.node {
-            None => Some(&self.inputs),
-            Some(index) => self.nodes[index].outcome.outputs.as_ref(),
-        };
-        from.map(|outputs| origin.selection.get(outputs)).unwrap_or_default()
-    }
-
-    /// Takes the result of a node that was at work.
-    fn settle(
-        &mut self,
-        index: usize,
-        result: Result<Fields, PredictError>,
-    ) -> Result<(), RunError> {
-        if result.as_ref().is_err_and(|error| self.may_park(error)) {
-            self.park(index);
-            return Ok(());
-        }
-        let progress = &self.nodes[index];
-        let started = progress.outcome.started.unwrap_or_default();
-        let trace = &self.run.trace;
-        let duration = trace.elapsed().saturating_sub(started);
-        if let Some(span) = progress.span {
-            trace.close(span, status_of(&result), |span| tell_end(span, &result));
-            if result.is_err() {
-                // What was at work below it when its time was over.
-                trace.cancel(span);
-            }
-        }
-        self.conclude(index, result, duration)
-    }
-
-    /// Notes how a node ended; those that waited for it alone wait for nothing any more once the
-    /// journal has it, where there is one.
-    fn conclude(
-        &mut self,
-        index: usize,
-        result: Result<Fields, PredictError>,
-        duration: Duration,
-    ) -> Result<(), RunError> {
-        let planned = &self.program.plan.nodes[index];
-        let progress = &mut self.nodes[index];
-        if let Some(listener) = self.heard {
-            let usage = progress.tally.as_ref().map(|tally| tally.sum().usage);
-            listener.hear(ended_event(&planned.name, &result, usage.unwrap_or_default(), duration));
-        }
-        let outcome = &mut progress.outcome;
-        outcome.duration = Some(duration);
-        match result {
-            Ok(outputs) => {
-                outcome.status = NodeStatus::Succeeded;
-                outcome.outputs = Some(Payload::map(outputs));
-            }
-            Err(error) => {
-                outcome.status = NodeStatus::Failed;
-                outcome.error = Some(error.clone());
-                if !planned.absorbed || self.is_over(&error) {
-                    return Err(RunError { node: Some(planned.name.clone()), error });
-                }
-                let failure = Failure::new(error.kind.code(), error.message.as_str());
-                self.nodes[index].failure = Some(Arc::new(failure.at(self.label(planned))));
-            }
-        }
-        match self.journal.filter(|_| self.is_worth_keeping(index)) {
-            None => self.release(index),
-            Some(journal) => {
-                let kept = journal.keep(self.ended_node(index));
-                self.running.push(Box::pin(async move { Done::Kept(index, kept.await) }));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a node's end is kept for a later run: what is computed in place is as soon computed
-    /// again, and a failure that another node took may be none the next time.
-    fn is_worth_keeping(&self, index: usize) -> bool {
-        self.nodes[index].outcome.status == NodeStatus::Succeeded
-            && self.program.graph().nodes[index].module.compute().is_none()
-    }
-
-    fn ended_node(&self, index: usize) -> EndedNode {
-        let progress = &self.nodes[index];
-        EndedNode {
-            name: self.program.plan.nodes[index].name.clone(),
-            outcome: progress.outcome.clone(),
-            spans: progress.span.map(|span| self.run.trace.below(span)).unwrap_or_default(),
-        }
-    }
-
-    /// The journal did not take what a node gave.
-    fn unkept(&self, index: usize, why: &Unkept) -> RunError {
-        let name = &self.program.plan.nodes[index].name;
-        let message = format!("what node `{name}` gave could not be kept: {why}");
-        RunError {
-            node: Some(name.clone()),
-            error: PredictError::new(PredictErrorKind::Cancelled, message),
-        }
-    }
-
-    /// Whether a failure is that of the run as a whole, which no node takes.
-    fn is_over(&self, error: &PredictError) -> bool {
-        match error.kind {
-            PredictErrorKind::Cancelled => true,
-            PredictErrorKind::Timeout => self.is_late(),
-            _ => false,
-        }
-    }
-
-    /// Only the run itself can be parked, not a part of a node.
-    fn may_park(&self, error: &PredictError) -> bool {
-        error.kind == PredictErrorKind::Waiting && self.within.is_none()
-    }
-
-    fn park(&mut self, index: usize) {
-        let progress = &mut self.nodes[index];
-        progress.outcome.status = NodeStatus::Waiting;
-        if let Some(span) = progress.span {
-            self.run.trace.close(span, SpanStatus::Waiting, |_| {});
-        }
-    }
-
-    /// What a run that has nothing left to do waits for, if anything.
-    fn waiting(&self) -> Option<RunError> {
-        let nodes = self.program.plan.nodes.iter().zip(&self.nodes);
-        let mut waiting =
-            nodes.filter(|(_, progress)| progress.outcome.status == NodeStatus::Waiting);
-        let node = waiting.next()?.0.name.clone();
-        let message = format!("the run waits for the value of `{node}`");
-        let error = PredictError::new(PredictErrorKind::Waiting, message);
-        Some(RunError { node: Some(node), error })
-    }
-
-    /// A node is done: those that waited for it alone wait for nothing any more.
-    fn release(&mut self, index: usize) {
-        let program = self.program;
-        for &follower in &program.plan.nodes[index].followers {
-            self.nodes[follower].waits_for -= 1;
-            if self.nodes[follower].waits_for == 0 {
-                self.ready.push_back(follower);
-            }
-        }
-    }
-
     fn tell<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
         if let Some(listener) = self.heard {
             listener.hear(event());
@@ -608,113 +330,9 @@ impl<'p> Execution<'p> {
         let names = self.program.plan.nodes.iter().map(|planned| planned.name.clone());
         let settled = |progress: Progress| match parked {
             true => progress.outcome,
-            false => ended(progress.outcome, elapsed),
+            false => progress.outcome.at_the_end(elapsed),
         };
         let nodes = names.zip(self.nodes.into_iter().map(settled)).collect();
         Outcome { outputs, nodes, usage, spans }
-    }
-}
-
-const fn status_of(result: &Result<Fields, PredictError>) -> SpanStatus {
-    match result {
-        Ok(_) => SpanStatus::Succeeded,
-        Err(_) => SpanStatus::Failed,
-    }
-}
-
-/// Tells a span what its node gave, or why it did not.
-fn tell_end(span: &mut Span, result: &Result<Fields, PredictError>) {
-    match result {
-        Ok(outputs) => span.outputs = Some(outputs.clone()),
-        Err(error) => span.error = Some(Arc::from(error.message.as_str())),
-    }
-}
-
-/// An input that cannot be what its node takes.
-fn unfit(field: &Arc<str>, error: &ConvertError) -> PredictError {
-    let kind = PredictErrorKind::InvalidValue { field: field.clone() };
-    PredictError::new(kind, format!("input `{field}`: {error}"))
-}
-
-fn out_of_time() -> PredictError {
-    PredictError::new(PredictErrorKind::Timeout, "the run took longer than its timeout_ms")
-}
-
-/// What a listener is told of a node that has ended.
-fn ended_event<'e>(
-    node: &'e Arc<str>,
-    result: &'e Result<Fields, PredictError>,
-    usage: Usage,
-    duration: Duration,
-) -> RunEvent<'e> {
-    match result {
-        Ok(outputs) => RunEvent::NodeCompleted { node, outputs, usage, duration },
-        Err(error) => RunEvent::NodeFailed { node, error, duration },
-    }
-}
-
-fn ended(mut outcome: NodeOutcome, elapsed: Duration) -> NodeOutcome {
-    match outcome.status {
-        NodeStatus::Pending => outcome.status = NodeStatus::Skipped,
-        NodeStatus::Running | NodeStatus::Waiting => {
-            outcome.status = NodeStatus::Cancelled;
-            outcome.duration = outcome.started.map(|started| elapsed.saturating_sub(started));
-        }
-        _ => {}
-    }
-    outcome
-}
-
-/// The call of one node's module.
-struct Call<'p> {
-    run: &'p Arc<RunScope>,
-    within: Option<&'p Ctx>,
-    name: &'p Arc<str>,
-    node: &'p Node,
-    span: SpanId,
-    tally: Option<Arc<Tally>>,
-}
-
-impl Call<'_> {
-    /// Calls the module within the node's time.
-    async fn make(self, inputs: Fields) -> Result<Fields, PredictError> {
-        let timeout = self.node.settings().timeout;
-        let own = Instant::now() + timeout;
-        let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
-        let ctx = self.ctx(own.min(bound));
-        let called = self.node.module.forward(&ctx, inputs);
-        tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
-            let error = if own <= bound {
-                let limit = timeout.as_millis();
-                let message = format!("node `{}` took longer than its {limit} ms", self.name);
-                PredictError::new(PredictErrorKind::Timeout, message)
-            } else {
-                out_of_time()
-            };
-            let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
-            Err(PredictError { predictor, ..error })
-        })
-    }
-
-    /// The node's own context. Predictors of a graph that is a part of a node belong to that node:
-    /// their paths lead through the graph.
-    fn ctx(&self, deadline: Instant) -> Ctx {
-        let settings = self.node.settings();
-        let scope = NodeScope {
-            node: self.within.map_or(self.name, |ctx| &ctx.node.node).clone(),
-            lm: self
-                .within
-                .map_or_else(|| settings.lm.clone(), |ctx| settings.lm.over(&ctx.node.lm)),
-            retries: settings.retries,
-            parse_retries: settings.parse_retries,
-            deadline,
-        };
-        match self.within {
-            None => Ctx {
-                tally: self.tally.clone(),
-                ..Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span))
-            },
-            Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
-        }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::execute::{NodeOutcome, NodeStatus};
 use super::node::Node;
+use super::outcome::{NodeOutcome, NodeStatus};
 use super::program::Program;
 use crate::predict::Span;
 use crate::problem::{At, Problems};

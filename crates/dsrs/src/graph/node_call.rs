@@ -1,0 +1,69 @@
+//! The call of one node's module: in the node's own context, within the node's time. Knows nothing
+//! of other nodes.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::node::Node;
+use crate::predict::{Ctx, NodeScope, PredictError, PredictErrorKind, RunScope, SpanId, Tally};
+use crate::value::Fields;
+
+/// The call of one node's module.
+pub(super) struct NodeCall<'p> {
+    pub(super) run: &'p Arc<RunScope>,
+    pub(super) within: Option<&'p Ctx>,
+    pub(super) name: &'p Arc<str>,
+    pub(super) node: &'p Node,
+    pub(super) span: SpanId,
+    pub(super) tally: Option<Arc<Tally>>,
+}
+
+impl NodeCall<'_> {
+    /// Calls the module within the node's time.
+    pub(super) async fn make(self, inputs: Fields) -> Result<Fields, PredictError> {
+        let timeout = self.node.settings().timeout;
+        let own = Instant::now() + timeout;
+        let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
+        let ctx = self.ctx(own.min(bound));
+        let called = self.node.module.forward(&ctx, inputs);
+        tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
+            let error = if own <= bound {
+                let limit = timeout.as_millis();
+                let message = format!("node `{}` took longer than its {limit} ms", self.name);
+                PredictError::new(PredictErrorKind::Timeout, message)
+            } else {
+                out_of_time()
+            };
+            let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
+            Err(PredictError { predictor, ..error })
+        })
+    }
+
+    /// The node's own context. Predictors of a graph that is a part of a node belong to that node:
+    /// their paths lead through the graph.
+    fn ctx(&self, deadline: Instant) -> Ctx {
+        let settings = self.node.settings();
+        let scope = NodeScope {
+            node: self.within.map_or(self.name, |ctx| &ctx.node.node).clone(),
+            lm: self
+                .within
+                .map_or_else(|| settings.lm.clone(), |ctx| settings.lm.over(&ctx.node.lm)),
+            retries: settings.retries,
+            parse_retries: settings.parse_retries,
+            deadline,
+        };
+        match self.within {
+            None => Ctx {
+                tally: self.tally.clone(),
+                ..Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span))
+            },
+            Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
+        }
+    }
+}
+
+/// The time of the whole run is over.
+pub(super) fn out_of_time() -> PredictError {
+    PredictError::new(PredictErrorKind::Timeout, "the run took longer than its timeout_ms")
+}
