@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dsrs::graph::{GraphState, Lineage, Program, Provenance, RunRecord};
 use dsrs::lm::Usage;
 use dsrs::predict::{DynPredictor, RecordedSpan, Recording, SpanKind, SpanStatus, param_id};
-use dsrs::value::{Fields, Map, Payload, ValueRef};
+use dsrs::value::{Fields, JsonError, Map, Payload, ValueRef};
 
 use super::json::JsonObject;
 use super::programs::read_state;
@@ -33,22 +33,28 @@ impl App {
                 .await?;
         let state = read_state(&stored.predictors)?;
         let told = detached_on(&self.workers, "telling where outputs came from", async move {
-            let found = program.provenance(&record(&run)?);
-            Ok(Told::new(&program, &state, &run).json(&found))
+            let found = match record(&run) {
+                Ok(record) => program.provenance(&record),
+                Err(error) => unread(&program, &run, &error),
+            };
+            Told::new(&program, &state, &run).json(&found)
         });
-        let broken = |_| AppError::Internal("telling where outputs came from broke off".to_owned());
-        told.await.map_err(broken)?.unwrap_or_else(|| {
-            Err(AppError::Internal("telling where outputs came from broke off".to_owned()))
-        })
+        let broken = || AppError::Internal("telling where outputs came from broke off".to_owned());
+        told.await.ok().flatten().ok_or_else(broken)
     }
 }
 
+/// Of a record that cannot be read, for it is nested too deep, nothing is told.
+fn unread(program: &Program, run: &RunRow, error: &JsonError) -> Provenance {
+    tracing::warn!(run = %run.id, %error, "the record of a run cannot be read");
+    let outputs = program.graph().outputs().filter(|_| run.outputs.is_some());
+    let omitted = outputs.map(|(name, _)| name.clone()).collect();
+    Provenance { omitted, ..Provenance::default() }
+}
+
 /// A run's record as the engine takes it.
-fn record(run: &RunRow) -> Result<RunRecord, AppError> {
-    let read = |text: &str| {
-        Payload::from_record(text)
-            .map_err(|error| AppError::Internal(format!("the record of a run: {error}")))
-    };
+fn record(run: &RunRow) -> Result<RunRecord, JsonError> {
+    let read = Payload::from_record;
     let outputs = run.outputs.as_deref().map(read).transpose()?;
     let nodes = read(&run.nodes)?;
     let ran = |node: &Payload| Some(member(node, "outputs")?.clone()).filter(|o| !o.is_null());

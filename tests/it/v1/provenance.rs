@@ -3,7 +3,7 @@
 use dsrs::lm::Scripted;
 use serde_json::{Value, json};
 
-use crate::support::Api;
+use crate::support::{Api, one_node, support_reply};
 
 fn review() -> Value {
     json!({
@@ -89,4 +89,47 @@ async fn other_words_than_provenance_are_refused_by_name() {
         assert_eq!(refused.code(), "invalid_parameter", "{wrong}");
     }
     api.get(&format!("{unknown}?include=provenance")).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn predictors_of_a_graph_within_have_the_state_that_is_pinned_or_the_one_that_overrides_it() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let tuned =
+        |path: &str| json!({"predictors": {path: {"instruction": "Be kind.", "demos": []}}});
+    api.put("/v1/graphs/support-reply/state", tuned("triage")).await.expect(200);
+    let desk = json!({"name": "desk", "nodes": {
+        "help": {"strategy": "graph", "config": {"graph": "support-reply"}}}});
+    api.post("/v1/graphs", desk).await.expect(201);
+    api.put("/v1/graphs/desk/state", tuned("help.reply.predict")).await.expect(200);
+    api.put("/v1/graphs/desk/state", tuned("help.reply.predict")).await.expect(200);
+
+    let inputs = json!({"inputs": {"ticket": "Where is my parcel?"}});
+    let run = api.post("/v1/graphs/desk/execute", inputs).await.expect(200).json();
+    let path = format!("/v1/runs/{}?include=provenance", run["id"].as_str().unwrap());
+    let run = api.get(&path).await.expect(200).json();
+    let answer = &run["provenance"]["outputs"]["answer"];
+    assert_eq!(answer["nodes"], json!(["help", "help.triage", "help.reply"]));
+    let told = |parameter: &Value| {
+        let (path, version) = (&parameter["path"], &parameter["state_version"]);
+        format!("{path} {version} {}", parameter["graph"]).replace('"', "")
+    };
+    let parameters: Vec<String> =
+        answer["parameters"].as_array().unwrap().iter().map(told).collect();
+    let newest = run["state_version"].as_i64().unwrap();
+    let own = format!("help.reply.predict {newest} null");
+    assert_eq!(parameters, ["help.triage 2 support-reply".to_owned(), own]);
+    // The mood was known before the reply was written.
+    let mood = &run["provenance"]["outputs"]["mood"];
+    assert_eq!(mood["nodes"], json!(["help", "help.triage"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_failed_has_no_outputs_to_tell_of() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", one_node("one", "question -> unheard_of: int")).await.expect(201);
+    let failed = api.post("/v1/graphs/one/execute", json!({"inputs": {"question": "?"}})).await;
+    let run = failed.expect(422).json()["run_id"].as_str().unwrap().to_owned();
+    let run = api.get(&format!("/v1/runs/{run}?include=provenance")).await.expect(200).json();
+    assert_eq!(run["provenance"], json!({"outputs": {}, "omitted": []}));
 }
