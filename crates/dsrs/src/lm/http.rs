@@ -88,9 +88,7 @@ impl HttpStream<'_> {
 pub(super) enum HttpError {
     /// No connection could be made.
     Connect(String),
-    /// The connection broke off before a word of the answer had come.
-    Silent(String),
-    /// The connection broke off within the answer, or what came was not HTTP.
+    /// The connection broke off, or what came was not HTTP.
     Broken(String),
     /// The answer is larger than the limit.
     TooLarge,

@@ -204,7 +204,7 @@ impl OpenAi {
             HttpError::Connect(why) => {
                 self.error(LmErrorKind::Connection, format!("no connection: {why}"))
             }
-            HttpError::Broken(why) | HttpError::Silent(why) => {
+            HttpError::Broken(why) => {
                 self.error(LmErrorKind::Connection, format!("the connection broke off: {why}"))
             }
             HttpError::TooLarge => {

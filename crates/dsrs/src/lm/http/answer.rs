@@ -53,11 +53,6 @@ impl<S> Input<S> {
     pub(super) fn over<T>(self, stream: T) -> Input<T> {
         Input { stream, buffer: self.buffer, limit: self.limit }
     }
-
-    /// The connection, if nothing has come over it that was not read.
-    pub(super) fn into_stream(self) -> Option<S> {
-        self.buffer.is_empty().then_some(self.stream)
-    }
 }
 
 impl<S: AsyncRead + Unpin> Input<S> {
@@ -70,11 +65,7 @@ impl<S: AsyncRead + Unpin> Input<S> {
     pub(super) async fn head(&mut self) -> Result<Head, HttpError> {
         loop {
             let Some((head, length)) = parse_head(&self.buffer)? else {
-                let is_silent = self.buffer.is_empty();
-                self.more_of_head().await.map_err(|error| match error {
-                    HttpError::Broken(why) if is_silent => HttpError::Silent(why),
-                    error => error,
-                })?;
+                self.more_of_head().await?;
                 continue;
             };
             self.buffer.advance(length);
@@ -233,9 +224,7 @@ mod tests {
                 let body = String::from_utf8(answer.body.to_vec()).unwrap();
                 Ok((answer.status, body, ends_clean))
             }
-            Err(HttpError::Broken(why) | HttpError::Silent(why) | HttpError::Connect(why)) => {
-                Err(why)
-            }
+            Err(HttpError::Broken(why) | HttpError::Connect(why)) => Err(why),
             Err(HttpError::TooLarge) => Err("too large".into()),
         }
     }

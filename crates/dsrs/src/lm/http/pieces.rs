@@ -12,7 +12,6 @@ use super::head::{Framing, Head};
 pub(super) struct Pieces<S> {
     input: Input<S>,
     left: Left,
-    stays_open: bool,
 }
 
 /// What is still to come.
@@ -35,7 +34,7 @@ impl<S: AsyncRead + Unpin> Pieces<S> {
             Framing::Chunks => Left::Chunks,
             Framing::ToTheEnd => Left::All,
         };
-        Self { input, left, stays_open: head.stays_open }
+        Self { input, left }
     }
 
     /// The next piece, or `None` at the end.
@@ -81,12 +80,6 @@ impl<S: AsyncRead + Unpin> Pieces<S> {
         }
         Ok(piece)
     }
-
-    /// The connection, if it stands where the next answer begins.
-    pub(super) fn into_stream(self) -> Option<S> {
-        let is_read = self.stays_open && matches!(self.left, Left::Bytes(0));
-        self.input.into_stream().filter(|_| is_read)
-    }
 }
 
 #[cfg(test)]
@@ -96,9 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// The pieces of an answer that is sent in pieces of `size` bytes, and whether the connection
-    /// could be used again.
-    async fn taken(text: &str, size: usize) -> Result<(String, bool), String> {
+    /// The pieces of an answer that is sent in pieces of `size` bytes.
+    async fn taken(text: &str, size: usize) -> Result<String, String> {
         let (mut ours, mut theirs) = tokio::io::duplex(size);
         let writing = async {
             let _ = theirs.write_all(text.as_bytes()).await;
@@ -111,11 +103,11 @@ mod tests {
             while let Some(piece) = pieces.next().await? {
                 body.push_str(std::str::from_utf8(&piece).unwrap());
             }
-            Ok((body, pieces.into_stream().is_some()))
+            Ok(body)
         };
         let (read, ()) = tokio::join!(reading, writing);
         read.map_err(|error| match error {
-            HttpError::Broken(why) | HttpError::Silent(why) | HttpError::Connect(why) => why,
+            HttpError::Broken(why) | HttpError::Connect(why) => why,
             HttpError::TooLarge => "too large".into(),
         })
     }
@@ -132,7 +124,7 @@ mod tests {
             assert_eq!(taken(&text, 4096).await, Err(why.to_owned()), "{text}");
         }
         let open = "HTTP/1.1 200 OK\r\n\r\nto the end";
-        assert_eq!(taken(open, 4096).await, Ok(("to the end".into(), false)));
+        assert_eq!(taken(open, 4096).await, Ok("to the end".into()));
     }
 
     proptest! {
@@ -154,7 +146,7 @@ mod tests {
                 format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{one}{two}0\r\n\r\n"),
                 format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}"),
             ] {
-                prop_assert_eq!(runtime.block_on(taken(&text, size)), Ok((body.clone(), true)));
+                prop_assert_eq!(runtime.block_on(taken(&text, size)), Ok(body.clone()));
             }
         }
     }

@@ -68,84 +68,44 @@ impl PlainClient {
         body: Vec<u8>,
         accept: &'static str,
     ) -> Result<HttpAnswer, HttpError> {
-        let (request, home) = (self.request(body, accept), home()?);
-        let kept = self.take_idle(home);
-        let is_kept = kept.is_some();
-        match self.post_over(home, kept, request.clone()).await {
-            Err(HttpError::Silent(_)) if is_kept => self.post_over(home, None, request).await,
-            outcome => outcome,
-        }
-    }
-
-    async fn post_over(
-        &self,
-        home: runtime::Id,
-        kept: Option<TcpStream>,
-        request: Request,
-    ) -> Result<HttpAnswer, HttpError> {
-        let mut stream = self.connection(kept).await?;
+        let home = home()?;
+        let mut stream = self.connection(home).await?;
         let (mut reader, writer) = stream.split();
         let receiving = receive(&mut reader, self.limits.answer_bytes);
-        let (received, is_sent) = exchange(writer, request, receiving).await?;
+        let (received, is_sent) = exchange(writer, self.request(body, accept), receiving).await?;
         if received.ends_clean && is_sent {
             self.keep(home, stream);
         }
         Ok(received.answer)
     }
 
-    /// Posts a body and hands over that of the answer while it comes. Dropping it before its end
-    /// closes the connection it uses.
+    /// Posts a body and hands over that of the answer while it comes. The connection is closed after
+    /// it: some servers close theirs after a stream, and the next request would find that out.
     pub(super) async fn open(
         &self,
         body: Vec<u8>,
         accept: &'static str,
-    ) -> Result<HttpStream<'_>, HttpError> {
-        let (request, home) = (self.request(body, accept), home()?);
-        let kept = self.take_idle(home);
-        let is_kept = kept.is_some();
-        match self.open_over(home, kept, request.clone()).await {
-            Err(HttpError::Silent(_)) if is_kept => self.open_over(home, None, request).await,
-            outcome => outcome,
-        }
-    }
-
-    async fn open_over(
-        &self,
-        home: runtime::Id,
-        kept: Option<TcpStream>,
-        request: Request,
-    ) -> Result<HttpStream<'_>, HttpError> {
-        let mut stream = self.connection(kept).await?;
+    ) -> Result<HttpStream<'static>, HttpError> {
+        let mut stream = self.connection(home()?).await?;
         let limit = self.limits.answer_bytes;
         let (reader, writer) = stream.split();
         let receiving = async {
             let mut input = Input::new(reader, limit);
             Ok((input.head().await?, input))
         };
-        let ((head, input), is_sent) = exchange(writer, request, receiving).await?;
+        let ((head, input), _) = exchange(writer, self.request(body, accept), receiving).await?;
         let pieces = Pieces::new(&head, input.over(()).over(stream));
-        let body = try_unfold(pieces, move |mut pieces| async move {
-            let Some(piece) = pieces.next().await? else {
-                if let Some(stream) = pieces.into_stream().filter(|_| is_sent) {
-                    self.keep(home, stream);
-                }
-                return Ok(None);
-            };
-            Ok(Some((piece, pieces)))
+        let body = try_unfold(pieces, |mut pieces| async move {
+            Ok(pieces.next().await?.map(|piece| (piece, pieces)))
         });
         let body = body.boxed();
-        Ok(HttpStream {
-            status: head.status,
-            headers: head.headers,
-            is_events: head.is_events,
-            body,
-        })
+        let (status, headers, is_events) = (head.status, head.headers, head.is_events);
+        Ok(HttpStream { status, headers, is_events, body })
     }
 
-    /// A connection: the kept one, which the other side may have closed by the time that the
-    /// request arrives, or a new one.
-    async fn connection(&self, kept: Option<TcpStream>) -> Result<TcpStream, HttpError> {
-        match kept {
+    /// A connection: one that was kept, else a new one.
+    async fn connection(&self, home: runtime::Id) -> Result<TcpStream, HttpError> {
+        match self.take_idle(home) {
             Some(stream) => Ok(stream),
             None => self.connect().await,
         }
