@@ -210,6 +210,15 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_takes_what_concerns_its_work_and_nothing_about_callers() {
+        let flags = flags_of(&["dsrs-server", "worker", "--worker-concurrency", "8"]);
+        assert_eq!(flags.settings["worker.concurrency"], "8");
+        for flag in ["--bind", "--insecure", "--worker-enabled", "--limits-body-bytes"] {
+            assert!(command().try_get_matches_from(["dsrs-server", "worker", flag]).is_err());
+        }
+    }
+
+    #[test]
     fn migrate_takes_only_what_concerns_the_database() {
         let flags = flags_of(&["dsrs-server", "migrate", "--database-url", "postgres://h/d"]);
         assert_eq!(flags.settings["database.url"], "postgres://h/d");

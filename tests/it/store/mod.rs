@@ -2,6 +2,7 @@
 
 mod graphs;
 mod idempotency;
+mod jobs;
 mod recorder;
 mod runs;
 mod upkeep;

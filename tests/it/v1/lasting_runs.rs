@@ -145,6 +145,27 @@ async fn a_run_shows_what_is_done_so_far_and_is_cancelled_from_any_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_execution_that_someone_waits_for_is_cancelled_from_any_server() {
+    let database = test_database().await;
+    let back = Api::start(&database, Some(Arc::new(stalls_at_the_reply())), &[]).await;
+    let front = Api::start(&database, None, &NO_WORKER).await;
+    back.post("/v1/graphs", support_reply()).await.expect(201);
+    for api in [&back, &front] {
+        let body = Some(ticket().to_string());
+        let path = "/v1/graphs/support-reply/execute";
+        let mut events = back.stream(Method::POST, path, &[], body).await;
+        let run = events.until("run.started").await.data["run_id"].as_str().unwrap().to_owned();
+        events.until("node.completed").await;
+        let cancelled = api.post(&format!("/v1/runs/{run}/cancel"), "").await.expect(200);
+        assert_eq!(cancelled.json()["status"], "cancelled");
+        let last = events.until("run.cancelled").await;
+        assert_eq!(last.data["code"], "run_cancelled");
+        let again = api.post(&format!("/v1/runs/{run}/cancel"), "").await.expect(409);
+        assert_eq!(again.code(), "run_finished");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn cancelling_what_is_nowhere_is_not_found() {
     let api = Api::new().await;
     let missing = "/v1/runs/01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f/cancel";
