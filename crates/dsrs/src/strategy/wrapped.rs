@@ -51,13 +51,7 @@ impl Wrapped {
         let here = config_at.key(MODULE);
         let module = registry::create(env, strategy, base, inner, &here)
             .map_err(|problems| moved(problems, &here.key("signature"), &signature_at))?;
-        if module.parks() {
-            let pointer = here.key("strategy").pointer();
-            let detail = format!(
-                "a run that waits for a value can only go on from a node: let `{strategy}` be one"
-            );
-            return Err(Problem { pointer, code: Code::InvalidConfig, detail }.into());
-        }
+        check_parks(&*module, strategy, &here)?;
         Ok(Self::under(MODULE, module))
     }
 
@@ -91,6 +85,21 @@ impl Wrapped {
     pub(super) async fn forward(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
         self.module.forward(ctx, input).await
     }
+}
+
+/// Refuses a strategy that parks the run where it would be a part of another; `at` is its place.
+pub(super) fn check_parks(
+    module: &dyn DynModule,
+    strategy: &str,
+    at: &At<'_>,
+) -> Result<(), Problems> {
+    if !module.parks() {
+        return Ok(());
+    }
+    let pointer = at.key("strategy").pointer();
+    let detail =
+        format!("a run that waits for a value can only go on from a node: let `{strategy}` be one");
+    Err(Problem { pointer, code: Code::InvalidConfig, detail }.into())
 }
 
 /// The number of attempts that a config says, or what it is when it does not; refused where each

@@ -200,6 +200,12 @@ fn a_map_or_branch_that_is_wrong_is_refused_at_its_place() {
             "/nodes/op/config/module/config/type: column 1:",
         ),
         (
+            r#""strategy": "map", "config": {"module": {"strategy": "await", "signature": "a -> b"}}"#
+                .to_owned(),
+            &[("a", "list[str]")],
+            "/nodes/op/config/module/strategy: a run that waits for a value can only go on from a node",
+        ),
+        (
             r#""strategy": "branch", "config": {"if": "x >"}"#.to_owned(),
             &[],
             "/nodes/op/config/if: ",

@@ -106,7 +106,7 @@ impl Execution<'_> {
     /// Whether a failure is that of the run as a whole, which no node takes.
     fn is_over(&self, error: &PredictError) -> bool {
         match error.kind {
-            PredictErrorKind::Cancelled => true,
+            PredictErrorKind::Cancelled | PredictErrorKind::Waiting => true,
             PredictErrorKind::Timeout => self.is_late(),
             _ => false,
         }

@@ -30,6 +30,7 @@ impl Execution<'_> {
                         lost.push(failure);
                         continue;
                     }
+                    None if conversion.is_identity() => self.select(origin),
                     None => match conversion.apply(&self.select(origin)) {
                         Ok(value) => value,
                         Err(error) => return Gathered::Inputs(Err(unfit(&feed.field, &error))),

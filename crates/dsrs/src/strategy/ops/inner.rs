@@ -7,7 +7,7 @@ use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{SignatureSchema, read_signature};
 use crate::strategy::config::{config_schema, described, member, schema};
 use crate::strategy::op::{Given, Op, OpInput, OpTypes};
-use crate::strategy::wrapped::Wrapped;
+use crate::strategy::wrapped::{Wrapped, check_parks};
 use crate::strategy::{BuildEnv, StrategyFactory, registry};
 use crate::types::{TypeDefs, TypeScope, absent_value};
 use crate::value::{Fields, Map, Payload};
@@ -62,6 +62,7 @@ impl Inner {
         let Some(op) = factory.op() else {
             let base = signature(env, factory, config, posted, scope, &at)?;
             let module = registry::create(env, strategy, &base, Some(config), &at)?;
+            check_parks(&*module, strategy, &at)?;
             return Ok(Self { path, kind: Kind::Strategy(Wrapped::under(path, module)) });
         };
         if posted.is_some() {

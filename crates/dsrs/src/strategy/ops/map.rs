@@ -279,7 +279,7 @@ impl Mapped {
     fn kept(&self, ctx: &Ctx, error: PredictError) -> Result<Fields, PredictError> {
         let late = Instant::now() >= ctx.node.deadline;
         let is_over = match error.kind {
-            PredictErrorKind::Cancelled => true,
+            PredictErrorKind::Cancelled | PredictErrorKind::Waiting => true,
             PredictErrorKind::Timeout => late,
             _ => false,
         };

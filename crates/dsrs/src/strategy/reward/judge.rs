@@ -8,7 +8,7 @@ use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, listed, nearest, shared_text};
 use crate::signature::{SignatureSchema, read_signature};
-use crate::strategy::wrapped::Wrapped;
+use crate::strategy::wrapped::{Wrapped, check_parks};
 use crate::strategy::{BuildEnv, registry};
 use crate::types::{Type, TypeScope, brief};
 use crate::value::{Fields, Payload};
@@ -46,7 +46,9 @@ impl Judge {
             return Err(problems);
         };
         let base = Arc::new(draft.finish(scope.finish()));
-        let module = match registry::create(env, strategy, &base, config, at) {
+        let module = registry::create(env, strategy, &base, config, at);
+        let module = module.and_then(|made| check_parks(&*made, strategy, at).map(|()| made));
+        let module = match module {
             Ok(module) => Wrapped::under(JUDGE, module),
             Err(found) => {
                 problems.extend(found);
