@@ -11,6 +11,7 @@
 mod errors;
 mod inference;
 mod inner;
+mod long_runs;
 mod random_dags;
 mod support;
 mod values;

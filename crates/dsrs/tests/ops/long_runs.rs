@@ -1,0 +1,52 @@
+//! Runs of nothing but ops: called in place, they must neither nest nor keep others waiting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::graph::Program;
+use dsrs::lm::{Models, Scripted};
+use dsrs::predict::{PredictErrorKind, RunScope};
+use tokio::time::Instant;
+
+use crate::support::{build, json, run};
+
+/// A chain of ops, each adding the graph's input to what the one before it gave.
+fn chain(length: usize) -> Program {
+    let nodes: Vec<String> = (0..length)
+        .map(|n| format!(r#""n{n}": {{"strategy": "add", "config": {{"right": 1}}}}"#))
+        .collect();
+    let edge = |n: usize| {
+        let from = if n == 0 { "input.x".to_owned() } else { format!("n{}.value", n - 1) };
+        format!(r#"{{"from": "{from}", "to": "n{n}.left"}}"#)
+    };
+    let edges: Vec<String> = (0..length).rev().map(edge).collect();
+    let document = format!(
+        r#"{{"name": "g", "inputs": {{"x": "int"}}, "nodes": {{{}}}, "edges": [{}]}}"#,
+        nodes.join(", "),
+        edges.join(", ")
+    );
+    build(&document).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[tokio::test]
+async fn a_chain_of_thousands_of_ops_runs_to_its_end() {
+    let outcome = run(&chain(4_000), r#"{"x": 2}"#).await;
+    assert_eq!(outcome.outputs.unwrap()["value"].to_json(), "4002");
+    assert_eq!(outcome.spans.len(), 4_000);
+}
+
+#[tokio::test]
+async fn a_run_of_ops_alone_is_cancelled_and_runs_out_of_time_too() {
+    let program = chain(400);
+    let inputs = || json(r#"{"x": 2}"#).as_map().unwrap().clone();
+    let models = Arc::new(Models::only(Arc::new(Scripted::answering([""; 0]))));
+    let late = Arc::new(RunScope::new(models.clone(), Instant::now()));
+    let failure = program.execute(&late, inputs()).await.outputs.unwrap_err();
+    assert_eq!(failure.error.kind, PredictErrorKind::Timeout);
+
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let cancelled = Arc::new(RunScope::new(models, deadline));
+    cancelled.cancelled.cancel();
+    let failure = program.execute(&cancelled, inputs()).await.outputs.unwrap_err();
+    assert_eq!(failure.error.kind, PredictErrorKind::Cancelled);
+}
