@@ -124,7 +124,7 @@ impl Attempt {
                 return self.end_unbegun(earlier, RunStatus::Failed, "internal", detail).await;
             }
         };
-        self.app.metrics.run_started();
+        let _running = self.app.metrics.run_started();
         let log = self.log(&mut scope, &earlier.run).await;
         let scope = Arc::new(scope);
         let book = Book { attempt: self, seat };

@@ -29,6 +29,15 @@ pub struct Metrics {
     running: Gauge,
 }
 
+/// A run under way, counted as one, however it ends.
+pub struct Running(Gauge);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
+}
+
 #[derive(PartialEq, Eq, Hash)]
 struct RequestKey {
     route: String,
@@ -76,14 +85,15 @@ impl Metrics {
         meter.seconds.record(took.as_secs_f64());
     }
 
-    /// Counts a run that started.
-    pub fn run_started(&self) {
+    /// Counts a run that started; it runs until what is answered is dropped.
+    #[must_use]
+    pub fn run_started(&self) -> Running {
         self.running.increment(1.0);
+        Running(self.running.clone())
     }
 
     /// Counts a run that ended.
     pub fn run_finished(&self, status: &'static str, took: Duration, usage: &Usage) {
-        self.running.decrement(1.0);
         let meter = self.run_meter(status);
         meter.count.increment(1);
         meter.seconds.record(took.as_secs_f64());
@@ -189,7 +199,7 @@ mod tests {
     fn what_was_counted_is_rendered_with_its_labels() {
         let metrics = Metrics::new().unwrap();
         metrics.request("/v1/runs/{id}", "GET", 404, Duration::from_millis(3));
-        metrics.run_started();
+        drop(metrics.run_started());
         metrics.run_finished(
             "succeeded",
             Duration::from_millis(20),
@@ -211,8 +221,10 @@ mod tests {
     #[test]
     fn two_servers_in_one_process_count_apart() {
         let (one, two) = (Metrics::new().unwrap(), Metrics::new().unwrap());
-        one.run_started();
+        let running = one.run_started();
         assert!(one.render().contains("dsrs_runs_running 1"));
         assert!(two.render().contains("dsrs_runs_running 0"));
+        drop(running);
+        assert!(one.render().contains("dsrs_runs_running 0"));
     }
 }

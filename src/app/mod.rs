@@ -57,7 +57,7 @@ pub(crate) use graph::{GraphPut, Seen};
 pub use model::{ModelError, engine_models};
 pub use parse::MisreadText;
 pub(crate) use predictor::RenderRequest;
-pub(crate) use run::{Ended, ExecuteRequest, Watch, Watched};
+pub(crate) use run::{Ended, ExecuteRequest, Watch};
 pub use run_failure::RunFailure;
 pub(crate) use run_failure::whole_seconds;
 pub(crate) use run_feed::{EventKind, Follower, Told};

@@ -119,7 +119,12 @@ impl App {
         run_scope.cancelled = work.cancellation().clone();
         let (id, start) = (Uuid::now_v7(), now());
         let telling = request.watch.map(|watch| {
-            let open = self.feeds.open(scope.workspace, id);
+            let (finale, request_id) = (watch.finale, request.request_id.clone());
+            let broken = move || {
+                let error = AppError::Internal("the run broke off".to_owned());
+                finale(Err(&error), false, &request_id)
+            };
+            let open = self.feeds.open(scope.workspace, id, Box::new(broken));
             let feed = open.feed().clone();
             let versions = (pin.version, pin.state_version);
             feed.tell(EventKind::RunStarted, started_json(id, &pin.name, versions, start));
@@ -128,7 +133,7 @@ impl App {
             let cancel = leaves.then(|| run_scope.cancelled.clone().drop_guard());
             // Whoever asked may have left already; then the guard cancels here.
             let _ = watch.begun.send(Watched { feed, _cancel: cancel });
-            Told { open, finale: watch.finale, ended: watch.ended }
+            Told { open, finale, ended: watch.ended }
         });
         let cancelled = run_scope.cancelled.clone();
         let seat = self.under_way.enter(scope.workspace, id, None, cancelled);
@@ -207,13 +212,14 @@ struct Run {
 impl Run {
     /// Runs to the end, whatever that is; makes the answer; records.
     async fn finish<T>(mut self, answer: MakeAnswer<T>) -> Result<T, AppError> {
-        self.app.metrics.run_started();
+        let running = self.app.metrics.run_started();
         let inputs = fields_json(&self.inputs);
         let outcome = self.program.execute(&self.run_scope, self.inputs.clone()).await;
         let took = self.run_scope.trace.elapsed();
         let failed = outcome.outputs.as_ref().err().filter(|_| !outcome.waits());
         let failure = failed.map(|error| RunFailure::of(self.id, &self.request_id, error));
         let row = self.row(inputs, &outcome, failure.as_ref(), took);
+        drop(running);
         self.app.metrics.run_finished(row.status.as_str(), took, &outcome.usage);
         let answer = answer(&row, failure.as_ref(), self.shows_trace);
         let (trace, request_id) = (self.shows_trace, self.request_id.clone());
@@ -310,10 +316,13 @@ impl<T: Send + 'static> Future for FinishOnDrop<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let Some(run) = &mut self.run else { return Poll::Pending };
-        let done = std::task::ready!(run.as_mut().poll(context));
-        self.run = None;
-        Poll::Ready(done)
+        // A run that panics is not polled again: it is not here any more.
+        let Some(mut run) = self.run.take() else { return Poll::Pending };
+        let polled = run.as_mut().poll(context);
+        if polled.is_pending() {
+            self.run = Some(run);
+        }
+        polled
     }
 }
 
@@ -326,5 +335,30 @@ impl<T: Send + 'static> Drop for FinishOnDrop<T> {
             }
             detached("the run of a caller who left", run);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::panic::AssertUnwindSafe;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_run_that_panicked_is_not_gone_on_with() {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let counted = polls.clone();
+        let run = Box::pin(poll_fn(move |_| -> Poll<()> {
+            counted.fetch_add(1, Ordering::SeqCst);
+            panic!("a fault of ours")
+        }));
+        let driven = FinishOnDrop { cancel: None, run: Some(run) };
+        assert!(AssertUnwindSafe(driven).catch_unwind().await.is_err());
+        tokio::task::yield_now().await;
+        assert_eq!(polls.load(Ordering::SeqCst), 1);
     }
 }

@@ -12,9 +12,16 @@ use uuid::Uuid;
 
 use crate::store::run::RunStatus;
 
-/// How much of a run's past is kept, in bytes of its events. The last event stays, whatever its
-/// size.
+/// How much of a run's past is kept, in bytes that its events take.
 const PAST_BYTES: usize = 128 << 10;
+
+/// How many of the newest events are kept, whatever their size: a reader who keeps up need not fear
+/// that a large one takes the place of all before it.
+const KEPT_AT_LEAST: usize = 8;
+
+/// What an event takes beside its text: itself and its counts, its places in the queue, which may
+/// be half empty, and what allocating costs.
+const EVENT_BYTES: usize = size_of::<Event>() + 64;
 
 /// How long the events of a run that has ended are kept for those who come back.
 const AFTERLIFE: Duration = Duration::from_secs(60);
@@ -91,7 +98,13 @@ pub(crate) struct Event {
     /// What it is about.
     pub(crate) kind: EventKind,
     /// What it says, as JSON text.
-    pub(crate) data: String,
+    pub(crate) data: Box<str>,
+}
+
+impl Event {
+    fn bytes(&self) -> usize {
+        self.data.len() + EVENT_BYTES
+    }
 }
 
 /// What a follower is told next.
@@ -134,19 +147,17 @@ impl Feed {
     fn add(&self, kind: EventKind, data: String, is_last: bool) {
         let mut past = lock(&self.past);
         past.newest += 1;
-        past.bytes += data.len() + size_of::<Event>();
         let id = past.newest;
-        past.events.push_back(Arc::new(Event { id, kind, data }));
-        while past.bytes > PAST_BYTES && past.events.len() > 1 {
+        // Texts are written with room to grow, which would stay with them.
+        let event = Arc::new(Event { id, kind, data: data.into_boxed_str() });
+        past.bytes += event.bytes();
+        past.events.push_back(event);
+        while past.bytes > PAST_BYTES && past.events.len() > KEPT_AT_LEAST {
             let oldest = past.events.pop_front();
-            past.bytes -= oldest.map_or(0, |event| event.data.len() + size_of::<Event>());
+            past.bytes -= oldest.map_or(0, |event| event.bytes());
         }
         drop(past);
         self.news.send_replace((id, is_last));
-    }
-
-    fn close(&self) {
-        self.news.send_modify(|news| news.1 = true);
     }
 
     /// Whether the run has ended, and its last event is not behind this one.
@@ -221,11 +232,11 @@ struct Known {
 }
 
 impl Feeds {
-    /// The feed of a run that begins.
-    pub(crate) fn open(&self, workspace: Uuid, run: Uuid) -> OpenFeed {
+    /// The feed of a run that begins; `broken` makes its last event if it breaks off.
+    pub(crate) fn open(&self, workspace: Uuid, run: Uuid, broken: LastWords) -> OpenFeed {
         let feed = Feed::new(workspace, run);
         lock(&self.0).feeds.insert(run, feed.clone());
-        OpenFeed { feed, feeds: self.clone() }
+        OpenFeed { feed, feeds: self.clone(), broken: Some(broken) }
     }
 
     /// The feed of a run under way, or of one that ended a short while ago.
@@ -258,10 +269,14 @@ impl Feeds {
     }
 }
 
+/// Makes the last event of a run that breaks off.
+pub(crate) type LastWords = Box<dyn FnOnce() -> (EventKind, String) + Send>;
+
 /// The feed of a run under way; whoever holds it tells.
 pub(crate) struct OpenFeed {
     feed: Arc<Feed>,
     feeds: Feeds,
+    broken: Option<LastWords>,
 }
 
 impl OpenFeed {
@@ -272,7 +287,8 @@ impl OpenFeed {
 
     /// Tells the last event. A run that waits may go on elsewhere: who follows it after that does
     /// so there.
-    pub(crate) fn end(self, kind: EventKind, data: String) {
+    pub(crate) fn end(mut self, kind: EventKind, data: String) {
+        self.broken = None;
         if kind == EventKind::RunWaiting {
             self.feeds.forget(self.feed.run);
         }
@@ -280,10 +296,13 @@ impl OpenFeed {
     }
 }
 
-/// A run that breaks off has told what it has told: nobody waits for its end.
+/// A run that breaks off has an end too: nobody waits for another.
 impl Drop for OpenFeed {
     fn drop(&mut self) {
-        self.feed.close();
+        if let Some(broken) = self.broken.take() {
+            let (kind, data) = broken();
+            self.feed.add(kind, data, true);
+        }
         self.feeds.ended(&self.feed);
     }
 }
@@ -296,9 +315,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    fn broken() -> LastWords {
+        Box::new(|| (EventKind::RunFailed, "broken".to_owned()))
+    }
+
     fn opened() -> (Feeds, OpenFeed, Uuid) {
         let (feeds, run) = (Feeds::default(), Uuid::now_v7());
-        let open = feeds.open(Uuid::nil(), run);
+        let open = feeds.open(Uuid::nil(), run, broken());
         (feeds, open, run)
     }
 
@@ -338,7 +361,9 @@ mod tests {
         assert!(open.feed().bytes() <= PAST_BYTES);
         open.end(EventKind::RunCompleted, "y".repeat(2 * PAST_BYTES));
         let told = rest(slow).await;
-        assert!(told.starts_with("gap 1 to 1000, 1001 yyy"), "{}", &told[..60]);
+        let left = 1001 - KEPT_AT_LEAST;
+        assert!(told.starts_with(&format!("gap 1 to {left}, {} xxx", left + 1)), "{}", &told[..60]);
+        assert!(told.ends_with("yyy"));
     }
 
     #[tokio::test(start_paused = true)]
@@ -349,7 +374,7 @@ mod tests {
         let found = feeds.get(Uuid::nil(), run).unwrap();
         assert_eq!(rest(found.follow(0)).await, "1 a");
         tokio::time::advance(AFTERLIFE).await;
-        drop(feeds.open(Uuid::nil(), Uuid::now_v7()));
+        drop(feeds.open(Uuid::nil(), Uuid::now_v7(), broken()));
         assert!(feeds.get(Uuid::nil(), run).is_none());
     }
 
@@ -359,6 +384,27 @@ mod tests {
         open.feed().tell(EventKind::RunStarted, "a".into());
         let follower = open.feed().follow(0);
         drop(open);
-        assert_eq!(rest(follower).await, "1 a");
+        assert_eq!(rest(follower).await, "1 a, 2 broken");
+    }
+
+    #[tokio::test]
+    async fn a_large_event_does_not_take_the_place_of_all_before_it() {
+        let (_, open, _) = opened();
+        let follower = open.feed().follow(0);
+        open.feed().tell(EventKind::RunStarted, "a".into());
+        open.feed().tell(EventKind::NodeDelta, "x".repeat(PAST_BYTES));
+        open.feed().tell(EventKind::NodeCompleted, "y".repeat(PAST_BYTES));
+        open.end(EventKind::RunCompleted, "z".repeat(PAST_BYTES));
+        let told = rest(follower).await;
+        assert!(told.starts_with("1 a, 2 xxx"), "{}", &told[..20]);
+    }
+
+    #[test]
+    fn an_event_takes_no_more_than_is_counted() {
+        let (_, open, _) = opened();
+        let mut data = String::with_capacity(1 << 20);
+        data.push('x');
+        open.feed().tell(EventKind::NodeDelta, data);
+        assert_eq!(open.feed().bytes(), 1 + EVENT_BYTES);
     }
 }

@@ -1,6 +1,7 @@
 //! What can be told of a request by its path's end: whether its answer may be a stream, and whether
-//! the thread of its connection may do it itself, between those of other connections: executions, which are many and mostly wait. All else may compute for long or ask
-//! the database, and is done by the workers that all share. Knows paths by their end only.
+//! the thread of its connection may do it itself, between those of other connections: executions,
+//! which are many and mostly wait. All else may compute for long or ask the database, and is done by
+//! the workers that all share. Knows paths by their end only.
 
 use axum::http::{HeaderMap, Method, Request, header};
 

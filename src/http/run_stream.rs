@@ -28,7 +28,7 @@ use super::runs::{error_json, run_json};
 use super::schema::RunEvents;
 use super::status::ProblemCode;
 use crate::app::json::JsonObject;
-use crate::app::{App, Ended, EventKind, Follower, LogFollower, Told, Watch, Watched, detached};
+use crate::app::{App, Ended, EventKind, Follower, LogFollower, Told, Watch, detached};
 use crate::store::run::{RunRow, RunStatus};
 
 /// How often something is said to a reader when there is nothing to tell.
@@ -59,7 +59,7 @@ pub(super) async fn execute(
     });
     tokio::select! {
         biased;
-        Ok(watched) = beginning => events(told(watched)),
+        Ok(watched) = beginning => events(told(watched.feed.follow(0), watched)),
         answered = &mut answering => match answered {
             Ok(Some(answer)) => replayed(answer).await,
             _ => ApiProblem::new(ProblemCode::Internal, "the work broke off").into_response(),
@@ -78,20 +78,15 @@ fn finale(ended: Ended<'_>, trace: bool, request_id: &str) -> (EventKind, String
     }
 }
 
-/// What is told of a run that has begun; whoever stops reading leaves it.
-fn told(watched: Watched) -> impl Stream<Item = Result<Event, Infallible>> + Send {
-    let follower = watched.feed.follow(0);
-    stream::unfold((follower, watched), |(mut follower, watched)| async move {
+/// What a follower is told. Whoever stops reading lets go of what is `held`: a run that was watched
+/// from its start is left so.
+fn told(
+    follower: Follower,
+    held: impl Send,
+) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    stream::unfold((follower, held), |(mut follower, held)| async move {
         let next = follower.next().await?;
-        Some((Ok(event(&next)), (follower, watched)))
-    })
-}
-
-/// What is told of a run from behind an event.
-fn followed(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
-    stream::unfold(follower, |mut follower| async move {
-        let next = follower.next().await?;
-        Some((Ok(event(&next)), follower))
+        Some((Ok(event(&next)), (follower, held)))
     })
 }
 
@@ -142,13 +137,11 @@ async fn replayed(answer: Response) -> Response {
     // Our answers are whole texts: collecting them cannot fail.
     let body = body.collect().await.map(|found| found.to_bytes()).unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
-    let kind = match (parts.status, Payload::from_json(&text)) {
-        (StatusCode::OK, _) => Some(EventKind::RunCompleted),
-        (StatusCode::ACCEPTED, _) => Some(EventKind::RunWaiting),
-        (status, Ok(Payload::Map(problem))) if problem.contains_key("run_id") => {
-            let is_cancelled = status == StatusCode::CONFLICT;
-            Some(if is_cancelled { EventKind::RunCancelled } else { EventKind::RunFailed })
-        }
+    let kind = match parts.status {
+        StatusCode::OK => Some(EventKind::RunCompleted),
+        StatusCode::ACCEPTED => Some(EventKind::RunWaiting),
+        StatusCode::CONFLICT if is_of_run(&text) => Some(EventKind::RunCancelled),
+        _ if is_of_run(&text) => Some(EventKind::RunFailed),
         _ => None,
     };
     let Some(kind) = kind else { return Response::from_parts(parts, Body::from(body)) };
@@ -157,6 +150,12 @@ async fn replayed(answer: Response) -> Response {
         response.headers_mut().insert(REPLAYED, mark.clone());
     }
     response
+}
+
+/// Whether a problem is one of a run.
+fn is_of_run(text: &str) -> bool {
+    let problem = Payload::from_json(text);
+    matches!(problem, Ok(Payload::Map(problem)) if problem.contains_key("run_id"))
 }
 
 /// Follow a run
@@ -192,7 +191,7 @@ pub(super) async fn run_events(
         if feed.has_told_all(seen) {
             return Ok(answer::no_content());
         }
-        return Ok(events(followed(feed.follow(seen))));
+        return Ok(events(told(feed.follow(seen), ())));
     }
     Ok(match app.run_follow(&caller.scope(), id, seen, end_json).await? {
         Some(follower) => events(logged(follower)),

@@ -57,16 +57,12 @@ fn a_text_is_told_as_it_comes_and_complete_once_the_next_header_stands() {
 fn nothing_is_told_that_may_be_a_header_a_fence_or_blank() {
     let chunks =
         ["[[ ## answer ## ]]\n**Bold** ", "[[ #", "x ]] and\n", "**[[ ## ", "nobody", " ## \n"];
-    let wanted: [&[&str]; 7] = [
-        &["answer+**Bold**"],
-        &[],
-        &["answer+ [[ #x ]] and"],
-        &[],
-        &[],
-        &["answer+\n**[[ ## nobody ##"],
-        &[],
-    ];
+    let wanted: [&[&str]; 7] =
+        [&["answer+**Bold**"], &[], &["answer+ [[ #x ]] and"], &[], &[], &["answer+\n**"], &[]];
     assert_eq!(story_of("answer", &chunks), wanted);
+    let proved = ["[[ ## answer ## ]]\nUse [[ ## x\n", "\n", "or y"];
+    let wanted: [&[&str]; 4] = [&["answer+Use"], &[], &["answer+ [[ ## x\n\nor y"], &[]];
+    assert_eq!(story_of("answer", &proved), wanted);
     let fenced = ["```\n[[ ## answer ## ]]\nls\n```", "\n[[ ## completed ## ]]\n```"];
     let wanted: [&[&str]; 3] = [&["answer+ls"], &["answer=\"ls\""], &[]];
     assert_eq!(story_of("answer", &fenced), wanted);
@@ -134,6 +130,60 @@ fn a_text_that_does_not_fit_is_told_at_once() {
 }
 
 #[test]
+fn a_header_that_breaks_off_before_the_end_of_its_line_is_not_told() {
+    for tail in ["\n[[ ## completed ##\n", " [[ ## note ## ]]\n", "\n[[ ## x\n\n"] {
+        let text = format!("[[ ## answer ## ]]\nParis{tail}");
+        let told: Vec<_> = story_of("answer", &[&text]).concat();
+        assert_eq!(told, ["answer+Paris"], "{tail:?}");
+    }
+}
+
+#[test]
+fn the_texts_of_an_object_are_told_as_they_come() {
+    let chunks = [
+        "<think>{</think>```json\n{\"score\"",
+        ": {\"x\": \"}\\\"\"}, \"answer\": \"Par",
+        "is\\n\\u00e",
+        "9 \\ud83d",
+        "\\ude00\\",
+        "\"\", \"note\": \"n",
+        "o\"}\n```",
+    ];
+    let wanted: [&[&str]; 8] = [
+        &[],
+        &["answer+Par"],
+        &["answer+is\n"],
+        &["answer+é "],
+        &["answer+😀"],
+        &["answer+\"", "note+n"],
+        &["note+o"],
+        &[],
+    ];
+    assert_eq!(story_of("score: dict[str, str], answer, note", &chunks), wanted);
+}
+
+#[test]
+fn the_texts_of_an_object_are_its_values_however_it_is_cut() {
+    let text = "{\"a\": \"x\\\\ \\\"y\\\"\\t\\u00fc [[ é\", \"b\": 7, \"c\": [1, 2]}";
+    let whole = plan("a, b: int, c: list[int]").parse(text).unwrap();
+    let by_bytes: Vec<usize> = (0..text.len()).collect();
+    for cuts in [&[][..], &[7, 12, 19][..], &by_bytes] {
+        let (told, finished) = listen(text, cuts);
+        assert_eq!(Payload::from(told["a"].0.as_str()), whole.fields["a"]);
+        assert_eq!(finished.as_ref(), Ok(&whole));
+    }
+}
+
+#[test]
+fn what_is_no_object_as_it_should_be_is_not_told_before_its_end() {
+    for text in
+        ["{answer: \"x\"}", "{\"other\": \"x\"}", "so: {\"answer\": \"x\"}", "{\"answer\": 7}"]
+    {
+        assert_eq!(story_of("answer, note", &[text])[0], Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
 fn an_answer_without_headers_is_told_at_its_end() {
     assert_eq!(
         story_of("answer", &["Par", "is."]),
@@ -155,7 +205,16 @@ fn answers() -> impl Strategy<Value = String> {
         3 => prop::sample::select(vec!["so it is", "7", "[1, 2", ", 3]", "{\"k\": \"v\"", "}", "é\u{a0}ü", "\"", "- 1"]),
         4 => prop::sample::select(vec!["\n", "\n\n", " ", "\t", "\r\n"]),
     ];
-    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    let tail = prop::sample::select(vec![
+        "",
+        "",
+        "\n[[ ## completed ##\n",
+        " [[ ## x ## ]]\n",
+        "[[ ## x\n\n",
+        "\n[[ #",
+        " [[ ## c ## ]]**\n",
+    ]);
+    (prop::collection::vec(piece, 0..24), tail).prop_map(|(pieces, tail)| pieces.concat() + tail)
 }
 
 /// What was told of each output in the end: its text, its value, its best value.

@@ -27,6 +27,8 @@ pub enum Does {
     Hold(Gate, String),
     /// Streams this much of an answer and no more; notices when the caller leaves.
     Begin(String),
+    /// Streams these pieces of an answer and no more; notices when the caller leaves.
+    Pour(Vec<String>),
     /// Sends the head of an answer, then blanks for ever, which JSON allows.
     Drip,
     /// Closes the connection without a word.
@@ -181,14 +183,12 @@ impl FakeLm {
                 None
             }
             Does::Begin(text) => {
-                let piece = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
-                let event = format!("data: {piece}\n\n");
-                let begin = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
-                     transfer-encoding: chunked\r\n\r\n{:x}\r\n{event}\r\n",
-                    event.len()
-                );
-                connection.write_all(begin.as_bytes()).await.ok()?;
+                connection.write_all(begun(&piece(&text)).as_bytes()).await.ok()?;
+                self.left(connection).await
+            }
+            Does::Pour(pieces) => {
+                let all: String = pieces.iter().map(|text| piece(text)).collect();
+                connection.write_all(begun(&all).as_bytes()).await.ok()?;
                 self.left(connection).await
             }
             Does::HangUp => None,
@@ -214,6 +214,21 @@ impl FakeLm {
 pub fn sections<'s>(fields: impl IntoIterator<Item = (&'s str, &'s str)>) -> String {
     let sections = fields.into_iter().map(|(name, text)| format!("[[ ## {name} ## ]]\n{text}\n\n"));
     sections.collect::<String>() + "[[ ## completed ## ]]"
+}
+
+/// A piece of a streamed answer, as an event.
+fn piece(text: &str) -> String {
+    let piece = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    format!("data: {piece}\n\n")
+}
+
+/// The beginning of a streamed answer.
+fn begun(events: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+         transfer-encoding: chunked\r\n\r\n{:x}\r\n{events}\r\n",
+        events.len()
+    )
 }
 
 fn completion(text: &str) -> String {

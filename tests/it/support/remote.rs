@@ -154,6 +154,16 @@ impl EventReader {
         }
     }
 
+    /// Reads on, without a look at events, until this text has come.
+    pub async fn pass(&mut self, mark: &str) {
+        while !self.text.contains(mark) {
+            let seen = self.text.len().saturating_sub(mark.len());
+            self.text.drain(..self.text.floor_char_boundary(seen));
+            let chunk = self.answer.chunk().await.unwrap().expect("the events to go on");
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
     /// All events to the end.
     pub async fn rest(mut self) -> Vec<Event> {
         let mut events = Vec::new();

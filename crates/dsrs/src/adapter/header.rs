@@ -12,6 +12,9 @@ const NAME_LIMIT: usize = 96;
 /// The most bytes of emphasis and indentation before a header, and of emphasis behind it.
 const MARKS_LIMIT: usize = 48;
 
+/// The most bytes of a header.
+const LONGEST: usize = NAME_LIMIT + MARKS_LIMIT + 4;
+
 /// What was found at one place of a text.
 pub(super) enum Found<T> {
     /// It stands here.
@@ -81,6 +84,16 @@ pub(super) fn in_brackets(text: &str, ended: bool) -> Found<Header> {
     }
     let name = name.start + 2..name.end + 2;
     Found::Yes(Header { name, span: 0..length + 4 + marks, exact: exact && marks == 0 })
+}
+
+/// Where a header begins that the end of a trimmed text breaks off, or that it ends with.
+pub(super) fn broken(text: &str) -> Option<usize> {
+    let near = text.floor_char_boundary(text.len().saturating_sub(LONGEST));
+    let tail = text.get(near..)?;
+    let start = tail.rfind("[[")?;
+    let rest = tail.get(start..)?;
+    let hash = rest.get(2..).is_some_and(|rest| rest.trim_start().starts_with('#'));
+    (hash && matches!(in_brackets(rest, false), Found::Unsure)).then_some(near + start)
 }
 
 /// Whether two names are the same but for case, spaces, `_` and `-`.

@@ -11,6 +11,7 @@ mod checks;
 mod constrain;
 mod header;
 mod headless;
+mod members;
 mod notation;
 mod notes;
 mod outputs;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use super::answer::{self, Misfit, ParseError, ParsedOutput};
 use super::checks::Checks;
+use super::header;
+use super::members::Members;
 use super::outputs::{Output, Outputs};
 use super::partial_value::{self, Pace};
 use super::plan::ChatPlan;
@@ -21,7 +23,8 @@ use crate::value::Payload;
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerEvent {
     /// More of the text of an output. All such texts of an output together are its section's text
-    /// (of an output of type `str`: its value).
+    /// (of an output of type `str`: its value). Of an answer that begins as one object they are
+    /// the texts of its members, which holds unless something else than the object's end follows.
     Text {
         /// The output.
         field: Arc<str>,
@@ -74,6 +77,8 @@ pub struct PartialAnswer {
     text: String,
     scanner: Scanner,
     progress: Vec<Progress>,
+    /// The texts in an object that the answer begins with.
+    members: Members,
     /// How many of the complete outputs were told.
     told: usize,
     /// More came than is read.
@@ -99,6 +104,7 @@ impl ChatPlan {
             scanner: Scanner::new(&outputs, allowed),
             progress: outputs.iter().map(|_| Progress::default()).collect(),
             outputs,
+            members: Members::default(),
             checks: self.checks.clone(),
             unfinished: self.unfinished.clone(),
             allowed,
@@ -119,6 +125,7 @@ impl PartialAnswer {
         self.text.push_str(chunk);
         self.read(false);
         let mut events = Vec::new();
+        self.tell_members(&mut events);
         self.tell_complete(&mut events);
         self.tell_open(&mut events);
         events
@@ -161,13 +168,14 @@ impl PartialAnswer {
         self.read(true);
         let mut events = Vec::new();
         self.tell_complete(&mut events);
-        let Self { outputs, checks, allowed, text, scanner, mut progress, .. } = self;
+        let Self { outputs, checks, allowed, text, scanner, mut progress, members, .. } = self;
         let source = Source { text: &text, outputs: &outputs, allowed, ended: true };
         let reading = Reading::of(&scanner, &source);
         for (index, output) in outputs.iter().enumerate() {
             if let Some(Some(part)) = reading.parts.get(index)
                 && let Some(progress) = progress.get_mut(index)
                 && !scanner.is_complete(index)
+                && !members.have_told()
             {
                 let range = settle::text(&source, part);
                 events.extend(progress.tell_text(output, &text, range));
@@ -195,6 +203,16 @@ impl PartialAnswer {
         self.progress.get(index)
     }
 
+    /// Tells of the texts in an object, where there is no section yet. What follows as sections
+    /// behind them is another answer, which is told by whoever asks what the whole of it says.
+    fn tell_members(&mut self, events: &mut Vec<AnswerEvent>) {
+        let Some(start) = self.scanner.lead_start() else { return };
+        for (index, text) in self.members.read(&self.text, start, &self.outputs) {
+            let field = self.outputs.get(index).map(|output| output.name.clone());
+            events.extend(field.map(|field| AnswerEvent::Text { field, text }));
+        }
+    }
+
     /// Tells of the outputs that have become complete.
     fn tell_complete(&mut self, events: &mut Vec<AnswerEvent>) {
         let (text, outputs) = (&*self.text, &*self.outputs);
@@ -209,7 +227,9 @@ impl PartialAnswer {
             let part = reading::part(&self.scanner, &source, *index);
             let settled = settle::settle(&source, output, part.as_ref());
             let range = part.map_or(0..0, |part| part.body);
-            events.extend(progress.tell_text(output, text, range));
+            if !self.members.have_told() {
+                events.extend(progress.tell_text(output, text, range));
+            }
             events.push(match settled.value.clone() {
                 Ok(value) => AnswerEvent::Complete { field: output.name.clone(), value },
                 Err(misfit) => AnswerEvent::Misfit(misfit),
@@ -220,7 +240,10 @@ impl PartialAnswer {
 
     /// Tells of the output whose text is arriving.
     fn tell_open(&mut self, events: &mut Vec<AnswerEvent>) {
-        let Some((index, range)) = self.scanner.open() else { return };
+        let Some((index, range)) = self.scanner.open().filter(|_| !self.members.have_told()) else {
+            return;
+        };
+        let range = before_broken_header(&self.text, range);
         let (Some(output), Some(progress)) =
             (self.outputs.get(index), self.progress.get_mut(index))
         else {
@@ -264,6 +287,14 @@ impl Progress {
         let value = self.partial.clone().filter(|value| before.as_ref() != Some(value))?;
         Some(AnswerEvent::Value { field: output.name.clone(), value })
     }
+}
+
+/// The part of a text before a header at its end that may prove to be broken off.
+fn before_broken_header(text: &str, range: Range<usize>) -> Range<usize> {
+    let Some(inside) = text.get(range.clone()) else { return range };
+    let end = header::broken(inside).unwrap_or(inside.len());
+    let kept = inside.get(..end).unwrap_or_default().trim_end();
+    range.start..range.start + kept.len()
 }
 
 /// Whether a text may still turn out to be only what the layout shows in its place.

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::header::{self, Found};
+use super::header;
 use super::headless::{self, Whole};
 use super::outputs::{Named, Output, Outputs};
 use super::sections::{Scanner, Source, is_placeholder};
@@ -122,11 +122,7 @@ fn broken_header(source: &Source<'_>, body: &Range<usize>) -> Option<usize> {
     if !source.ended || !source.rest(body.end).trim().is_empty() {
         return None;
     }
-    let text = source.slice(body);
-    let start = text.rfind("[[")?;
-    let rest = text.get(start..)?;
-    let hash = rest.get(2..).is_some_and(|rest| rest.trim_start().starts_with('#'));
-    (hash && matches!(header::in_brackets(rest, false), Found::Unsure)).then(|| body.start + start)
+    header::broken(source.slice(body)).map(|start| body.start + start)
 }
 
 fn is_line_start(source: &Source<'_>, at: usize) -> bool {

@@ -170,6 +170,12 @@ impl Scanner {
         certain.then(|| (output, self.stretch.settled()))
     }
 
+    /// Where the answer proper begins, while no section has.
+    pub(super) fn lead_start(&self) -> Option<usize> {
+        let is_lead = self.place == Place::Lead && self.block.is_none();
+        (is_lead && self.trust.unclosed.is_none()).then_some(self.lead_start)
+    }
+
     /// The text before the first section, or all of it if there is none.
     pub(super) const fn lead(&self) -> &Range<usize> {
         &self.lead

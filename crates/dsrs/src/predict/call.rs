@@ -127,7 +127,10 @@ impl<'c> Call<'c> {
             }
             let error = match self.read(&reply) {
                 Ok(parsed) => match accept(&parsed.fields) {
-                    Ok(accepted) => return Ok((parsed, accepted)),
+                    Ok(accepted) => {
+                        self.exchange.settled(&parsed.fields);
+                        return Ok((parsed, accepted));
+                    }
                     Err(error) => self.predictor.plan.refused(parsed, &error),
                 },
                 Err(error) => error,

@@ -17,7 +17,8 @@ pub enum RunEvent<'e> {
         node: &'e Arc<str>,
     },
     /// More of the text of a predictor's output. All texts of an output under one span, since the
-    /// last [`Self::NodeRetry`] of it, together are the text of its section.
+    /// last [`Self::NodeRetry`] of it, together are its value where its type is `str`, else the text
+    /// that its value is read from.
     NodeDelta {
         /// Whose.
         of: Speaker<'e>,
@@ -26,7 +27,8 @@ pub enum RunEvent<'e> {
         /// The new text.
         text: &'e str,
     },
-    /// A predictor's LM is asked again: what came of its answer under this span is void.
+    /// A predictor's LM is asked again, or its answer proves to be another than it seemed: what was
+    /// told under this span is void.
     NodeRetry {
         /// Whose.
         of: Speaker<'e>,

@@ -14,6 +14,7 @@ use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
     Gates, Kept, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage,
 };
+use crate::value::Fields;
 
 /// A shorter wait for one's turn is none.
 const NOTICEABLE: Duration = Duration::from_millis(1);
@@ -67,6 +68,13 @@ impl<'c> Exchange<'c> {
     /// What the last answer says, if it was heard to its end.
     pub(super) fn heard(&mut self) -> Option<Result<ParsedOutput, ParseError>> {
         self.hearing.as_mut().and_then(Hearing::take)
+    }
+
+    /// The outputs of the call are certain.
+    pub(super) fn settled(&mut self, outputs: &Fields) {
+        if let Some(hearing) = &mut self.hearing {
+            hearing.settle(outputs);
+        }
     }
 
     /// Tells on the span of an answer why it does not fit, and does not keep it.

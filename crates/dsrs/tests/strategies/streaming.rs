@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dsrs::lm::{Answer, LmErrorKind, LmReply, Model, Models, Scripted, ToolCall};
-use dsrs::predict::{
-    Ctx, NodeScope, RunEvent, RunListener, RunScope, Span, SpanId, SpanKind, SpanStatus,
+use dsrs::lm::{
+    Answer, Heard, Lm, LmErrorKind, LmReply, LmRequest, Model, Models, Scripted, ToolCall,
 };
+use dsrs::predict::{Ctx, NodeScope, RunEvent, RunListener, RunScope, Span, SpanKind, SpanStatus};
 use dsrs::value::{Fields, Payload};
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::best_of_n::Graphs;
@@ -170,8 +171,8 @@ fn assert_all_is_told(strategy: &str, spans: &[Span], ear: &Ear) {
         for (name, value) in span.outputs.iter().flatten() {
             let Payload::Str(value) = value else { continue };
             let path = span.predictor.as_deref().unwrap_or_default();
-            let heard = ear.text(index, name);
-            assert_eq!(heard.as_deref(), Some(value.as_ref()), "{strategy} {path} {name}");
+            let heard = ear.text(index, name).unwrap_or_default();
+            assert_eq!(heard, **value, "{strategy} {path} {name}");
             told += 1;
         }
     }
@@ -237,8 +238,63 @@ fn in_node(run: Arc<RunScope>) -> Ctx {
     Ctx::of(run, Arc::new(node), None)
 }
 
+const SCORED: &str = "question -> answer, score: int";
+
+/// Predicts over an LM, and checks that the fields that it gives were told.
+async fn predict_heard(lm: Arc<dyn Lm>, case: &str) {
+    let models = Models::new([Model::of("default", lm)], Some("default".into()));
+    let mut run = RunScope::new(Arc::new(models), Instant::now() + Duration::from_secs(10));
+    let ear = Arc::new(Ear::default());
+    run.listener = Some(ear.clone());
+    let ctx = in_node(Arc::new(run));
+    let module = create_in(&Env, "predict", SCORED, "{}").unwrap();
+    module.forward(&ctx, fields(r#"{"question": "why?"}"#)).await.unwrap();
+    assert_all_is_told(case, &ctx.trace().take(), &ear);
+    assert_eq!(ear.text(0, "score").as_deref(), Some("7"), "{case}");
+}
+
 #[tokio::test]
-async fn words_beside_a_call_of_a_tool_are_no_field() {
+async fn an_answer_in_any_layout_is_told_as_the_fields_that_it_gives() {
+    for said in [
+        "{\"answer\": \"so \\\"it\\\" is\\n\", \"score\": 7}",
+        "```json\n{\"score\": 7, \"answer\": \"so it is\"}\n```",
+        "<answer>so it is</answer>\n<score>7</score>",
+        "answer: so it is\nscore: 7",
+        "so it is\n[[ ## score ## ]]\n7\n[[ ## completed ##\n",
+        "[[ ## score ## ]]\n7\n[[ ## answer ## ]]\nso it is",
+    ] {
+        predict_heard(Arc::new(Scripted::always(LmReply::of(said, "m"))), said).await;
+    }
+}
+
+/// Answers and lets nobody hear it before, as refusals are.
+struct Mute(String);
+
+impl Lm for Mute {
+    fn complete<'a>(
+        &'a self,
+        _: &'a LmRequest,
+    ) -> BoxFuture<'a, Result<LmReply, dsrs::lm::LmError>> {
+        Box::pin(async { Ok(LmReply::of(self.0.as_str(), "m")) })
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        _: Heard<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, dsrs::lm::LmError>> {
+        self.complete(request)
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_not_heard_is_told_in_the_end() {
+    let said = answer(&[("answer", "so it is"), ("score", "7")]);
+    predict_heard(Arc::new(Mute(said)), "mute").await;
+}
+
+#[tokio::test]
+async fn calls_of_tools_are_told_as_the_fields_that_they_stand_for() {
     let call = ToolCall {
         id: "1".into(),
         name: "calculator".into(),
@@ -259,7 +315,7 @@ async fn words_beside_a_call_of_a_tool_are_no_field() {
     let given = agent.unwrap().forward(&ctx, fields(r#"{"question": "6 * 7?"}"#)).await.unwrap();
     assert_eq!(given, Fields::from_iter([("answer".into(), Payload::str("42"))]));
     let heard = ear.lines().join("\n");
-    assert!(!heard.contains("calculate"), "{heard}");
     assert!(heard.contains(r#"a extract.predict answer "42""#), "{heard}");
-    assert_eq!(ear.text(SpanId(1).0 as usize, "answer"), None);
+    assert!(heard.contains(r#"next_tool_name "calculator""#), "{heard}");
+    assert_all_is_told("react", &ctx.trace().take(), &ear);
 }
