@@ -270,7 +270,7 @@ impl Feeds {
 }
 
 /// Makes the last event of a run that breaks off.
-pub(crate) type LastWords = Box<dyn FnOnce() -> (EventKind, String) + Send>;
+pub(crate) type LastWords = Box<dyn FnOnce() -> (EventKind, String) + Send + Sync>;
 
 /// The feed of a run under way; whoever holds it tells.
 pub(crate) struct OpenFeed {

@@ -141,7 +141,8 @@ impl LogFollower {
 
     fn tell(&mut self, kind: EventKind, data: String) {
         self.seen += 1;
-        self.told.push_back(Told::Event(Arc::new(Event { id: id(self.seen), kind, data })));
+        let (id, data) = (id(self.seen), data.into());
+        self.told.push_back(Told::Event(Arc::new(Event { id, kind, data })));
     }
 }
 
