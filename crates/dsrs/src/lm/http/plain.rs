@@ -22,8 +22,7 @@ use super::answer::{Input, receive};
 use super::pieces::Pieces;
 use super::{HttpAnswer, HttpError, HttpLimits, HttpStream};
 
-/// A request in bytes; a clone shares them.
-#[derive(Clone)]
+/// A request in bytes.
 struct Request {
     head: Bytes,
     body: Bytes,

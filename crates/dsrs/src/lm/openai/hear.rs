@@ -17,7 +17,8 @@ use crate::lm::http::{HttpAnswer, HttpError};
 use crate::lm::sse::{SseEvent, SseFault, SseReader};
 use crate::lm::{Heard, LmError, LmErrorKind, LmReply, LmRequest};
 
-/// How long the end of HTTP may take behind the end of the answer, for the connection's sake.
+/// How long the end of HTTP may take behind the end of the answer, for the sake of connections that
+/// can be used again, as those of TLS are.
 const FAREWELL: Duration = Duration::from_millis(50);
 
 /// What a server takes of the ways to be asked for an answer, known once it has refused one.
