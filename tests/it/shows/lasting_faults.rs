@@ -124,8 +124,14 @@ impl Servers {
     }
 }
 
-/// Asks one server after the other until one answers so.
-async fn ask(servers: &Servers, status: u16, path: &str, body: Option<&Value>) -> Value {
+/// Asks one server after the other until one answers so. `body` is made for each try: a request
+/// whose answer is lost with its server may have been accepted all the same.
+async fn ask(
+    servers: &Servers,
+    status: u16,
+    path: &str,
+    body: Option<&dyn Fn(usize) -> Value>,
+) -> Value {
     let client = http_client();
     for number in 0.. {
         assert!(number < 2000, "nobody answers {path}");
@@ -134,7 +140,7 @@ async fn ask(servers: &Servers, status: u16, path: &str, body: Option<&Value>) -
                 Some(body) => client
                     .post(format!("{url}{path}"))
                     .header("content-type", "application/json")
-                    .body(body.to_string()),
+                    .body(body(number).to_string()),
                 None => client.get(format!("{url}{path}")),
             };
             if let Ok(answer) = request.timeout(Duration::from_secs(20)).send().await
@@ -165,7 +171,7 @@ async fn every_accepted_run_ends_once_and_no_finished_node_is_bought_again() {
     sqlx::raw_sql(AUDIT).execute(&mut connection).await.unwrap();
     let setups = (0..SERVERS).map(|_| setup(&database, &lm)).collect();
     let servers = tokio::task::spawn_blocking(|| Servers::start(setups)).await.unwrap();
-    ask(&servers, 201, "/v1/graphs", Some(&diamond())).await;
+    ask(&servers, 201, "/v1/graphs", Some(&|_| diamond())).await;
 
     let done = Arc::new(AtomicBool::new(false));
     let (prey, over) = (servers.clone(), done.clone());
@@ -182,7 +188,10 @@ async fn every_accepted_run_ends_once_and_no_finished_node_is_bought_again() {
     });
     let mut accepted = Vec::with_capacity(RUNS);
     for number in 0..RUNS {
-        let body = json!({"inputs": {"run": format!("run-{number}")}});
+        let body = |attempt| {
+            let mark = number * 10_000 + attempt;
+            json!({"inputs": {"run": format!("run-{mark}")}})
+        };
         let run = ask(&servers, 202, "/v1/graphs/diamond/runs", Some(&body)).await;
         accepted.push(text(&run, "id").to_owned());
     }
