@@ -14,7 +14,7 @@ impl ProgramGraph {
     /// The resolved document: nothing implicit is left.
     pub(super) fn to_document(&self) -> Payload {
         let inputs = self.inputs.iter().map(|(name, field)| (name.clone(), input(field)));
-        let nodes = self.nodes.iter().map(|(name, found)| (name.clone(), node(found)));
+        let nodes = self.nodes.iter().map(|(name, found)| (name.clone(), node_to_payload(found)));
         let edges = self.edges.iter().map(|edge| {
             object([
                 ("from", Payload::from(edge.from.to_string())),
@@ -45,7 +45,8 @@ fn input(field: &FieldSchema) -> Payload {
     }
 }
 
-fn node(node: &Node) -> Payload {
+/// A node without its name and its connections.
+pub(super) fn node_to_payload(node: &Node) -> Payload {
     let settings = node.settings();
     let millis = i64::try_from(settings.timeout.as_millis()).unwrap_or(i64::MAX);
     let signature = (!node.is_op()).then(|| ("signature", signature_to_payload(&node.base)));

@@ -20,6 +20,7 @@ use super::node_call::{NodeCall, out_of_time};
 use super::outcome::{NodeOutcome, NodeStatus, Outcome, RunError};
 use super::plan::PlannedNode;
 use super::program::Program;
+use super::shared::SharedWork;
 use crate::lm::Usage;
 use crate::predict::{
     Ctx, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, SpanId, SpanKind, Tally,
@@ -56,6 +57,20 @@ impl Program {
         execution.finish(failure)
     }
 
+    /// As [`Self::execute`], as one of several runs of this program that share the work of nodes
+    /// that are called: no node is for inputs for which it, or one that is the same, has been before.
+    pub async fn execute_sharing(
+        &self,
+        run: &Arc<RunScope>,
+        inputs: Fields,
+        shared: &SharedWork,
+    ) -> Outcome {
+        let mut execution = Execution::new(self, run, None, inputs);
+        execution.shared = Some(shared);
+        let failure = execution.drive().await.err();
+        execution.finish(failure)
+    }
+
     /// Runs the graph once as a part of a node of another: within that node's time, under its span
     /// and over its LM settings.
     pub(super) async fn execute_within(
@@ -87,6 +102,8 @@ struct Execution<'p> {
     heard: Option<&'p dyn RunListener>,
     inputs: Payload,
     journal: Option<&'p dyn Journal>,
+    /// Work that is shared with other runs.
+    shared: Option<&'p SharedWork>,
     nodes: Vec<Progress>,
     /// Nodes that wait for nothing any more, in the order in which that came to be.
     ready: VecDeque<usize>,
@@ -127,6 +144,7 @@ impl<'p> Execution<'p> {
             heard: run.listener.as_deref().filter(|_| within.is_none()),
             inputs: Payload::map(inputs),
             journal: None,
+            shared: None,
             nodes: program.plan.nodes.iter().map(progress).collect(),
             ready: VecDeque::new(),
             started: 0,
@@ -213,7 +231,8 @@ impl<'p> Execution<'p> {
                 let span = self.open(index, Some(inputs.clone()));
                 let tally = self.nodes[index].tally.clone();
                 let (run, within, name) = (self.run, self.within, &planned.name);
-                let call = NodeCall { run, within, name, node, span, tally };
+                let shared = self.shared.and_then(|shared| shared.part(index));
+                let call = NodeCall { run, within, name, node, span, tally, shared };
                 self.running
                     .push(Box::pin(async move { Done::Node(index, call.make(inputs).await) }));
                 Ok(())

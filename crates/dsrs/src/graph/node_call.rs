@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::node::Node;
+use super::shared::SharedNode;
 use crate::predict::{Ctx, NodeScope, PredictError, PredictErrorKind, RunScope, SpanId, Tally};
 use crate::value::Fields;
 
@@ -17,6 +19,8 @@ pub(super) struct NodeCall<'p> {
     pub(super) node: &'p Node,
     pub(super) span: SpanId,
     pub(super) tally: Option<Arc<Tally>>,
+    /// Its part in work that is shared with other runs.
+    pub(super) shared: Option<SharedNode<'p>>,
 }
 
 impl NodeCall<'_> {
@@ -26,7 +30,10 @@ impl NodeCall<'_> {
         let own = Instant::now() + timeout;
         let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
         let ctx = self.ctx(own.min(bound));
-        let called = self.node.module.forward(&ctx, inputs);
+        let called = match self.shared {
+            None => self.node.module.forward(&ctx, inputs),
+            Some(shared) => self.share(shared, &ctx, inputs).boxed(),
+        };
         tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
             let error = if own <= bound {
                 let limit = timeout.as_millis();
@@ -38,6 +45,22 @@ impl NodeCall<'_> {
             let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
             Err(PredictError { predictor, ..error })
         })
+    }
+
+    /// What comes of the module, or of the same work done before.
+    async fn share(
+        &self,
+        shared: SharedNode<'_>,
+        ctx: &Ctx,
+        inputs: Fields,
+    ) -> Result<Fields, PredictError> {
+        let key = shared.key(&inputs);
+        let call = self.node.module.forward(ctx, inputs);
+        let (outputs, anew) = shared.once(key, self.node, call).await?;
+        if !anew {
+            self.run.trace.amend(self.span, |span| span.cached = true);
+        }
+        Ok(outputs)
     }
 
     /// The node's own context. Predictors of a graph that is a part of a node belong to that node:
