@@ -10,6 +10,7 @@ are the examples that the server's own document shows. Run `cargo run -- openapi
 import json
 import pathlib
 import sys
+import time
 import urllib.request
 
 BASE = sys.argv[1].rstrip("/")
@@ -56,6 +57,13 @@ letter = {"approve": {"strategy": "await", "signature": "letter -> approved: boo
 call(None, "POST", "/v1/graphs", {"name": "letter", "nodes": letter})
 run = call(None, "POST", "/v1/graphs/letter/execute", {"inputs": {"letter": "Dear customer"}})
 call("run_signal", "POST", "/v1/runs/" + run["id"] + "/signal", example("post", "/v1/runs/{id}/signal"))
+batch = call("batch_start", "POST", GRAPH + "/batches", example("post", "/v1/graphs/{graph}/batches"))
+while call("batch_get", "GET", "/v1/batches/" + batch["id"])["finished_at"] is None:
+    time.sleep(0.2)
+call("batch_results", "GET", "/v1/batches/" + batch["id"] + "/results")
+batch = call(None, "POST", GRAPH + "/batches", example("post", "/v1/graphs/{graph}/batches"))
+call("batch_cancel", "POST", "/v1/batches/" + batch["id"] + "/cancel")
+call("batch_list", "GET", "/v1/batches")
 call("predictor_list", "GET", GRAPH + "/predictors")
 call("predictor_get", "GET", GRAPH + "/predictors/triage")
 call("state_get", "GET", GRAPH + "/state")

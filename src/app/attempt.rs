@@ -15,22 +15,21 @@ use tokio::time::Instant;
 use super::clock::now;
 use super::json::JsonObject;
 use super::lasting::recorded_inputs;
-use super::run::{admit, status};
+use super::persist::{RETRY, persist};
+use super::run::admit;
 use super::run_event::{started_json, waiting_json};
 use super::run_feed::EventKind;
 use super::run_log::RunLog;
 use super::run_parts::{Added, Earlier, members, node_row, own_nodes, waiting_nodes, with_waiting};
 use super::run_record::{fields_json, trace_json};
+use super::run_row::status;
 use super::under_way::{Seat, Stop};
 use super::{App, AppError, RunFailure};
 use crate::shutdown::Work;
 use crate::store::job::{self, Job, Lease};
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::waiting_run::{self, Parked};
-use crate::store::{Db, StoreError, lasting_run, run_event};
-
-/// How long to wait before the database is asked again that could not be reached.
-const RETRY: Duration = Duration::from_millis(500);
+use crate::store::{Db, lasting_run, run_event};
 
 /// How a run was asked for, beside what its record says.
 pub(super) struct Request {
@@ -48,7 +47,7 @@ impl Request {
         object.finish()
     }
 
-    fn read(json: &str) -> Self {
+    pub(super) fn read(json: &str) -> Self {
         let members = members(json);
         let millis = match members.get("timeout_ms") {
             Some(Payload::Int(millis)) => u64::try_from(*millis).ok(),
@@ -279,19 +278,6 @@ fn abandoned(limit: u32) -> String {
         "{limit} workers ended while they worked on the run, which is the limit \
          (`worker.attempts`); what its nodes gave is kept: resume it once the cause is found"
     )
-}
-
-/// Asks the database again and again while it cannot be reached: nobody else could, either.
-async fn persist<T, F>(ask: impl Fn() -> F) -> Result<T, StoreError>
-where
-    F: Future<Output = Result<T, StoreError>>,
-{
-    loop {
-        match ask().await {
-            Err(StoreError::Unavailable { .. }) => tokio::time::sleep(RETRY).await,
-            done => return done,
-        }
-    }
 }
 
 /// Keeps what nodes gave in the database.

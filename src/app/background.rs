@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::now;
-use super::{App, detached, worker};
+use super::{App, detached, retention, worker};
 use crate::store::run_recorder::{RunRecorder, RunWriter};
 use crate::store::{Scope, idempotency, run_event};
 
@@ -30,7 +30,7 @@ pub struct Background {
 }
 
 impl Background {
-    pub(super) fn start(app: &Arc<App>, writer: RunWriter) -> Self {
+    pub(super) fn start(app: &Arc<App>, writer: RunWriter, retention: Option<Duration>) -> Self {
         let stop = CancellationToken::new();
         let db = app.db.clone();
         until(&stop, "listening", async move { db.watch().await });
@@ -60,6 +60,9 @@ impl Background {
                 tick.tick().await;
             }
         });
+        if let Some(age) = retention {
+            until(&stop, "retention", retention::keep(Arc::downgrade(app), age));
+        }
         let writer = detached("recorder", writer.run());
         Self { recorder: app.recorder.clone(), writer, stop }
     }

@@ -17,7 +17,7 @@ use super::run_parts::{Earlier, NO_TRACE, pending_nodes};
 use super::run_record::{fields_json, usage_json};
 use super::{App, AppError, ExecuteRequest};
 use crate::store::graph::{GraphPin, GraphRef};
-use crate::store::job::{self, Held, Lease};
+use crate::store::job::{self, Held, JobKind, Lease};
 use crate::store::run::{self, RunRow, RunStatus};
 use crate::store::{Scope, StoreError, lasting_run};
 
@@ -63,7 +63,7 @@ impl App {
         id: Uuid,
     ) -> Result<RunRow, AppError> {
         self.run_unfinished(scope, id).await?;
-        let patience = match job::cancel(scope, &self.db, id).await? {
+        let patience = match job::cancel(scope, &self.db, JobKind::Run, id).await? {
             Some(Held::ByNobody) => {
                 self.cancel_waiting(id).await?;
                 UNTIL_ENDED

@@ -3,6 +3,12 @@
 
 mod attempt;
 mod background;
+mod batch;
+mod batch_attempt;
+mod batch_item;
+mod batch_page;
+mod batch_shares;
+mod batch_upload;
 mod clock;
 mod error;
 mod graph;
@@ -13,8 +19,10 @@ pub mod metrics;
 mod model;
 mod native_model;
 mod parse;
+mod persist;
 mod predictor;
 mod programs;
+mod retention;
 mod run;
 mod run_event;
 mod run_failure;
@@ -25,6 +33,7 @@ mod run_parts;
 mod run_provenance;
 mod run_record;
 mod run_resume;
+mod run_row;
 mod run_signal;
 mod sandbox;
 mod state;
@@ -33,6 +42,7 @@ mod task;
 mod under_way;
 mod worker;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +61,8 @@ use run_feed::Feeds;
 use under_way::UnderWay;
 
 pub use background::Background;
+pub(crate) use batch::BatchRequest;
+pub(crate) use batch_upload::{ItemSource, WrittenItem};
 pub(crate) use clock::{now, timestamp};
 pub use error::{AppError, Invalid};
 pub(crate) use graph::{GraphPut, Seen};
@@ -65,7 +77,7 @@ pub(crate) use run_follow::LogFollower;
 pub(crate) use run_resume::{ResumeRequest, Resumed};
 pub(crate) use run_signal::SignalRequest;
 pub(crate) use state::{StateRequest, StateView};
-pub(crate) use task::{detached, detached_on};
+pub(crate) use task::{detached, detached_on, on_own_thread};
 
 /// The service: everything that the verbs share.
 pub struct App {
@@ -76,11 +88,13 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shutdown: Shutdown,
     pub(crate) limits: Limits,
-    worker: WorkerConfig,
+    pub(crate) worker: WorkerConfig,
     under_way: Arc<UnderWay>,
     /// Where Python of a model runs; none when that is switched off.
     sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) idempotency_window: Duration,
+    /// Where uploads wait that are too large for memory.
+    pub(crate) spool_dir: PathBuf,
     recorder: RunRecorder,
     /// Whether a run is cancelled whose caller leaves.
     pub(crate) cancel_on_disconnect: bool,
@@ -118,12 +132,13 @@ impl App {
             under_way: Arc::default(),
             sandbox: sandbox::open(&config.sandbox),
             idempotency_window: config.idempotency_window,
+            spool_dir: config.host.temp.clone(),
             recorder,
             metrics,
             shutdown,
             db,
         });
-        let background = Background::start(&app, writer);
+        let background = Background::start(&app, writer, config.retention);
         (app, background)
     }
 

@@ -133,8 +133,18 @@ impl App {
         scope: &Scope,
         run: &RunRow,
     ) -> Result<Arc<Program>, AppError> {
-        let (version, state) = (run.graph_version, run.state_version);
-        let found = graph_version::recorded(scope, &self.db, run.graph_id, version, state).await?;
+        self.program_at(scope, run.graph_id, run.graph_version, run.state_version).await
+    }
+
+    /// The program of a graph at these versions, also when the graph has been deleted since.
+    pub(super) async fn program_at(
+        &self,
+        scope: &Scope,
+        graph: Uuid,
+        version: i32,
+        state: i32,
+    ) -> Result<Arc<Program>, AppError> {
+        let found = graph_version::recorded(scope, &self.db, graph, version, state).await?;
         let definition = (found.definition.as_str(), found.content_hash.as_str());
         self.tuned_program(scope, definition, &found.predictors, &found.state_hash).await
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use dsrs::graph::{Outcome, Program};
-use dsrs::predict::{PredictErrorKind, RunScope};
+use chrono::{DateTime, Utc};
+use dsrs::graph::Program;
+use dsrs::predict::RunScope;
 use dsrs::problem::{At, Problems};
 use dsrs::value::{Fields, Payload};
 use tokio::runtime::Handle;
@@ -22,7 +22,8 @@ use super::clock::now;
 use super::error::besides;
 use super::run_event::{Telling, started_json};
 use super::run_feed::{EventKind, Feed, OpenFeed};
-use super::run_record::{fields_json, nodes_json, trace_json, usage_json};
+use super::run_record::fields_json;
+use super::run_row::{EndedRun, RunOf};
 use super::under_way::Seat;
 use super::{App, AppError, Invalid, RunFailure, detached};
 use crate::config::Record;
@@ -218,7 +219,18 @@ impl Run {
         let took = self.run_scope.trace.elapsed();
         let failed = outcome.outputs.as_ref().err().filter(|_| !outcome.waits());
         let failure = failed.map(|error| RunFailure::of(self.id, &self.request_id, error));
-        let row = self.row(inputs, &outcome, failure.as_ref(), took);
+        let recorded = outcome.waits() || self.app.recorder.mode() != Record::Off;
+        let ended = EndedRun {
+            id: self.id,
+            of: RunOf::pinned(&self.pin),
+            actor: &self.scope.actor,
+            start: self.start,
+            took,
+            inputs,
+            // Nobody sees the trace of a run that is neither recorded nor answered with it.
+            traced: self.shows_trace || recorded,
+        };
+        let row = ended.row(&outcome, failure.as_ref());
         drop(running);
         self.app.metrics.run_finished(row.status.as_str(), took, &outcome.usage);
         let answer = answer(&row, failure.as_ref(), self.shows_trace);
@@ -259,47 +271,6 @@ impl Run {
             return self.app.run_park(&self.scope, &row, &self.request_id).await;
         }
         Ok(self.app.recorder.record(&self.scope, row).await?)
-    }
-
-    fn row(
-        &self,
-        inputs: String,
-        outcome: &Outcome,
-        failure: Option<&RunFailure>,
-        took: Duration,
-    ) -> RunRow {
-        let took_micros = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
-        let ended = Some(took_micros).filter(|_| !outcome.waits());
-        // Nobody sees the trace of a run that is neither recorded nor answered with it.
-        let traced = self.shows_trace || outcome.waits() || self.app.recorder.mode() != Record::Off;
-        RunRow {
-            id: self.id,
-            graph_id: self.pin.id,
-            graph_name: self.pin.name.clone(),
-            graph_version: self.pin.version,
-            state_version: self.pin.state_version,
-            status: status(outcome),
-            created_at: self.start,
-            started_at: Some(self.start),
-            finished_at: ended.map(|micros| self.start + TimeDelta::microseconds(micros)),
-            duration_ms: ended.map(|micros| micros / 1000),
-            inputs,
-            outputs: outcome.outputs.as_ref().ok().map(fields_json),
-            error: failure.map(RunFailure::to_json),
-            usage: usage_json(&outcome.usage),
-            nodes: nodes_json(&outcome.nodes, self.start),
-            trace: if traced { trace_json(&outcome.spans, self.start) } else { String::new() },
-            created_by: self.scope.actor.to_string(),
-        }
-    }
-}
-
-pub(super) fn status(outcome: &Outcome) -> RunStatus {
-    match &outcome.outputs {
-        Ok(_) => RunStatus::Succeeded,
-        Err(_) if outcome.waits() => RunStatus::Waiting,
-        Err(failure) if failure.error.kind == PredictErrorKind::Cancelled => RunStatus::Cancelled,
-        Err(_) => RunStatus::Failed,
     }
 }
 

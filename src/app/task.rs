@@ -24,6 +24,14 @@ pub(crate) fn detached_on<T: Send + 'static>(
     runtime.spawn(watched(name, future))
 }
 
+/// Runs what waits for files or computes for long on a thread of its own; `None` when it panicked,
+/// which the runtime tells of.
+pub(crate) async fn on_own_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
 async fn watched<T>(name: &'static str, future: impl Future<Output = T>) -> Option<T> {
     let done = AssertUnwindSafe(future).catch_unwind().await;
     if done.is_err() {

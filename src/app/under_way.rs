@@ -53,6 +53,11 @@ impl Seat {
     pub(super) fn stop(&self, why: Stop) {
         self.running.stop(why);
     }
+
+    /// Cancelled when it is stopped.
+    pub(super) fn cancellation(&self) -> CancellationToken {
+        self.running.cancel.clone()
+    }
 }
 
 impl Drop for Seat {

@@ -11,11 +11,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
 use super::attempt::Attempt;
+use super::batch_attempt::BatchAttempt;
 use super::clock::now;
 use super::under_way::Stop;
 use super::{App, detached};
+use crate::shutdown::Work;
 use crate::store::StoreError;
-use crate::store::job::{self, Renewed};
+use crate::store::job::{self, Job, JobKind, Renewed};
 use crate::store::queue::Queue;
 
 /// How often the queue is looked at when nobody tells of work.
@@ -39,9 +41,9 @@ pub(super) async fn take_jobs(app: Arc<App>) {
         match job::take(&app.db, &queue, Uuid::now_v7(), now() + app.worker.lease).await {
             Ok(Some(job)) => {
                 let app = app.clone();
-                detached("an attempt at a run", async move {
+                detached("an attempt at a job", async move {
                     let _slot = slot;
-                    Attempt::make(app, job, work).await;
+                    attempt(app, job, work).await;
                 });
             }
             Ok(None) => {
@@ -54,6 +56,15 @@ pub(super) async fn take_jobs(app: Arc<App>) {
                 sleep(RETRY).await;
             }
         }
+    }
+}
+
+async fn attempt(app: Arc<App>, job: Job, work: Work) {
+    match JobKind::parse(&job.kind) {
+        Some(JobKind::Run) => Attempt::make(app, job, work).await,
+        Some(JobKind::Batch) => BatchAttempt::make(app, job, work).await,
+        // The lease lapses, and the next to take it may be one who knows.
+        None => tracing::error!(job = %job.lease.job, kind = job.kind, "no job that is known here"),
     }
 }
 

@@ -85,6 +85,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
     let worker = read_worker(read);
     let sandbox = read_sandbox(read);
     let idempotency_window = read.required("idempotency_window", parse::duration);
+    let retention = read.optional("retention.runs", parse::duration);
     let shutdown_timeout = read.required("shutdown_timeout", parse::duration);
     let log = read.required("log", parse::text);
     let config = Config {
@@ -101,6 +102,7 @@ fn assemble(read: &mut Reader<'_>) -> Option<Config> {
         worker: worker?,
         sandbox: sandbox?,
         idempotency_window: idempotency_window?,
+        retention,
         shutdown_timeout: shutdown_timeout?,
         log: log?,
         host: read.env.host(),
@@ -141,6 +143,8 @@ fn read_tools(read: &mut Reader<'_>) -> ToolSettings {
 
 fn read_limits(read: &mut Reader<'_>) -> Option<Limits> {
     let body_bytes = read.required("limits.body_bytes", parse::bytes);
+    let batch_bytes = read.required("limits.batch_bytes", parse::bytes);
+    let batch_items = read.required("limits.batch_items", parse::positive);
     let run_timeout = read.required("limits.run_timeout_ms", parse::millis);
     let max_concurrent_runs = read.required("limits.max_concurrent_runs", parse::positive);
     let requests = "limits.max_concurrent_lm_requests";
@@ -149,6 +153,8 @@ fn read_limits(read: &mut Reader<'_>) -> Option<Limits> {
         read.optional(&format!("{requests}_per_run"), parse::positive);
     Some(Limits {
         body_bytes: body_bytes?,
+        batch_bytes: batch_bytes?,
+        batch_items: batch_items?,
         run_timeout: run_timeout?,
         max_concurrent_runs: max_concurrent_runs?,
         max_concurrent_lm_requests,

@@ -71,6 +71,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// How long an `Idempotency-Key` is remembered.
     pub idempotency_window: Duration,
+    /// How long runs and batches are kept that have ended; for good without it.
+    pub retention: Option<Duration>,
     /// Time that running work gets when the server stops.
     pub shutdown_timeout: Duration,
     /// What is logged, in the words of `RUST_LOG`.
@@ -119,6 +121,10 @@ pub enum Record {
 pub struct Limits {
     /// Largest request body in bytes.
     pub body_bytes: usize,
+    /// Largest body of a batch in bytes.
+    pub batch_bytes: usize,
+    /// Most items of a batch.
+    pub batch_items: u32,
     /// Time limit of a run.
     pub run_timeout: Duration,
     /// Runs at the same time.

@@ -232,6 +232,8 @@ pub static SETTINGS: &[Setting] = &[
     .default("true")
     .flag(),
     row("limits.body_bytes", Kind::Bytes, "largest request body").default("4MiB").flag(),
+    row("limits.batch_bytes", Kind::Bytes, "largest body of a batch").default("256MiB").flag(),
+    row("limits.batch_items", Kind::Count, "most items of a batch").default("1000000").flag(),
     row("limits.run_timeout_ms", Kind::Millis, "time limit of a run").default("300000").flag(),
     row("limits.max_concurrent_runs", Kind::Count, "runs at the same time").default("1024").flag(),
     row(
@@ -257,6 +259,13 @@ pub static SETTINGS: &[Setting] = &[
     )
     .default("15s")
     .flag(),
+    row(
+        "worker.batch_concurrency",
+        Kind::Count,
+        "items of one batch at the same time; a batch may ask for fewer",
+    )
+    .default("32")
+    .flag(),
     row("worker.attempts", Kind::Count, "workers that may end over one run before it fails")
         .default("5")
         .flag(),
@@ -275,6 +284,12 @@ pub static SETTINGS: &[Setting] = &[
     row("sandbox.output_kib", Kind::Count, "limit of what one such program prints, in KiB")
         .default("64")
         .flag(),
+    row(
+        "retention.runs",
+        Kind::Duration,
+        "age at which ended runs and batches are removed, such as `90d`; never, if not given",
+    )
+    .flag(),
     row("idempotency_window", Kind::Duration, "how long an `Idempotency-Key` is remembered")
         .default("24h")
         .flag(),

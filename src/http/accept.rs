@@ -18,8 +18,27 @@ pub(crate) fn takes_events(headers: &HeaderMap) -> bool {
 /// not like JSON better.
 #[must_use]
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
+    prefers(headers, "text", "event-stream")
+}
+
+/// Whether the caller takes a JSON document a line.
+#[must_use]
+pub(crate) fn takes_lines(headers: &HeaderMap) -> bool {
+    LINES.iter().any(|subtype| takes(headers, "application", subtype))
+}
+
+/// Whether the caller asks for a JSON document a line where it may have one document.
+#[must_use]
+pub(crate) fn prefers_lines(headers: &HeaderMap) -> bool {
+    LINES.iter().any(|subtype| prefers(headers, "application", subtype))
+}
+
+/// What a JSON document a line is called.
+const LINES: [&str; 2] = ["jsonl", "x-ndjson"];
+
+fn prefers(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
     let json = weight(headers, "application", "json").map_or(0.0, |found| found.1);
-    weight(headers, "text", "event-stream")
+    weight(headers, kind, subtype)
         .is_some_and(|(rank, weight)| rank == NAMED && weight > 0.0 && weight >= json)
 }
 

@@ -91,9 +91,9 @@ where
         let BodyLimit(limit) = BodyLimit::from_ref(state);
         let arriving = read_bytes(request.into_body(), limit);
         let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
-        let bytes = arrived.unwrap_or_else(|_| Err(too_slow()))?;
+        let bytes = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
         let document = match declared {
-            Ok(()) if bytes.len() > limit => Err(too_large(limit)),
+            Ok(()) if bytes.len() > limit => Err(too_large(limit, "limits.body_bytes")),
             Ok(()) => parse(&bytes),
             Err(problem) => Err(problem),
         };
@@ -103,23 +103,36 @@ where
 
 /// Refuses a body that is not declared as plain JSON.
 fn declared_json(headers: &HeaderMap) -> Result<(), ApiProblem> {
+    declared(headers, "application/json", |essence| is_json(essence).then_some(()))
+}
+
+/// What a body is declared as; `wanted` says in words what that may be, `read` is given the media
+/// type without its parameters, in small letters.
+pub(super) fn declared<T>(
+    headers: &HeaderMap,
+    wanted: &str,
+    read: impl FnOnce(&[u8]) -> Option<T>,
+) -> Result<T, ApiProblem> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes());
-    if !declared.is_some_and(is_json) {
+    let essence = declared.map(|media_type| {
+        let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
+        essence.trim_ascii().to_ascii_lowercase()
+    });
+    let Some(form) = essence.and_then(|essence| read(&essence)) else {
         let found = declared.map(String::from_utf8_lossy).unwrap_or("nothing".into());
-        let detail = format!("`Content-Type` must be application/json, found {found}");
+        let detail = format!("`Content-Type` must be {wanted}, found {found}");
         return Err(ApiProblem::new(ProblemCode::UnsupportedMediaType, detail));
-    }
+    };
     let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
     if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
         let detail = "`Content-Encoding` is not supported; send the body as it is";
         return Err(ApiProblem::new(ProblemCode::UnsupportedMediaType, detail));
     }
-    Ok(())
+    Ok(form)
 }
 
-fn is_json(media_type: &[u8]) -> bool {
-    let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
-    let essence = essence.trim_ascii().to_ascii_lowercase();
+/// Whether a media type is one of JSON.
+pub(super) fn is_json(essence: &[u8]) -> bool {
     essence == b"application/json"
         || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
 }
@@ -140,12 +153,14 @@ async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, ApiProblem> {
     Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
 }
 
-fn broken_off(error: &axum::Error) -> ApiProblem {
+/// The body broke off.
+pub(super) fn broken_off(error: &axum::Error) -> ApiProblem {
     tracing::debug!(%error, "the body broke off");
     ApiProblem::new(ProblemCode::InvalidJson, "the body broke off before its end")
 }
 
-async fn drain(body: &mut Body) {
+/// Reads on and throws away, within bounds.
+pub(super) async fn drain(body: &mut Body) {
     let mut left = DRAINED_BYTES;
     while let Some(Ok(frame)) = body.frame().await {
         let size = frame.data_ref().map_or(0, |data| data.len() as u64);
@@ -156,18 +171,21 @@ async fn drain(body: &mut Body) {
     }
 }
 
-fn too_large(limit: usize) -> ApiProblem {
-    let detail = format!("the body is over the limit of {limit} bytes (`limits.body_bytes`)");
+/// The body is over a limit, which this setting moves.
+pub(super) fn too_large(limit: usize, setting: &str) -> ApiProblem {
+    let detail = format!("the body is over the limit of {limit} bytes (`{setting}`)");
     ApiProblem::new(ProblemCode::TooLarge, detail)
 }
 
-fn too_slow() -> ApiProblem {
-    let seconds = LONGEST_ARRIVAL.as_secs();
+/// The body took longer than it may.
+pub(super) fn too_slow(longest: Duration) -> ApiProblem {
+    let seconds = longest.as_secs();
     let detail = format!("the body did not come to its end within {seconds} s; send it again");
     ApiProblem::new(ProblemCode::RequestTimeout, detail)
 }
 
-fn parse(bytes: &Bytes) -> Result<Document, ApiProblem> {
+/// A document from its text.
+pub(super) fn parse(bytes: &[u8]) -> Result<Document, ApiProblem> {
     let parsed = parse_json(bytes)
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
     Ok(Document { parsed })

@@ -57,6 +57,14 @@ pub(super) fn execute() -> Value {
     json!({"inputs": {"ticket": "My parcel has not arrived."}, "trace": true})
 }
 
+/// Inputs of that graph, twice.
+pub(super) fn batch() -> Value {
+    json!({
+        "items": [{"ticket": "My parcel has not arrived."}, {"ticket": "Where is my refund?"}],
+        "concurrency": 8
+    })
+}
+
 /// How a run goes on: as it began.
 pub(super) fn resume() -> Value {
     json!({"timeout_ms": 60000})

@@ -13,9 +13,9 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use tracing::Instrument;
 
-use super::accept::{takes_events, takes_json};
+use super::accept::{takes_events, takes_json, takes_lines};
 use super::caller::{Caller, REQUEST_ID, request_id};
-use super::place::may_stream;
+use super::place::{may_be_lines, may_stream};
 use super::problem::{ApiProblem, PROBLEM_JSON, Unrendered};
 use super::status::ProblemCode;
 use crate::app::metrics::Metrics;
@@ -67,8 +67,10 @@ fn admit(
         true => Some(presented_key(front, request)?),
         false => None,
     };
-    let is_taken =
-        takes_json(request.headers()) || (may_stream(request) && takes_events(request.headers()));
+    let headers = request.headers();
+    let is_taken = takes_json(headers)
+        || (may_stream(request) && takes_events(headers))
+        || (may_be_lines(request) && takes_lines(headers));
     if api && route.is_some() && !is_taken {
         let detail = "this route answers application/json; let `Accept` allow it";
         return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));

@@ -84,6 +84,19 @@ pub(super) async fn once(
     body: &Bytes,
     work: Work,
 ) -> Response {
+    let hash = || Sha256::digest(body).to_vec();
+    once_for(app, caller, key, route, hash, work).await
+}
+
+/// The same for a body of which a hash is known.
+pub(super) async fn once_for(
+    app: &Arc<App>,
+    caller: &Caller,
+    key: IdempotencyKey,
+    route: String,
+    body_hash: impl FnOnce() -> Vec<u8>,
+    work: Work,
+) -> Response {
     let Some(key) = key.0 else { return work.await.into_response() };
     let once = Once {
         app: app.clone(),
@@ -91,7 +104,7 @@ pub(super) async fn once(
         request_id: caller.request_id.clone(),
         route,
         key,
-        body_hash: Sha256::digest(body).to_vec(),
+        body_hash: body_hash(),
     };
     // Boxed, because every request would carry the room for it, and few have a key.
     let done = Box::pin(detached("idempotent work", once.run(work))).await;

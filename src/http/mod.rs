@@ -3,6 +3,8 @@
 
 mod accept;
 mod answer;
+mod batch_items;
+mod batches;
 mod body;
 mod caller;
 mod etag;
@@ -30,6 +32,7 @@ pub mod schema;
 mod states;
 mod status;
 mod strategies;
+mod upload;
 
 use std::sync::Arc;
 
@@ -70,6 +73,11 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(lasting_runs::run_cancel))
         .routes(routes!(lasting_runs::run_resume))
         .routes(routes!(lasting_runs::run_signal))
+        .routes(routes!(batches::batch_start))
+        .routes(routes!(batches::batch_list))
+        .routes(routes!(batches::batch_get))
+        .routes(routes!(batches::batch_results))
+        .routes(routes!(batches::batch_cancel))
         .routes(routes!(predictors::predictor_list))
         .routes(routes!(predictors::predictor_get))
         .routes(routes!(states::state_get, states::state_put))

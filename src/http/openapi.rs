@@ -26,6 +26,7 @@ const OWN_PROBLEMS: &str = "x-problems";
     tags(
         (name = "graphs", description = "Typed graphs and their versions"),
         (name = "runs", description = "Executions and their records"),
+        (name = "batches", description = "One graph over many items"),
         (name = "state", description = "What is tuned in a graph's predictors"),
         (name = "strategies", description = "What the server offers"),
         (name = "operations", description = "For those who watch the server"),

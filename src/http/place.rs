@@ -26,6 +26,13 @@ pub(super) fn may_stream<B>(request: &Request<B>) -> bool {
     path.ends_with("/execute") || (path.starts_with("/v1/runs/") && path.ends_with("/events"))
 }
 
+/// Whether the answer may be a JSON document a line.
+#[must_use]
+pub(super) fn may_be_lines<B>(request: &Request<B>) -> bool {
+    let path = request.uri().path();
+    path.starts_with("/v1/batches/") && path.ends_with("/results")
+}
+
 fn is_small(headers: &HeaderMap) -> bool {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     length.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length <= SMALL)

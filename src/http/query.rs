@@ -38,6 +38,13 @@ impl Query {
         query
     }
 
+    /// What is still there of it, as it would stand behind a path; nothing when there is nothing.
+    pub(crate) fn spelled(&self) -> String {
+        let given = self.given.iter().map(|(name, value)| format!("{name}={value}"));
+        let given = given.collect::<Vec<_>>().join("&");
+        if given.is_empty() { given } else { format!("?{given}") }
+    }
+
     /// Takes a parameter that may be absent.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         let position = self.given.iter().position(|(given, _)| given == name)?;

@@ -21,13 +21,24 @@ pub(super) const CANCELLED: &str = "dsrs_cancelled";
 pub enum JobKind {
     /// A run.
     Run,
+    /// A batch of runs.
+    Batch,
 }
 
 impl JobKind {
+    const ALL: [Self; 2] = [Self::Run, Self::Batch];
+
     const fn as_str(self) -> &'static str {
         match self {
             Self::Run => "run",
+            Self::Batch => "batch",
         }
+    }
+
+    /// The kind of that word; a newer release may know more.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 }
 
@@ -240,19 +251,28 @@ pub async fn reclaim(db: &Db, now: DateTime<Utc>) -> Result<usize, StoreError> {
 
 /// Notes that a job is to stop and tells everyone, whoever holds it; runs that are no jobs are
 /// told by the same word. `None` when there is no such job.
-pub async fn cancel(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<Held>, StoreError> {
+pub async fn cancel(
+    scope: &Scope,
+    db: &Db,
+    kind: JobKind,
+    id: Uuid,
+) -> Result<Option<Held>, StoreError> {
     let mut tx = db.pool().begin().await?;
-    let held = sqlx::query_scalar!(
-        r#"update jobs set cancelled = true where id = $1 and workspace_id = $2
-           returning holder is not null as "held!""#,
+    let found = sqlx::query!(
+        r#"update jobs set cancelled = cancelled or kind = $3 where id = $1 and workspace_id = $2
+           returning holder is not null as "held!", kind = $3 as "fits!""#,
         id,
-        scope.workspace
+        scope.workspace,
+        kind.as_str()
     )
     .fetch_optional(&mut *tx)
     .await?;
+    if found.as_ref().is_some_and(|found| !found.fits) {
+        return Err(StoreError::not_found(kind.as_str(), id));
+    }
     sqlx::query!("select pg_notify($1, $2)", CANCELLED, id.to_string()).execute(&mut *tx).await?;
     tx.commit().await?;
-    Ok(held.map(|held| if held { Held::BySomeone } else { Held::ByNobody }))
+    Ok(found.map(|found| if found.held { Held::BySomeone } else { Held::ByNobody }))
 }
 
 /// Whether someone is at work on a job.
@@ -262,6 +282,23 @@ pub enum Held {
     ByNobody,
     /// Someone is at it, or was when last heard of.
     BySomeone,
+}
+
+/// Notes within a transaction that a job has come further: attempts count from here again. False
+/// when the lease is lost, and nothing may be stored; until the transaction ends nobody else can
+/// take the job.
+pub(super) async fn progress(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<bool, StoreError> {
+    let held = sqlx::query!(
+        "update jobs set attempts = 1 where id = $1 and holder = $2",
+        lease.job,
+        lease.holder
+    )
+    .execute(connection)
+    .await?;
+    Ok(held.rows_affected() == 1)
 }
 
 /// Ends a job within the transaction that stores what came of it; false when the lease is lost, and

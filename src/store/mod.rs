@@ -4,6 +4,10 @@
 //! caller, documents come and go as JSON text, byte for byte. Every function takes the caller's
 //! [`Scope`] first and sees only that workspace, but for workers, who take whatever job is next.
 
+pub mod batch;
+pub mod batch_share;
+pub mod batch_upload;
+pub mod batch_work;
 pub mod changes;
 pub mod error;
 pub mod graph;
@@ -16,6 +20,7 @@ pub mod listen;
 pub mod page;
 pub mod pool;
 pub mod queue;
+pub mod retention;
 pub mod run;
 pub mod run_batch;
 pub mod run_event;

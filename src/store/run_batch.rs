@@ -2,10 +2,11 @@
 //! known here.
 
 use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::StoreError;
 use super::run::RunRow;
-use super::{Db, StoreError};
 
 /// A run and the workspace that it belongs to.
 pub(super) struct OwnedRun {
@@ -67,9 +68,9 @@ impl<'a> Columns<'a> {
 
 /// Inserts all runs or none. One that is there already is left alone: a commit whose answer was
 /// lost may be sent again.
-pub(super) async fn insert(
-    db: &Db,
-    runs: impl Iterator<Item = &OwnedRun>,
+pub(super) async fn insert<'r>(
+    executor: impl PgExecutor<'_>,
+    runs: impl Iterator<Item = &'r OwnedRun>,
 ) -> Result<(), StoreError> {
     let rows = Columns::of(runs);
     sqlx::query!(
@@ -107,7 +108,7 @@ pub(super) async fn insert(
         &rows.trace as &[&str],
         &rows.created_by as &[&str]
     )
-    .execute(db.pool())
+    .execute(executor)
     .await?;
     Ok(())
 }

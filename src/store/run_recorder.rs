@@ -209,7 +209,7 @@ impl RunWriter {
         let mut last = String::new();
         let persistent = async {
             loop {
-                match run_batch::insert(&self.db, runs()).await {
+                match run_batch::insert(self.db.pool(), runs()).await {
                     Err(StoreError::Unavailable { reason, .. }) => last = reason,
                     outcome => return outcome,
                 }

@@ -56,7 +56,7 @@ async fn every_example_request_is_accepted() {
         }
         posted += 1;
     }
-    assert_eq!(posted, 13);
+    assert_eq!(posted, 14);
 }
 
 /// A run that waits for what the example of a signal gives.
@@ -90,7 +90,7 @@ fn every_answer_has_an_example_that_fits_its_schema() {
             shown += 1;
         }
     }
-    assert_eq!(shown, 33);
+    assert_eq!(shown, 38);
 }
 
 #[test]

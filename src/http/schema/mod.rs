@@ -3,6 +3,7 @@
 //! every example keeps them honest.
 
 mod assignable;
+mod batch;
 mod graph;
 mod health;
 mod model;
@@ -19,6 +20,7 @@ mod trace;
 use serde_json::Value;
 
 pub use assignable::{AssignableAnswer, AssignableRequest};
+pub use batch::{Batch, BatchBody, BatchCounts, BatchPage, BatchResult, BatchResultPage};
 pub use graph::{
     CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphEdit, GraphEdits, GraphItem,
     GraphPage, LmSettings, Node, PutGraph, ValidGraph, VersionDiff, VersionItem, VersionPage,

@@ -53,8 +53,9 @@ pub struct Span {
     /// Which try this is, from 1: of an LM request, or of an attempt within its strategy; of an
     /// element, which one.
     pub attempt: Option<u32>,
-    /// Whether the answer is one that was kept of the same request (`cache_bytes` of the model): it
-    /// costs nothing. Absent where it is not.
+    /// Whether the answer is one that was kept of the same request (`cache_bytes` of the model), or
+    /// what a node gave for the same inputs in another run of its batch (`dedupe`): it costs nothing.
+    /// Absent where it is not.
     pub cached: Option<bool>,
     /// How long the request stood in line before it was sent, if it had to: LM requests are limited,
     /// and runs take turns.

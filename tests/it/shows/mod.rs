@@ -1,6 +1,7 @@
 //! What the whole is for, shown from outside: the built program as a process, real HTTP on both of
 //! its sides, a real Postgres.
 
+mod batches;
 mod concurrency;
 mod constrained;
 mod lasting;

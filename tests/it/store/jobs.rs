@@ -1,7 +1,7 @@
 //! Jobs: taken by one at a time, held by a lease, written only by the holder.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use dsrs_server::store::job::{self, Held, Job, Lease};
+use dsrs_server::store::job::{self, Held, Job, JobKind, Lease};
 use dsrs_server::store::lasting_run::{self, NodeRow};
 use dsrs_server::store::run::{self, RunRow, RunStatus};
 use dsrs_server::store::{Db, Scope};
@@ -105,11 +105,14 @@ async fn a_job_is_told_to_stop_whoever_holds_it_and_only_within_its_workspace() 
     let db = database().await;
     let run = accepted(&db).await;
     let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
-    assert_eq!(job::cancel(&stranger, &db, run.id).await.unwrap(), None);
-    assert_eq!(job::cancel(&ann(), &db, run.id).await.unwrap(), Some(Held::ByNobody));
+    assert_eq!(job::cancel(&stranger, &db, JobKind::Run, run.id).await.unwrap(), None);
+    assert_eq!(job::cancel(&ann(), &db, JobKind::Run, run.id).await.unwrap(), Some(Held::ByNobody));
     let lease = Lease { job: run.id, holder: Uuid::now_v7() };
     assert!(job::seize(&db, lease, later(tick())).await.unwrap().unwrap().cancelled);
-    assert_eq!(job::cancel(&ann(), &db, run.id).await.unwrap(), Some(Held::BySomeone));
+    assert_eq!(
+        job::cancel(&ann(), &db, JobKind::Run, run.id).await.unwrap(),
+        Some(Held::BySomeone)
+    );
     let other = Lease { holder: Uuid::now_v7(), ..lease };
     assert!(job::seize(&db, other, later(tick())).await.unwrap().is_none());
     let renewed = job::renew(&db, &[lease.holder], later(tick())).await.unwrap();

@@ -4,6 +4,7 @@ mod graphs;
 mod idempotency;
 mod jobs;
 mod recorder;
+mod retention;
 mod runs;
 mod upkeep;
 

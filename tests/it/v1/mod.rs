@@ -1,6 +1,7 @@
 //! The API over real HTTP, a real Postgres and a scripted LM: one file an area of the URL tree.
 
 mod assignable;
+mod batches;
 mod edits;
 mod execute;
 mod followed_runs;

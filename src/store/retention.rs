@@ -1,0 +1,90 @@
+//! What is old goes, so many rows at a time: runs and batches that have ended. Several servers may be
+//! at it at once; each passes over what another has just taken. When something is old is not known
+//! here.
+
+use chrono::{DateTime, Utc};
+
+use super::{Db, Scope, StoreError};
+
+/// What may be old, in the order in which it goes. Batches are out of sight before their rows go, so
+/// that nobody reads half of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// Runs.
+    Runs,
+    /// Batches that are still seen.
+    Batches,
+    /// Results of batches that are not seen any more.
+    BatchResults,
+    /// Items of such.
+    BatchItems,
+    /// Such batches of which nothing else is left.
+    EmptyBatches,
+}
+
+impl Old {
+    /// All of it.
+    pub const ALL: [Self; 5] =
+        [Self::Runs, Self::Batches, Self::BatchResults, Self::BatchItems, Self::EmptyBatches];
+}
+
+/// Removes at most so many rows of what ended before a time; says how many. Fewer than asked for
+/// are the last ones.
+pub async fn remove(
+    scope: &Scope,
+    db: &Db,
+    old: Old,
+    before: DateTime<Utc>,
+    most: i64,
+) -> Result<u64, StoreError> {
+    let workspace = scope.workspace;
+    let removal = match old {
+        Old::Runs => sqlx::query!(
+            "delete from runs where id in (
+                 select id from runs
+                 where workspace_id = $1 and created_at < $2 and finished_at < $2
+                 order by created_at limit $3 for update skip locked)",
+            workspace,
+            before,
+            most
+        ),
+        Old::Batches => sqlx::query!(
+            "update batches set expired = true where id in (
+                 select id from batches
+                 where workspace_id = $1 and finished_at < $2 and not expired
+                 limit $3 for update skip locked)",
+            workspace,
+            before,
+            most
+        ),
+        Old::BatchResults => sqlx::query!(
+            "delete from batch_results where (batch_id, position) in (
+                 select result.batch_id, result.position from batches
+                 join batch_results result on result.batch_id = batches.id
+                 where batches.workspace_id = $1 and batches.expired
+                 limit $2 for update of result skip locked)",
+            workspace,
+            most
+        ),
+        Old::BatchItems => sqlx::query!(
+            "delete from batch_items where (batch_id, position) in (
+                 select item.batch_id, item.position from batches
+                 join batch_items item on item.batch_id = batches.id
+                 where batches.workspace_id = $1 and batches.expired
+                 limit $2 for update of item skip locked)",
+            workspace,
+            most
+        ),
+        Old::EmptyBatches => sqlx::query!(
+            "delete from batches where id in (
+                 select id from batches
+                 where workspace_id = $1 and expired
+                   and not exists (select from batch_items where batch_id = batches.id)
+                   and not exists (select from batch_results where batch_id = batches.id)
+                 limit $2 for update skip locked)",
+            workspace,
+            most
+        ),
+    };
+    Ok(removal.execute(db.pool()).await?.rows_affected())
+}

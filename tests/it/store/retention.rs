@@ -1,0 +1,103 @@
+//! What is old goes, in steps; what is not stays.
+
+use dsrs_server::store::batch::{self, BatchRow, Counts, Spent};
+use dsrs_server::store::batch_upload::Upload;
+use dsrs_server::store::batch_work::finish;
+use dsrs_server::store::job::{Lease, seize};
+use dsrs_server::store::retention::{Old, remove};
+use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
+use dsrs_server::store::{Db, StoreError, lasting_run};
+use uuid::Uuid;
+
+use super::{ann, database, run, tick};
+
+async fn ids(db: &Db) -> Vec<Uuid> {
+    let page = run::list(&ann(), db, &RunFilter::default(), None, 200).await.unwrap();
+    page.items.iter().map(|run| run.id).collect()
+}
+
+/// How many rows of a kind go that ended before now, at most 10 at a time.
+async fn steps(db: &Db, old: Old) -> Vec<u64> {
+    let before = tick();
+    let mut steps = vec![remove(&ann(), db, old, before, 10).await.unwrap()];
+    while steps.last() == Some(&10) {
+        steps.push(remove(&ann(), db, old, before, 10).await.unwrap());
+    }
+    steps
+}
+
+async fn ended(db: &Db) -> Uuid {
+    let row = run("q");
+    let row = RunRow { finished_at: Some(tick()), ..row };
+    lasting_run::accept(&ann(), db, &row, "{}").await.unwrap();
+    let lease = Lease { job: row.id, holder: Uuid::now_v7() };
+    seize(db, lease, tick()).await.unwrap().unwrap();
+    assert!(lasting_run::finish(db, lease, &row).await.unwrap());
+    row.id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_ended_long_ago_go_step_by_step_and_others_stay() {
+    let db = database().await;
+    let waiting = run("q");
+    lasting_run::accept(&ann(), &db, &waiting, "{}").await.unwrap();
+    for _ in 0..24 {
+        ended(&db).await;
+    }
+    let before = tick();
+    let young = ended(&db).await;
+    for count in [10, 10, 4, 0] {
+        assert_eq!(remove(&ann(), &db, Old::Runs, before, 10).await.unwrap(), count);
+    }
+    assert_eq!(ids(&db).await, [young, waiting.id], "one that has not ended is never old");
+}
+
+async fn batch_of(db: &Db, items: usize) -> Uuid {
+    let id = Uuid::now_v7();
+    let scope = ann();
+    let mut upload = Upload::begin(&scope, db, id).await.unwrap();
+    upload.add(&vec!["{}".to_owned(); items]).await.unwrap();
+    let row = BatchRow {
+        id,
+        graph_id: Uuid::nil(),
+        graph_name: "q".to_owned(),
+        graph_version: 1,
+        state_version: 1,
+        status: RunStatus::Queued,
+        concurrency: None,
+        dedupe: false,
+        counts: Counts { total: i32::try_from(items).unwrap(), ..Counts::default() },
+        spent: Spent::default(),
+        error: None,
+        created_at: tick(),
+        started_at: None,
+        finished_at: None,
+        created_by: "ann".to_owned(),
+    };
+    upload.accept(&row, "{}").await.unwrap();
+    id
+}
+
+async fn end(db: &Db, batch: Uuid) {
+    let lease = Lease { job: batch, holder: Uuid::now_v7() };
+    seize(db, lease, tick()).await.unwrap().unwrap();
+    assert!(finish(db, lease, RunStatus::Cancelled, None, tick()).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_goes_out_of_sight_at_once_and_its_items_step_by_step() {
+    let db = database().await;
+    let (old, other) = (batch_of(&db, 25).await, batch_of(&db, 3).await);
+    end(&db, old).await;
+    for kind in [Old::BatchItems, Old::EmptyBatches, Old::Runs] {
+        assert_eq!(steps(&db, kind).await, [0], "{kind:?}: it is still seen");
+    }
+    assert_eq!(steps(&db, Old::Batches).await, [1]);
+    let gone = batch::get(&ann(), &db, old).await;
+    assert!(matches!(gone, Err(StoreError::NotFound { .. })));
+    assert_eq!(steps(&db, Old::EmptyBatches).await, [0], "it is not empty yet");
+    assert_eq!(steps(&db, Old::BatchItems).await, [10, 10, 5]);
+    assert_eq!(steps(&db, Old::EmptyBatches).await, [1]);
+    assert_eq!(batch::get(&ann(), &db, other).await.unwrap().counts.open(), 3);
+    assert_eq!(batch::results(&ann(), &db, other, None, 10).await.unwrap().items.len(), 3);
+}
