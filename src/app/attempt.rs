@@ -17,7 +17,7 @@ use super::json::JsonObject;
 use super::lasting::recorded_inputs;
 use super::persist::{RETRY, persist};
 use super::run::admit;
-use super::run_event::{started_json, waiting_json};
+use super::run_event::{attempt_json, waiting_json};
 use super::run_feed::EventKind;
 use super::run_log::RunLog;
 use super::run_parts::{Added, Earlier, members, node_row, own_nodes, waiting_nodes, with_waiting};
@@ -26,10 +26,10 @@ use super::run_row::status;
 use super::under_way::{Seat, Stop};
 use super::{App, AppError, RunFailure};
 use crate::shutdown::Work;
-use crate::store::job::{self, Job, Lease};
+use crate::store::job::{self, Job};
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::waiting_run::{self, Parked};
-use crate::store::{Db, lasting_run, run_event};
+use crate::store::{lasting_run, run_event};
 
 /// How a run was asked for, beside what its record says.
 pub(super) struct Request {
@@ -124,37 +124,52 @@ impl Attempt {
             }
         };
         let _running = self.app.metrics.run_started();
-        let log = self.log(&mut scope, &earlier.run).await;
+        let ended = earlier.ended_nodes(&program);
+        let nodes = program.graph().nodes();
+        let kept = nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
+        let log = self.log(&mut scope, &earlier.run, kept).await;
         let scope = Arc::new(scope);
         let book = Book { attempt: self, seat };
-        let ended = earlier.ended_nodes(&program);
-        let outcome = tokio::select! {
-            outcome = program.execute_from(&scope, inputs, ended, &book) => outcome,
-            () = keep(&log, &self.app.db, lease) => return Ok(()),
+        let executed = program.execute_from(&scope, inputs, ended, &book);
+        let outcome = match &log {
+            Some(log) => self.told(log, executed).await,
+            None => executed.await,
         };
-        if let Some(log) = &log {
-            if outcome.waits() {
-                log.tell(EventKind::RunWaiting, &waiting_json(lease.job, &names(&outcome)));
-            }
-            log.flush(&self.app.db, lease).await;
-        }
         let stopping = work.cancellation().is_cancelled();
         self.settle(earlier, outcome, seat.stopped(), stopping).await
     }
 
     /// Writes down what is told of the run, for those who follow it.
-    async fn log(&self, scope: &mut RunScope, run: &RunRow) -> Option<Arc<RunLog>> {
+    async fn log<'n>(
+        &self,
+        scope: &mut RunScope,
+        run: &RunRow,
+        kept: impl Iterator<Item = &'n str>,
+    ) -> Option<Arc<RunLog>> {
         if !self.app.worker.events {
             return None;
         }
         // Without it ids would begin anew.
         let newest = persist(|| run_event::newest(&self.app.db, run.id)).await.ok()?;
-        let log = Arc::new(RunLog::after(newest));
+        let log = Arc::new(RunLog::after(newest.unwrap_or(0)));
         let versions = (run.graph_version, run.state_version);
-        let started = started_json(run.id, &run.graph_name, versions, self.start);
+        let started = attempt_json(run.id, &run.graph_name, versions, self.start, kept);
         log.tell(EventKind::RunStarted, &started);
         scope.listener = Some(log.clone());
         Some(log)
+    }
+
+    /// Works on the run; what is told of it is written when this is done.
+    async fn told(&self, log: &RunLog, work: impl Future<Output = Outcome>) -> Outcome {
+        let lease = self.job.lease;
+        let work = async {
+            let outcome = work.await;
+            if outcome.waits() {
+                log.tell(EventKind::RunWaiting, &waiting_json(lease.job, &names(&outcome)));
+            }
+            outcome
+        };
+        log.kept_beside(&self.app.db, lease, work).await
     }
 
     async fn prepare(&self, run: &RunRow) -> Result<(Arc<Program>, Fields), AppError> {
@@ -261,14 +276,6 @@ impl Attempt {
 /// The nodes that a run waits for.
 fn names(outcome: &Outcome) -> Vec<String> {
     waiting_nodes(&outcome.nodes).into_iter().map(|(name, _)| name.to_string()).collect()
-}
-
-/// Keeps the events of a run, where they are kept; never ends.
-async fn keep(log: &Option<Arc<RunLog>>, db: &Db, lease: Lease) {
-    match log {
-        Some(log) => log.keep(db, lease).await,
-        None => std::future::pending().await,
-    }
 }
 
 const CANCELLED: &str = "the run was cancelled";

@@ -27,14 +27,36 @@ impl RunListener for Telling {
 pub(super) fn started_json(
     run: Uuid,
     graph: &str,
-    (version, state_version): (i32, i32),
+    versions: (i32, i32),
     start: DateTime<Utc>,
 ) -> String {
+    started(run, graph, versions, start).finish()
+}
+
+/// The first event of an attempt at a run: with the nodes that count from before.
+pub(super) fn attempt_json<'n>(
+    run: Uuid,
+    graph: &str,
+    versions: (i32, i32),
+    start: DateTime<Utc>,
+    kept: impl Iterator<Item = &'n str>,
+) -> String {
+    let mut object = started(run, graph, versions, start);
+    object.list("kept", kept.map(|node| Payload::str(node).to_json()));
+    object.finish()
+}
+
+fn started(
+    run: Uuid,
+    graph: &str,
+    (version, state_version): (i32, i32),
+    start: DateTime<Utc>,
+) -> JsonObject {
     let mut object = JsonObject::new();
     object.shown_text("run_id", run).text("graph", graph);
     object.shown("version", version).shown("state_version", state_version);
     object.text("status", "running").text("started_at", &timestamp(start));
-    object.finish()
+    object
 }
 
 /// The event of a run that parks.

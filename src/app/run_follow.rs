@@ -10,14 +10,19 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use super::run_event::waiting_json;
 use super::run_feed::{Event, EventKind, Told};
+use super::run_parts::{Earlier, is_waiting, members};
 use super::{App, AppError};
-use crate::store::run::{self, RunRow};
+use crate::store::run::{self, RunRow, RunStatus};
 use crate::store::run_event::{self, EventsRow};
-use crate::store::{Scope, StoreError};
+use crate::store::{Scope, StoreError, lasting_run};
 
 /// How often is looked when nobody tells of news.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// The same while the run waits, which may be for days.
+const LOOK_AT_WAITING: Duration = Duration::from_secs(15);
 
 /// How long to wait before the database is asked again that could not be reached.
 const RETRY: Duration = Duration::from_millis(500);
@@ -34,7 +39,17 @@ pub(crate) struct LogFollower {
     told: VecDeque<Told>,
     news: Arc<Notify>,
     end: EndJson,
+    /// The last that was told is that the run waits.
+    waits: bool,
     is_over: bool,
+}
+
+/// What came of a look.
+enum Look {
+    /// There is more to tell, or to look at.
+    Found,
+    /// Nothing: look again when told of news, or after so long.
+    Nothing(Duration),
 }
 
 impl App {
@@ -48,14 +63,26 @@ impl App {
     ) -> Result<Option<LogFollower>, AppError> {
         let status = run::status(scope, &self.db, run).await?;
         let status = status.ok_or_else(|| StoreError::not_found("run", run))?;
+        let newest = run_event::newest(&self.db, run).await?;
         let seen = i64::try_from(seen).unwrap_or(i64::MAX);
-        if status.has_ended() && seen > run_event::newest(&self.db, run).await? {
-            return Ok(None);
-        }
+        let Some(seen) = behind(status, newest, seen) else { return Ok(None) };
         let (app, scope, news) = (self.clone(), scope.clone(), self.db.news().events_of(run));
-        let told = VecDeque::new();
-        Ok(Some(LogFollower { app, scope, run, seen, told, news, end, is_over: false }))
+        let (told, waits, is_over) = (VecDeque::new(), false, false);
+        Ok(Some(LogFollower { app, scope, run, seen, told, news, end, waits, is_over }))
     }
+}
+
+/// From behind which event a run is told on to one who says what was seen; `None` when that was the
+/// last.
+fn behind(status: RunStatus, newest: Option<i64>, seen: i64) -> Option<i64> {
+    if !status.has_ended() {
+        // What nobody has told cannot have been seen: ids that come are not to be missed for it.
+        return Some(seen.min(newest.unwrap_or(0)));
+    }
+    // Of a run of which nothing is written the last event is the first. Who has seen more read it
+    // when it was: whether to the end, nobody knows any more.
+    let was_all = newest.map_or(seen == 1, |newest| seen > newest);
+    (!was_all).then_some(seen)
 }
 
 impl LogFollower {
@@ -73,10 +100,10 @@ impl LogFollower {
             // Before the look, so that nothing is added unheard between the two.
             added.as_mut().enable();
             match self.look().await {
-                Ok(true) => {}
-                Ok(false) => tokio::select! {
+                Ok(Look::Found) => {}
+                Ok(Look::Nothing(pause)) => tokio::select! {
                     () = added => {}
-                    () = sleep(LOOK_AGAIN) => {}
+                    () = sleep(pause) => {}
                 },
                 Err(StoreError::Unavailable { .. }) => sleep(RETRY).await,
                 Err(error) => {
@@ -87,24 +114,48 @@ impl LogFollower {
         }
     }
 
-    /// Looks for what is new; false when there is nothing.
-    async fn look(&mut self) -> Result<bool, StoreError> {
+    /// Looks for what is new.
+    async fn look(&mut self) -> Result<Look, StoreError> {
         if self.read().await? {
-            return Ok(true);
+            return Ok(Look::Found);
         }
-        let status = run::status(&self.scope, &self.app.db, self.run).await?;
-        if !status.is_some_and(|status| status.has_ended()) {
-            return Ok(false);
+        match run::status(&self.scope, &self.app.db, self.run).await? {
+            Some(RunStatus::Waiting) if self.waits => return Ok(Look::Nothing(LOOK_AT_WAITING)),
+            Some(RunStatus::Queued | RunStatus::Running) | None => {
+                return Ok(Look::Nothing(LOOK_AGAIN));
+            }
+            Some(_) => {}
         }
-        // All that is told before the end is written before it.
-        if self.read().await? {
-            return Ok(true);
+        // All that is told before it ends or parks is written before that.
+        if !self.read().await? {
+            self.tell_how_it_stands().await?;
         }
-        let run = run::get(&self.scope, &self.app.db, self.run).await?;
-        let data = (self.end)(&run);
-        self.tell(EventKind::of_end(run.status), data);
-        self.is_over = true;
-        Ok(true)
+        Ok(Look::Found)
+    }
+
+    /// Tells of a run that has ended or waits by its record.
+    async fn tell_how_it_stands(&mut self) -> Result<(), StoreError> {
+        let (scope, db) = (&self.scope, &self.app.db);
+        let ended = lasting_run::nodes(scope, db, self.run).await?;
+        let run = run::get(scope, db, self.run).await?;
+        if run.status.has_ended() {
+            let data = (self.end)(&run);
+            self.tell(EventKind::of_end(run.status), data);
+            self.is_over = true;
+        } else if run.status == RunStatus::Waiting {
+            self.tell_wait(Earlier { run, ended });
+        }
+        Ok(())
+    }
+
+    /// Under the id of the event before it: the run counts on from there.
+    fn tell_wait(&mut self, earlier: Earlier) {
+        let nodes = members(&earlier.so_far().nodes).into_iter();
+        let names: Vec<_> =
+            nodes.filter(|(_, node)| is_waiting(node)).map(|(name, _)| name.to_string()).collect();
+        let (id, data) = (id(self.seen), waiting_json(self.run, &names).into());
+        self.told.push_back(Told::Event(Arc::new(Event { id, kind: EventKind::RunWaiting, data })));
+        self.waits = true;
     }
 
     async fn read(&mut self) -> Result<bool, StoreError> {
@@ -119,7 +170,7 @@ impl LogFollower {
         let events: Vec<(String, &RawValue)> =
             serde_json::from_str(&row.events).unwrap_or_default();
         let count = i64::try_from(events.len()).unwrap_or(0);
-        let first = row.last_id - count + 1;
+        let first = row.last_id.saturating_sub(count).saturating_add(1);
         self.skip_to(first);
         for (id, (kind, data)) in (first..).zip(events) {
             if id > self.seen
@@ -128,19 +179,22 @@ impl LogFollower {
                 self.tell(kind, data.get().to_owned());
             }
         }
-        self.skip_to(row.last_id + 1);
+        self.skip_to(row.last_id.saturating_add(1));
     }
 
     /// Tells of the events before `next` that are gone.
     fn skip_to(&mut self, next: i64) {
-        if self.seen + 1 < next {
-            self.told.push_back(Told::Gap(id(self.seen + 1), id(next - 1)));
-            self.seen = next - 1;
+        let (first, last) = (self.seen.saturating_add(1), next.saturating_sub(1));
+        if first <= last {
+            self.told.push_back(Told::Gap(id(first), id(last)));
+            self.seen = last;
+            self.waits = false;
         }
     }
 
     fn tell(&mut self, kind: EventKind, data: String) {
-        self.seen += 1;
+        self.seen = self.seen.saturating_add(1);
+        self.waits = kind == EventKind::RunWaiting;
         let (id, data) = (id(self.seen), data.into());
         self.told.push_back(Told::Event(Arc::new(Event { id, kind, data })));
     }
@@ -148,4 +202,23 @@ impl LogFollower {
 
 fn id(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_back_is_told_on_from_what_can_have_been_told() {
+        let under_way = [RunStatus::Queued, RunStatus::Running, RunStatus::Waiting];
+        for status in under_way {
+            assert_eq!(behind(status, Some(7), 5), Some(5));
+            assert_eq!(behind(status, Some(7), i64::MAX), Some(7));
+            assert_eq!(behind(status, None, 5), Some(0));
+        }
+        let done = RunStatus::Succeeded;
+        assert_eq!((behind(done, Some(7), 7), behind(done, Some(7), 8)), (Some(7), None));
+        assert_eq!((behind(done, None, 0), behind(done, None, 1)), (Some(0), None));
+        assert_eq!(behind(done, None, 5), Some(5), "the end may not have been seen");
+    }
 }

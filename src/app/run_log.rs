@@ -1,12 +1,14 @@
 //! What is told of a run in the background, written down for those who follow it from any server: a
 //! moment's worth at a time, and no more than is worth keeping while the database is away.
 
+use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsrs::predict::{RunEvent, RunListener};
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::clock::now;
 use super::run_event::event_json;
@@ -28,6 +30,8 @@ const ROOM: usize = 1 << 20;
 pub(super) struct RunLog {
     gathered: Mutex<Gathered>,
     news: Notify,
+    /// Nothing is told any more.
+    closed: CancellationToken,
 }
 
 struct Gathered {
@@ -41,7 +45,8 @@ impl RunLog {
     /// Goes on behind an event.
     pub(super) fn after(newest: i64) -> Self {
         let gathered = Gathered { newest, events: Vec::new(), bytes: 0 };
-        Self { gathered: Mutex::new(gathered), news: Notify::new() }
+        let (news, closed) = (Notify::new(), CancellationToken::new());
+        Self { gathered: Mutex::new(gathered), news, closed }
     }
 
     /// Adds an event.
@@ -59,27 +64,45 @@ impl RunLog {
         self.news.notify_one();
     }
 
-    /// Writes what is told, a moment after it was, until dropped.
-    pub(super) async fn keep(&self, db: &Db, lease: Lease) {
-        loop {
-            self.news.notified().await;
-            sleep(MOMENT).await;
-            self.flush(db, lease).await;
-        }
+    /// Works, and meanwhile writes down what is told; all of it is written when this is done.
+    pub(super) async fn kept_beside<T>(
+        &self,
+        db: &Db,
+        lease: Lease,
+        work: impl Future<Output = T>,
+    ) -> T {
+        self.beside(work, |row| write(db, lease, row)).await
     }
 
-    /// Writes what has gathered. Events are no reason to hold up or to fail a run: what cannot be
-    /// written is dropped.
-    pub(super) async fn flush(&self, db: &Db, lease: Lease) {
-        let Some(row) = self.take() else { return };
+    /// What is being written when the work ends is written to its end: it is nowhere else any more.
+    async fn beside<T, W: Future<Output = ()>>(
+        &self,
+        work: impl Future<Output = T>,
+        write: impl Fn(EventsRow) -> W,
+    ) -> T {
+        let work = async {
+            let done = work.await;
+            self.closed.cancel();
+            done
+        };
+        tokio::join!(work, self.keep(write)).0
+    }
+
+    /// Writes what is told, a moment after it was, until nothing is told any more.
+    async fn keep<W: Future<Output = ()>>(&self, write: impl Fn(EventsRow) -> W) {
         loop {
-            match run_event::append(db, lease, &row, now()).await {
-                Err(StoreError::Unavailable { .. }) => sleep(RETRY).await,
-                Err(error) => {
-                    let (run, cause) = (lease.job, error.cause());
-                    return tracing::error!(%run, cause, "events are not kept");
-                }
-                Ok(_) => return,
+            tokio::select! {
+                () = self.news.notified() => {}
+                () = self.closed.cancelled() => {}
+            }
+            // However it ends, the moment is over.
+            let _ = timeout(MOMENT, self.closed.cancelled()).await;
+            let is_last = self.closed.is_cancelled();
+            if let Some(row) = self.take() {
+                write(row).await;
+            }
+            if is_last {
+                return;
             }
         }
     }
@@ -94,6 +117,20 @@ impl RunLog {
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Events are no reason to fail a run: what cannot be written is dropped.
+async fn write(db: &Db, lease: Lease, row: EventsRow) {
+    loop {
+        match run_event::append(db, lease, &row, now()).await {
+            Err(StoreError::Unavailable { .. }) => sleep(RETRY).await,
+            Err(error) => {
+                let (run, cause) = (lease.job, error.cause());
+                return tracing::error!(%run, cause, "events are not kept");
+            }
+            Ok(_) => return,
+        }
     }
 }
 
@@ -125,5 +162,33 @@ mod tests {
             log.take().unwrap(),
             EventsRow { last_id: 11, events: r#"[["node.delta",1]]"#.into() }
         );
+    }
+
+    #[tokio::test]
+    async fn what_is_being_written_when_the_work_ends_is_written_to_its_end() {
+        let log = RunLog::after(0);
+        let (begun, ended, written) = (Notify::new(), Notify::new(), Mutex::new(Vec::new()));
+        let work = async {
+            log.tell(EventKind::RunStarted, "1");
+            begun.notified().await;
+            log.tell(EventKind::RunWaiting, "2");
+            ended.notify_one();
+            "done"
+        };
+        let write = |row: EventsRow| {
+            let (begun, ended, written) = (&begun, &ended, &written);
+            async move {
+                if row.last_id == 1 {
+                    begun.notify_one();
+                    ended.notified().await;
+                }
+                // Longer than the work takes to be over.
+                tokio::task::yield_now().await;
+                written.lock().unwrap().push((row.last_id, row.events));
+            }
+        };
+        assert_eq!(log.beside(work, write).await, "done");
+        let rows = [(1, r#"[["run.started",1]]"#), (2, r#"[["run.waiting",2]]"#)];
+        assert_eq!(*written.lock().unwrap(), rows.map(|(id, events)| (id, events.to_owned())));
     }
 }

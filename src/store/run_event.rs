@@ -10,8 +10,8 @@ use super::{Db, Scope, StoreError};
 /// The channel on which it is told that a run has news.
 pub(super) const CHANNEL: &str = "dsrs_run_events";
 
-/// How many rows are read at once.
-const AT_ONCE: i64 = 64;
+/// How many rows are read at once. Each may hold a mebibyte, and every follower reads its own.
+const AT_ONCE: i64 = 8;
 
 /// How long events are kept. A run that still goes on by then tells the rest of itself.
 const KEPT: TimeDelta = TimeDelta::hours(1);
@@ -102,19 +102,24 @@ pub async fn tell(db: &Db, run: Uuid) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The id of the newest event of a run; 0 where none is known.
-pub async fn newest(db: &Db, run: Uuid) -> Result<i64, StoreError> {
+/// The id of the newest event of a run, where any is known.
+pub async fn newest(db: &Db, run: Uuid) -> Result<Option<i64>, StoreError> {
     let newest = sqlx::query_scalar!("select max(last_id) from run_events where run_id = $1", run)
         .fetch_one(db.pool())
         .await?;
-    Ok(newest.unwrap_or(0))
+    Ok(newest)
 }
 
-/// Removes events that are old, at most so many; says how many.
+/// Removes events that are old, at most so many; says how many. Of a run that is not done the newest
+/// stay: from there the next attempt counts on.
 pub async fn purge(db: &Db, now: DateTime<Utc>) -> Result<u64, StoreError> {
     let removed = sqlx::query!(
         "delete from run_events where (run_id, last_id) in
-         (select run_id, last_id from run_events where created_at < $1
+         (select run_id, last_id from run_events old
+          where created_at < $1
+            and (not exists (select 1 from jobs where id = old.run_id)
+                 or exists (select 1 from run_events newer
+                            where newer.run_id = old.run_id and newer.last_id > old.last_id))
           order by created_at limit $2 for update skip locked)",
         now - KEPT,
         REMOVED_AT_ONCE

@@ -5,6 +5,7 @@ mod idempotency;
 mod jobs;
 mod recorder;
 mod retention;
+mod run_events;
 mod runs;
 mod upkeep;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dsrs::lm::{Answer as Said, Scripted};
 use reqwest::Method;
 use serde_json::{Value, json};
+use sqlx::Connection;
 
 use crate::support::{Api, Event, friendly_lm, sections, support_reply, test_database};
 
@@ -38,6 +39,7 @@ async fn a_run_is_followed_from_a_server_that_does_not_work_on_it() {
     let _works = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
     let first = early.next().await.unwrap();
     assert_eq!((first.id, first.kind.as_str()), (1, "run.started"));
+    assert_eq!(first.data["kept"], json!([]));
     let told = early.rest().await;
     assert_eq!(
         kinds(&told),
@@ -76,6 +78,7 @@ async fn a_run_that_goes_on_elsewhere_counts_its_events_on() {
     first.shutdown.cancel();
     let _second = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
     let again = events.until("run.started").await;
+    assert_eq!(again.data["kept"], json!(["triage"]), "it is not told of again");
     let rest = events.rest().await;
     assert_eq!(kinds(&rest), ["node.started", "node.completed", "run.completed"]);
     assert!(rest.iter().all(|event| event.id > again.id));
@@ -94,14 +97,49 @@ async fn a_run_that_waits_is_followed_over_the_wait() {
         let started = api.post(route, json!({"inputs": {"letter": "Dear all"}})).await.expect(202);
         let place = started.header("location").to_owned();
         let mut events = api.stream(Method::GET, &format!("{place}/events"), &[], None).await;
-        if route.ends_with("runs") {
-            let parked = events.until("run.waiting").await;
-            assert_eq!(parked.data["nodes"], json!(["approve"]));
-        }
+        let parked = events.until("run.waiting").await;
+        let id = place.rsplit('/').next();
+        let waits = json!({"run_id": id, "status": "waiting", "nodes": ["approve"]});
+        assert_eq!(parked.data, waits, "{route}");
         let signal = json!({"node": "approve", "value": true});
         api.post(&format!("{place}/signal"), signal).await.expect(202);
+        let started = events.next().await.unwrap();
+        assert_eq!((started.id, started.kind.as_str()), (parked.id + 1, "run.started"));
+        assert_eq!(started.data["kept"], json!(["approve"]), "the signal counts");
         let rest = events.rest().await;
-        let told = ["run.started", "node.started", "node.completed", "run.completed"];
+        let told = ["node.started", "node.completed", "run.completed"];
         assert_eq!(kinds(&rest), told, "{route}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_claims_to_have_seen_more_than_was_told_misses_nothing_of_what_comes() {
+    let database = test_database().await;
+    let asked = Api::start(&database, None, &NO_WORKER).await;
+    asked.post("/v1/graphs", support_reply()).await.expect(201);
+    let place = asked.post(RUNS, ticket()).await.expect(202).header("location").to_owned();
+    let claimed = u64::MAX.to_string();
+    let headers = [("last-event-id", claimed.as_str())];
+    let early = asked.stream(Method::GET, &format!("{place}/events"), &headers, None).await;
+    let _works = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
+    let told = early.rest().await;
+    let ids: Vec<_> = told.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (1..=told.len() as u64).collect::<Vec<_>>());
+    assert_eq!(told.last().unwrap().kind, "run.completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_back_when_the_events_are_gone_is_told_the_end() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let place = api.post(RUNS, ticket()).await.expect(202).header("location").to_owned();
+    let told = follow(&api, &place, 0).await;
+    let mut connection = sqlx::PgConnection::connect(&api.database).await.unwrap();
+    sqlx::raw_sql("delete from run_events").execute(&mut connection).await.unwrap();
+    let end = told.last().unwrap();
+    let longest = i64::MAX as u64;
+    for (seen, id) in [(0, 1), (5, 6), (longest - 1, longest), (u64::MAX, longest)] {
+        let end = Event { id, kind: end.kind.clone(), data: end.data.clone() };
+        assert_eq!(follow(&api, &place, seen).await, [end]);
     }
 }

@@ -1,0 +1,49 @@
+//! What is told of runs while they go on: kept for an hour, and its count as long as the run.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use dsrs_server::store::run::{RunRow, RunStatus};
+use dsrs_server::store::run_event::{self, EventsRow};
+use dsrs_server::store::{Db, job, lasting_run};
+use uuid::Uuid;
+
+use super::{ann, database, run as new_run, tick};
+
+async fn last_ids(db: &Db, run: Uuid) -> Vec<i64> {
+    let rows = run_event::after(&ann(), db, run, 0).await.unwrap();
+    rows.into_iter().map(|row| row.last_id).collect()
+}
+
+/// Removes what is older than an hour by then.
+async fn purge(db: &Db, at: DateTime<Utc>) {
+    while run_event::purge(db, at).await.unwrap() > 0 {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
+    let db = database().await;
+    let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
+    lasting_run::accept(&ann(), &db, &run, "{}").await.unwrap();
+    let queue = db.queue().await.unwrap();
+    let start = tick();
+    let until = start + TimeDelta::hours(3);
+    let lease = job::take(&db, &queue, Uuid::now_v7(), until).await.unwrap().unwrap().lease;
+    for last_id in [2, 5, 9] {
+        let row = EventsRow { last_id, events: "[]".to_owned() };
+        assert!(run_event::append(&db, lease, &row, start).await.unwrap());
+    }
+    let streamed = Uuid::now_v7();
+    run_event::count(&ann(), &db, streamed, 7, start).await.unwrap();
+
+    purge(&db, start + TimeDelta::minutes(59)).await;
+    assert_eq!(last_ids(&db, run.id).await, [2, 5, 9]);
+    assert_eq!(run_event::newest(&db, streamed).await.unwrap(), Some(7));
+    let later = start + TimeDelta::minutes(61);
+    purge(&db, later).await;
+    assert_eq!(last_ids(&db, run.id).await, [9], "the next attempt counts on from it");
+    assert_eq!(run_event::newest(&db, streamed).await.unwrap(), None);
+
+    let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
+    assert!(lasting_run::finish(&db, lease, &done).await.unwrap());
+    purge(&db, later).await;
+    assert_eq!(run_event::newest(&db, done.id).await.unwrap(), None);
+}
