@@ -27,6 +27,7 @@ use super::under_way::{Seat, Stop};
 use super::{App, AppError, RunFailure};
 use crate::shutdown::Work;
 use crate::store::job::{self, Job};
+use crate::store::lasting_run::Finished;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::waiting_run::{self, Parked};
 use crate::store::{lasting_run, run_event};
@@ -75,8 +76,7 @@ impl Attempt {
     /// Records a run as cancelled that nobody works on.
     pub(super) async fn cancelled(app: Arc<App>, job: Job) -> Result<(), AppError> {
         let attempt = Self::of(app, job);
-        let earlier = attempt.earlier().await?;
-        attempt.end_unbegun(earlier, RunStatus::Cancelled, "run_cancelled", CANCELLED).await
+        attempt.end_unbegun(RunStatus::Cancelled, "run_cancelled", CANCELLED).await
     }
 
     /// Works on a run until it has ended, is another's, or the server ends.
@@ -106,9 +106,7 @@ impl Attempt {
         let earlier = self.earlier().await?;
         let limit = self.app.worker.attempts;
         if u32::try_from(self.job.attempt).unwrap_or(0) > limit {
-            return self
-                .end_unbegun(earlier, RunStatus::Failed, "run_abandoned", &abandoned(limit))
-                .await;
+            return self.end_unbegun(RunStatus::Failed, "run_abandoned", &abandoned(limit)).await;
         }
         let lease = self.job.lease;
         if !persist(|| lasting_run::begin(&self.app.db, lease, self.start)).await? {
@@ -120,7 +118,7 @@ impl Attempt {
             Err(error) => {
                 tracing::error!(run = %lease.job, %error, "an accepted run cannot be run");
                 let detail = "the run cannot be run any more; the log has the cause";
-                return self.end_unbegun(earlier, RunStatus::Failed, "internal", detail).await;
+                return self.end_unbegun(RunStatus::Failed, "internal", detail).await;
             }
         };
         let _running = self.app.metrics.run_started();
@@ -191,14 +189,20 @@ impl Attempt {
             .as_ref()
             .is_err_and(|failure| failure.error.kind == PredictErrorKind::Cancelled);
         let waits = outcome.waits();
+        let unread = names(&outcome).into_iter().find(|node| earlier.has(node));
+        let parks = waits && unread.is_none();
         match stopped {
             Some(Stop::Lost) => return Ok(()),
-            None if waits && self.park(&earlier.run, &outcome).await? => return Ok(()),
+            None if parks && self.park(&earlier.run, &outcome).await? => return Ok(()),
             None if cancelled && stopping => return self.give_back().await,
             _ => {}
         }
         let (run, request) = (self.job.lease.job, &self.request.request_id);
         let ended = match &outcome.outputs {
+            Err(_) if let Some(node) = &unread => {
+                let detail = format!("the value that `{node}` was given cannot be read back");
+                Err((RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail)))
+            }
             Ok(outputs) => Ok(fields_json(outputs)),
             Err(_) if waits => {
                 let failure = RunFailure::of_run(run, request, "run_cancelled", CANCELLED);
@@ -216,17 +220,17 @@ impl Attempt {
             usage: outcome.usage,
             trace: trace_json(&outcome.spans, self.start),
         };
-        let run = earlier.ended(added, ended, now());
         let took = (now() - self.start).to_std().unwrap_or_default();
-        self.app.metrics.run_finished(run.status.as_str(), took, &outcome.usage);
-        self.finish(&run).await
+        let status = self.finish(&added, &ended).await?;
+        self.app.metrics.run_finished(status.as_str(), took, &outcome.usage);
+        Ok(())
     }
 
     /// Lets go of a run that waits for values: it costs nothing but its rows until one comes. False
     /// when it is to be cancelled instead.
     async fn park(&self, run: &RunRow, outcome: &Outcome) -> Result<bool, AppError> {
         let waiting = waiting_nodes(&outcome.nodes);
-        let nodes = with_waiting(&run.nodes, &waiting, self.start);
+        let nodes = with_waiting(&run.nodes, &waiting, &outcome.spans, self.start);
         let names = names(outcome);
         let db = &self.app.db;
         let parked = persist(|| waiting_run::park(db, self.job.lease, &nodes, &names)).await?;
@@ -236,14 +240,14 @@ impl Attempt {
     /// Ends a run without another attempt at it.
     async fn end_unbegun(
         &self,
-        earlier: Earlier,
         status: RunStatus,
         code: &'static str,
         detail: &str,
     ) -> Result<(), AppError> {
         let failure =
             RunFailure::of_run(self.job.lease.job, &self.request.request_id, code, detail);
-        self.finish(&earlier.ended(Added::nothing(), Err((status, failure)), now())).await
+        self.finish(&Added::nothing(), &Err((status, failure))).await?;
+        Ok(())
     }
 
     async fn earlier(&self) -> Result<Earlier, AppError> {
@@ -256,15 +260,32 @@ impl Attempt {
         }
     }
 
-    async fn finish(&self, run: &RunRow) -> Result<(), AppError> {
-        let written = persist(|| lasting_run::finish(&self.app.db, self.job.lease, run)).await?;
-        if written {
-            // Without it they look by themselves.
-            let _ = run_event::tell(&self.app.db, run.id).await;
-        } else {
-            tracing::info!(run = %run.id, "a run was taken over; what came of it here is dropped");
+    /// Writes the record. A value that a node is given meanwhile is in it, too.
+    async fn finish(
+        &self,
+        added: &Added,
+        ended: &Result<String, (RunStatus, RunFailure)>,
+    ) -> Result<RunStatus, AppError> {
+        let (db, lease) = (&self.app.db, self.job.lease);
+        loop {
+            // Read anew: the ends of its own nodes are kept by now, too, and values that came.
+            let earlier = self.earlier().await?;
+            let count = earlier.count();
+            let run = earlier.besides(added).ended(added.clone(), ended.clone(), now());
+            match persist(|| lasting_run::finish(db, lease, &run, count)).await? {
+                Finished::Done => {
+                    // Without it they look by themselves.
+                    let _ = run_event::tell(db, run.id).await;
+                    return Ok(run.status);
+                }
+                Finished::Behind => {}
+                Finished::Lost => {
+                    let what = "a run was taken over; what came of it here is dropped";
+                    tracing::info!(run = %run.id, what);
+                    return Ok(run.status);
+                }
+            }
         }
-        Ok(())
     }
 
     async fn give_back(&self) -> Result<(), AppError> {

@@ -91,8 +91,7 @@ impl App {
     /// Ends a run that nobody works on. Whoever takes it meanwhile sees that it is to stop.
     async fn cancel_waiting(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
         let lease = Lease { job: id, holder: Uuid::now_v7() };
-        let until = now() + self.worker.lease;
-        if let Some(job) = job::seize(&self.db, lease, until).await? {
+        if let Some(job) = job::seize(&self.db, lease, self.worker.lease).await? {
             Attempt::cancelled(self.clone(), job).await?;
         }
         Ok(())

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use uuid::Uuid;
 
 use super::json::JsonObject;
-use super::run_record::{node_json, trace_json, usage_json};
+use super::run_record::{fields_json, node_json, trace_json, usage_json};
 use super::{AppError, RunFailure};
 use crate::store::lasting_run::{self, NodeRow};
 use crate::store::run::{self, RunRow, RunStatus};
@@ -31,6 +31,7 @@ pub(super) struct Earlier {
 }
 
 /// What an attempt adds.
+#[derive(Clone)]
 pub(super) struct Added {
     /// What became of the nodes that it ran, by name.
     pub(super) nodes: HashMap<Arc<str>, String>,
@@ -55,10 +56,29 @@ impl Earlier {
     /// The nodes that need not run again, as the program takes them.
     pub(super) fn ended_nodes(&self, program: &Program) -> EndedNodes {
         let restored = |row: &NodeRow| {
-            let outputs = outputs_of(&Payload::from_record(&row.outcome).ok()?)?;
-            Some((Arc::from(row.node.as_str()), program.ended_node(&row.node, &outputs)?))
+            let found = restored(row, program);
+            if found.is_none() {
+                tracing::error!(node = row.node, "what a node gave cannot be read back");
+            }
+            Some((Arc::from(row.node.as_str()), found?))
         };
         self.ended.iter().filter_map(restored).collect()
+    }
+
+    /// Whether a node has been given an end.
+    pub(super) fn has(&self, node: &str) -> bool {
+        self.ended.iter().any(|row| row.node == node)
+    }
+
+    /// How many nodes have come to an end.
+    pub(super) fn count(&self) -> i64 {
+        i64::try_from(self.ended.len()).unwrap_or(i64::MAX)
+    }
+
+    /// The same without what an attempt adds itself.
+    pub(super) fn besides(mut self, added: &Added) -> Self {
+        self.ended.retain(|row| !added.nodes.contains_key(row.node.as_str()));
+        self
     }
 
     /// How the run stands, for whoever asks before it is done.
@@ -113,6 +133,17 @@ impl Earlier {
     }
 }
 
+/// How a node ended, from what was kept of it.
+fn restored(row: &NodeRow, program: &Program) -> Option<NodeOutcome> {
+    let kept = Payload::from_record(&row.outcome).ok()?;
+    if let Some(outputs) = outputs_of(&kept) {
+        return program.ended_node(&row.node, &outputs);
+    }
+    let error = kept.as_map()?.get("error")?.as_map()?;
+    let text = |name: &str| error.get(name).and_then(Payload::as_str);
+    program.failed_node(&row.node, text("code")?, text("detail")?)
+}
+
 /// What a node gave, as it is kept while its run goes on.
 pub(super) fn node_row(node: &EndedNode, start: DateTime<Utc>) -> NodeRow {
     NodeRow {
@@ -144,17 +175,38 @@ pub(super) fn waiting_nodes(
 pub(super) fn with_waiting(
     recorded: &str,
     waiting: &[(&Arc<str>, &NodeOutcome)],
+    spans: &[Span],
     start: DateTime<Utc>,
 ) -> String {
     let mut nodes = JsonObject::with_capacity(recorded.len());
     for (name, before) in members(recorded) {
         let waits = waiting.iter().find(|(waiting, _)| **waiting == name);
         match waits.filter(|_| !is_waiting(&before)) {
-            Some((_, outcome)) => nodes.raw(&name, &node_json(&name, outcome, start)),
+            Some((_, outcome)) => nodes.raw(&name, &waiting_json(&name, outcome, spans, start)),
             None => nodes.raw(&name, &before.to_json()),
         };
     }
     nodes.finish()
+}
+
+/// A node that waits, with what there is to decide about.
+fn waiting_json(
+    name: &Arc<str>,
+    outcome: &NodeOutcome,
+    spans: &[Span],
+    start: DateTime<Utc>,
+) -> String {
+    let of_node = |span: &&Span| span.kind == SpanKind::Node && span.node == *name;
+    let inputs = spans.iter().find(of_node).and_then(|span| span.inputs.as_ref());
+    let mut node = JsonObject::new();
+    node.splice(&node_json(name, outcome, start));
+    node.raw("inputs", inputs.map(fields_json).as_deref().unwrap_or("{}"));
+    node.finish()
+}
+
+/// Whether a node's document says that it came to an end, good or bad.
+pub(super) fn has_ended(node: &Payload) -> bool {
+    matches!(node_status(node), Some("succeeded" | "failed"))
 }
 
 /// Whether a node's document says that it waits for its value.

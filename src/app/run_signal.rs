@@ -13,7 +13,7 @@ use super::attempt::Request;
 use super::clock::now;
 use super::error::besides;
 use super::json::JsonObject;
-use super::run_parts::{NO_TRACE, is_waiting, members, outputs_of};
+use super::run_parts::{NO_TRACE, has_ended, is_waiting, members};
 use super::run_record::usage_json;
 use super::{App, AppError, Invalid};
 use crate::store::Scope;
@@ -86,7 +86,7 @@ impl App {
         let asked = Request { timeout: None, request_id: request_id.clone() };
         let ended: Vec<NodeRow> = members(&run.nodes)
             .iter()
-            .filter(|(_, node)| outputs_of(node).is_some())
+            .filter(|(_, node)| has_ended(node))
             .map(|(name, node)| free(name, node.to_json()))
             .collect();
         Ok(waiting_run::accept(scope, &self.db, run, &ended, &asked.to_json()).await?)
@@ -110,6 +110,9 @@ fn given(name: &str, waiting: &Payload, value: &Payload, at: DateTime<Utc>) -> N
     let waited = since.map(|since| (at - since.with_timezone(&Utc)).num_milliseconds().max(0));
     node.shown_or_null("duration_ms", waited);
     node.raw("outputs", &value.to_json()).raw("error", "null");
+    if let Some(inputs) = before.get("inputs") {
+        node.raw("inputs", &inputs.to_json());
+    }
     free(name, node.finish())
 }
 

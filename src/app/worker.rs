@@ -12,7 +12,6 @@ use uuid::Uuid;
 
 use super::attempt::Attempt;
 use super::batch_attempt::BatchAttempt;
-use super::clock::now;
 use super::under_way::Stop;
 use super::{App, detached};
 use crate::shutdown::Work;
@@ -38,7 +37,7 @@ pub(super) async fn take_jobs(app: Arc<App>) {
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
         let Some(work) = app.shutdown.begin_work() else { return };
-        match job::take(&app.db, &queue, Uuid::now_v7(), now() + app.worker.lease).await {
+        match job::take(&app.db, &queue, Uuid::now_v7(), app.worker.lease).await {
             Ok(Some(job)) => {
                 let app = app.clone();
                 detached("an attempt at a job", async move {
@@ -107,11 +106,11 @@ pub(super) async fn keep_leases(app: Arc<App>) {
 async fn keep_once(app: &App, reclaims: bool) -> Result<(), StoreError> {
     let holders = app.under_way.holders();
     if !holders.is_empty() {
-        let renewed = job::renew(&app.db, &holders, now() + app.worker.lease).await?;
+        let renewed = job::renew(&app.db, &holders, app.worker.lease).await?;
         tell(app, &holders, &renewed);
     }
     if reclaims {
-        let count = job::reclaim(&app.db, now()).await?;
+        let count = job::reclaim(&app.db).await?;
         if count > 0 {
             tracing::warn!(count, "took runs over from workers that are gone");
         }

@@ -5,6 +5,7 @@
 //! Jobs of all workspaces are taken alike; a job says whose it is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -145,17 +146,17 @@ pub(super) async fn let_go(
     Ok(cancelled.map(|cancelled| if cancelled { Wanted::Stop } else { Wanted::Work }))
 }
 
-/// Takes the next job out of the queue until `lease_until`; `None` when nothing waits.
+/// Takes the next job out of the queue for a time, by the database's clock; `None` when nothing waits.
 pub async fn take(
     db: &Db,
     queue: &Queue,
     holder: Uuid,
-    lease_until: DateTime<Utc>,
+    length: Duration,
 ) -> Result<Option<Job>, StoreError> {
     loop {
         let mut tx = db.pool().begin().await?;
         let Some(id) = queue.take(&mut tx).await? else { return Ok(None) };
-        let job = hold(&mut tx, Lease { job: id, holder }, lease_until).await?;
+        let job = hold(&mut tx, Lease { job: id, holder }, length).await?;
         tx.commit().await?;
         // An entry without work was left by a job that ended otherwise.
         if job.is_some() {
@@ -165,27 +166,24 @@ pub async fn take(
 }
 
 /// Takes one job that nobody holds, without asking the queue.
-pub async fn seize(
-    db: &Db,
-    lease: Lease,
-    lease_until: DateTime<Utc>,
-) -> Result<Option<Job>, StoreError> {
-    hold(&mut *db.pool().acquire().await?, lease, lease_until).await
+pub async fn seize(db: &Db, lease: Lease, length: Duration) -> Result<Option<Job>, StoreError> {
+    hold(&mut *db.pool().acquire().await?, lease, length).await
 }
 
 async fn hold(
     connection: &mut PgConnection,
     lease: Lease,
-    lease_until: DateTime<Utc>,
+    length: Duration,
 ) -> Result<Option<Job>, StoreError> {
     let held = sqlx::query!(
-        r#"update jobs set holder = $2, lease_until = $3, attempts = attempts + 1
+        r#"update jobs set holder = $2, lease_until = clock_timestamp() + $3::float8 * interval '1 second',
+                           attempts = attempts + 1
            where id = $1 and holder is null
            returning workspace_id, kind, request::text as "request!", attempts, cancelled,
                      created_by"#,
         lease.job,
         lease.holder,
-        lease_until
+        length.as_secs_f64()
     )
     .fetch_optional(connection)
     .await?;
@@ -204,13 +202,14 @@ async fn hold(
 pub async fn renew(
     db: &Db,
     holders: &[Uuid],
-    lease_until: DateTime<Utc>,
+    length: Duration,
 ) -> Result<Vec<Renewed>, StoreError> {
     let renewed = sqlx::query!(
-        r#"update jobs set lease_until = $2 where holder = any($1)
+        r#"update jobs set lease_until = clock_timestamp() + $2::float8 * interval '1 second'
+           where holder = any($1)
            returning holder as "holder!", cancelled"#,
         holders,
-        lease_until
+        length.as_secs_f64()
     )
     .fetch_all(db.apart())
     .await?;
@@ -231,14 +230,13 @@ pub async fn give_back(db: &Db, lease: Lease) -> Result<bool, StoreError> {
 }
 
 /// Puts the jobs back into the queue whose holders are gone; says how many.
-pub async fn reclaim(db: &Db, now: DateTime<Utc>) -> Result<usize, StoreError> {
+pub async fn reclaim(db: &Db) -> Result<usize, StoreError> {
     let mut tx = db.apart().begin().await?;
     let lapsed = sqlx::query_scalar!(
         "update jobs set holder = null, lease_until = null
-         where id in (select id from jobs where lease_until < $1
+         where id in (select id from jobs where lease_until < clock_timestamp()
                       order by lease_until limit 500 for update skip locked)
-         returning id",
-        now
+         returning id"
     )
     .fetch_all(&mut *tx)
     .await?;
@@ -299,6 +297,21 @@ pub(super) async fn progress(
     .execute(connection)
     .await?;
     Ok(held.rows_affected() == 1)
+}
+
+/// Keeps everyone else from a job within a transaction; false when the lease is lost.
+pub(super) async fn hold_still(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<bool, StoreError> {
+    let held = sqlx::query_scalar!(
+        "select id from jobs where id = $1 and holder = $2 for update",
+        lease.job,
+        lease.holder
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(held.is_some())
 }
 
 /// Ends a job within the transaction that stores what came of it; false when the lease is lost, and

@@ -118,12 +118,36 @@ pub async fn nodes(scope: &Scope, db: &Db, run: Uuid) -> Result<Vec<NodeRow>, St
     Ok(nodes)
 }
 
-/// Writes how a run ended, and ends its job; false, writing nothing, when the lease is lost.
-pub async fn finish(db: &Db, lease: Lease, run: &RunRow) -> Result<bool, StoreError> {
+/// What became of a record that was to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// It is written, and the job has ended.
+    Done,
+    /// Nodes have come to an end since it was put together: nothing is written.
+    Behind,
+    /// The lease is lost: nothing is written.
+    Lost,
+}
+
+/// Writes how a run ended, and ends its job. `known` is how many nodes' ends were seen.
+pub async fn finish(
+    db: &Db,
+    lease: Lease,
+    run: &RunRow,
+    known: i64,
+) -> Result<Finished, StoreError> {
     let mut tx = db.pool().begin().await?;
-    if !job::end(&mut tx, lease).await? {
-        return Ok(false);
+    // Whoever gives a node its value holds the job's row, or waits for it here.
+    if !job::hold_still(&mut tx, lease).await? {
+        return Ok(Finished::Lost);
     }
+    let count = sqlx::query_scalar!("select count(*) from run_nodes where run_id = $1", lease.job)
+        .fetch_one(&mut *tx)
+        .await?;
+    if count.unwrap_or(0) != known {
+        return Ok(Finished::Behind);
+    }
+    job::end(&mut tx, lease).await?;
     sqlx::query!(
         "update runs set status = $2, started_at = $3, finished_at = $4, duration_ms = $5,
                          outputs = $6::text::json, error = $7::text::json,
@@ -143,7 +167,7 @@ pub async fn finish(db: &Db, lease: Lease, run: &RunRow) -> Result<bool, StoreEr
     .execute(&mut *tx)
     .await?;
     tx.commit().await?;
-    Ok(true)
+    Ok(Finished::Done)
 }
 
 /// Makes a run that failed or was cancelled one that is to be worked on again, with the nodes that

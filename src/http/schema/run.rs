@@ -143,6 +143,9 @@ pub struct RunNode {
     pub outputs: Option<Json>,
     /// Why it failed.
     pub error: Option<NodeError>,
+    /// What there is to decide about, of a node that waits or has waited.
+    #[schema(value_type = Option<Object>)]
+    pub inputs: Option<Json>,
 }
 
 /// Why a node failed.

@@ -1,8 +1,9 @@
 //! Jobs: taken by one at a time, held by a lease, written only by the holder.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use std::time::Duration;
+
 use dsrs_server::store::job::{self, Held, Job, JobKind, Lease};
-use dsrs_server::store::lasting_run::{self, NodeRow};
+use dsrs_server::store::lasting_run::{self, Finished, NodeRow};
 use dsrs_server::store::run::{self, RunRow, RunStatus};
 use dsrs_server::store::{Db, Scope};
 use uuid::Uuid;
@@ -16,13 +17,11 @@ async fn accepted(db: &Db) -> RunRow {
     run
 }
 
-async fn take(db: &Db, until: DateTime<Utc>) -> Option<Job> {
-    let queue = db.queue().await.unwrap();
-    job::take(db, &queue, Uuid::now_v7(), until).await.unwrap()
-}
+const MINUTE: Duration = Duration::from_secs(60);
 
-fn later(time: DateTime<Utc>) -> DateTime<Utc> {
-    time + TimeDelta::seconds(60)
+async fn take(db: &Db) -> Option<Job> {
+    let queue = db.queue().await.unwrap();
+    job::take(db, &queue, Uuid::now_v7(), MINUTE).await.unwrap()
 }
 
 fn node(name: &str, outcome: &str) -> NodeRow {
@@ -41,7 +40,7 @@ async fn each_job_is_taken_once_however_many_take() {
         let db = db.clone();
         tokio::spawn(async move {
             let mut taken = Vec::new();
-            while let Some(job) = take(&db, later(tick())).await {
+            while let Some(job) = take(&db).await {
                 assert_eq!((job.attempt, job.cancelled), (1, false));
                 assert_eq!((job.scope, job.request.as_str()), (ann(), r#"{"timeout_ms": 5}"#));
                 taken.push(job.lease.job);
@@ -62,41 +61,43 @@ async fn each_job_is_taken_once_however_many_take() {
 async fn a_lapsed_lease_goes_to_another_and_its_holder_writes_nothing_any_more() {
     let db = database().await;
     let run = accepted(&db).await;
-    let start = tick();
-    let first = take(&db, later(start)).await.unwrap().lease;
+    let first = take(&db).await.unwrap().lease;
     assert!(lasting_run::begin(&db, first, tick()).await.unwrap());
     assert!(lasting_run::keep(&db, first, &node("a", "{}"), tick()).await.unwrap());
-    assert_eq!(job::reclaim(&db, start).await.unwrap(), 0, "it has not lapsed");
-    let renewed = job::renew(&db, &[first.holder], later(later(start))).await.unwrap();
+    assert_eq!(job::reclaim(&db).await.unwrap(), 0, "it has not lapsed");
+    let renewed = job::renew(&db, &[first.holder], MINUTE).await.unwrap();
     assert_eq!(renewed.len(), 1);
-    assert_eq!(job::reclaim(&db, later(start) + TimeDelta::seconds(1)).await.unwrap(), 0);
-    assert_eq!(job::reclaim(&db, later(later(later(start)))).await.unwrap(), 1);
+    assert_eq!(job::reclaim(&db).await.unwrap(), 0);
+    job::renew(&db, &[first.holder], Duration::ZERO).await.unwrap();
+    assert_eq!(job::reclaim(&db).await.unwrap(), 1);
 
-    let second = take(&db, later(tick())).await.unwrap();
+    let second = take(&db).await.unwrap();
     assert_eq!((second.lease.job, second.attempt), (run.id, 2));
     assert!(!lasting_run::begin(&db, first, tick()).await.unwrap());
     assert!(!lasting_run::keep(&db, first, &node("b", "{}"), tick()).await.unwrap());
-    assert!(!lasting_run::finish(&db, first, &run).await.unwrap());
+    assert_eq!(lasting_run::finish(&db, first, &run, 1).await.unwrap(), Finished::Lost);
     assert!(!job::give_back(&db, first).await.unwrap());
-    assert!(job::renew(&db, &[first.holder], later(start)).await.unwrap().is_empty());
+    assert!(job::renew(&db, &[first.holder], MINUTE).await.unwrap().is_empty());
     let kept = lasting_run::nodes(&ann(), &db, run.id).await.unwrap();
     assert_eq!(kept.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
-    assert!(lasting_run::finish(&db, second.lease, &done).await.unwrap());
-    assert!(!lasting_run::finish(&db, second.lease, &done).await.unwrap(), "once");
+    let finish = |known| lasting_run::finish(&db, second.lease, &done, known);
+    assert_eq!(finish(0).await.unwrap(), Finished::Behind, "a node has ended meanwhile");
+    assert_eq!(finish(1).await.unwrap(), Finished::Done);
+    assert_eq!(finish(1).await.unwrap(), Finished::Lost, "once");
     assert_eq!(run::get(&ann(), &db, done.id).await.unwrap().status, RunStatus::Succeeded);
     assert!(lasting_run::nodes(&ann(), &db, done.id).await.unwrap().is_empty());
-    assert!(take(&db, later(tick())).await.is_none());
+    assert!(take(&db).await.is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_given_back_is_next_again_and_was_no_attempt() {
     let db = database().await;
     let run = accepted(&db).await;
-    let first = take(&db, later(tick())).await.unwrap();
+    let first = take(&db).await.unwrap();
     assert!(job::give_back(&db, first.lease).await.unwrap());
-    let again = take(&db, later(tick())).await.unwrap();
+    let again = take(&db).await.unwrap();
     assert_eq!((again.lease.job, again.attempt), (run.id, 1));
 }
 
@@ -108,13 +109,13 @@ async fn a_job_is_told_to_stop_whoever_holds_it_and_only_within_its_workspace() 
     assert_eq!(job::cancel(&stranger, &db, JobKind::Run, run.id).await.unwrap(), None);
     assert_eq!(job::cancel(&ann(), &db, JobKind::Run, run.id).await.unwrap(), Some(Held::ByNobody));
     let lease = Lease { job: run.id, holder: Uuid::now_v7() };
-    assert!(job::seize(&db, lease, later(tick())).await.unwrap().unwrap().cancelled);
+    assert!(job::seize(&db, lease, MINUTE).await.unwrap().unwrap().cancelled);
     assert_eq!(
         job::cancel(&ann(), &db, JobKind::Run, run.id).await.unwrap(),
         Some(Held::BySomeone)
     );
     let other = Lease { holder: Uuid::now_v7(), ..lease };
-    assert!(job::seize(&db, other, later(tick())).await.unwrap().is_none());
-    let renewed = job::renew(&db, &[lease.holder], later(tick())).await.unwrap();
+    assert!(job::seize(&db, other, MINUTE).await.unwrap().is_none());
+    let renewed = job::renew(&db, &[lease.holder], MINUTE).await.unwrap();
     assert!(renewed[0].cancelled);
 }

@@ -31,8 +31,9 @@ async fn ended(db: &Db) -> Uuid {
     let row = RunRow { finished_at: Some(tick()), ..row };
     lasting_run::accept(&ann(), db, &row, "{}").await.unwrap();
     let lease = Lease { job: row.id, holder: Uuid::now_v7() };
-    seize(db, lease, tick()).await.unwrap().unwrap();
-    assert!(lasting_run::finish(db, lease, &row).await.unwrap());
+    seize(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
+    let finished = lasting_run::finish(db, lease, &row, 0).await.unwrap();
+    assert_eq!(finished, lasting_run::Finished::Done);
     row.id
 }
 
@@ -80,7 +81,7 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
 
 async fn end(db: &Db, batch: Uuid) {
     let lease = Lease { job: batch, holder: Uuid::now_v7() };
-    seize(db, lease, tick()).await.unwrap().unwrap();
+    seize(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
     assert!(finish(db, lease, RunStatus::Cancelled, None, tick()).await.unwrap());
 }
 

@@ -1,6 +1,9 @@
 //! What is told of runs while they go on: kept for an hour, and its count as long as the run.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
+use dsrs_server::store::lasting_run::Finished;
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::run_event::{self, EventsRow};
 use dsrs_server::store::{Db, job, lasting_run};
@@ -25,7 +28,7 @@ async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
     lasting_run::accept(&ann(), &db, &run, "{}").await.unwrap();
     let queue = db.queue().await.unwrap();
     let start = tick();
-    let until = start + TimeDelta::hours(3);
+    let until = Duration::from_secs(3 * 3600);
     let lease = job::take(&db, &queue, Uuid::now_v7(), until).await.unwrap().unwrap().lease;
     for last_id in [2, 5, 9] {
         let row = EventsRow { last_id, events: "[]".to_owned() };
@@ -43,7 +46,8 @@ async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
     assert_eq!(run_event::newest(&db, streamed).await.unwrap(), None);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
-    assert!(lasting_run::finish(&db, lease, &done).await.unwrap());
+    let finished = lasting_run::finish(&db, lease, &done, 0).await.unwrap();
+    assert_eq!(finished, Finished::Done);
     purge(&db, later).await;
     assert_eq!(run_event::newest(&db, done.id).await.unwrap(), None);
 }

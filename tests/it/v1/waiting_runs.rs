@@ -158,3 +158,58 @@ async fn a_streamed_execution_that_parks_says_so_last() {
     let last = stream.rest().await.pop().unwrap();
     assert_eq!((last.kind.as_str(), &last.data["status"]), ("run.waiting", &json!("waiting")));
 }
+
+/// An op before nodes of the LM, and two values for the last of them.
+fn contract() -> Value {
+    json!({
+        "name": "contract",
+        "inputs": {"topic": "str"},
+        "nodes": {
+            "loud": {"strategy": "upper"},
+            "draft": {"strategy": "predict", "signature": "topic -> text"},
+            "fix": {"strategy": "predict", "signature": "text -> note", "retries": 0,
+                    "parse_retries": 0},
+            "name": {"strategy": "await", "signature": "text -> name"},
+            "price": {"strategy": "await", "signature": {
+                "inputs": [{"name": "text"}],
+                "outputs": [{"name": "price", "type": "int", "constraints": [{"assert": "this > 10"}]}]}},
+            "send": {"strategy": "predict", "signature": "note, name, price: int -> sent"}
+        },
+        "edges": [
+            {"from": "input.topic", "to": "loud.text"},
+            {"from": "loud.text", "to": "draft.topic"},
+            {"from": "draft.text", "to": "fix.text"},
+            {"from": "draft.text", "to": "name.text"},
+            {"from": "draft.text", "to": "price.text"},
+            {"from": "fix.note", "to": "send.note"},
+            {"from": "name.name", "to": "send.name"},
+            {"from": "price.price", "to": "send.price"}
+        ],
+        "outputs": {"sent": "send.sent"}
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_node_starts_before_all_its_values_are_there_and_none_is_bought_again() {
+    let texts = [("text", "DEAR ALL"), ("note", "fine"), ("sent", "off")];
+    let lm = Arc::new(Scripted::sections(texts));
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    api.post("/v1/graphs", contract()).await.expect(201);
+    let place = place(&api.post("/v1/graphs/contract/runs", topic()).await.expect(202));
+    let parked = api.until(&place, waits).await.json();
+    assert_eq!(parked["nodes"]["price"]["inputs"], json!({"text": "DEAR ALL"}));
+    let broken = signal(&api, &place, "price", json!(3)).await.expect(422);
+    assert_eq!(broken.errors(), ["/value invalid_value"]);
+    signal(&api, &place, "name", json!("Ann")).await.expect(202);
+    let again = api.until(&place, |answer| {
+        waits(answer) && answer.json()["nodes"]["name"]["status"] == "succeeded"
+    });
+    assert_eq!(again.await.json()["nodes"]["send"]["status"], "pending");
+    signal(&api, &place, "price", json!(30)).await.expect(202);
+    let run = api.ended(place.rsplit('/').next().unwrap()).await;
+    assert_eq!((&run["status"], &run["outputs"]["sent"]), (&json!("succeeded"), &json!("off")));
+    assert_eq!((lm.requests().len(), &run["usage"]["lm_calls"]), (3, &json!(3)));
+    let sent = &lm.requests()[2].chat.turns[0].content;
+    assert!(sent.contains("Ann") && sent.contains("30"), "{sent}");
+    assert_eq!(run["nodes"]["price"]["inputs"], json!({"text": "DEAR ALL"}));
+}

@@ -189,10 +189,18 @@ impl<'p> Execution<'p> {
     fn take_over(&mut self, mut ended: EndedNodes) {
         let program = self.program;
         for (index, planned) in program.plan.nodes.iter().enumerate() {
-            let Some(outcome) = ended.remove(&planned.name) else { continue };
-            self.nodes[index].outcome = outcome;
+            let Some(mut outcome) = ended.remove(&planned.name) else { continue };
+            let progress = &mut self.nodes[index];
+            if let (NodeStatus::Failed, Some(Payload::Error(failure))) =
+                (outcome.status, &outcome.outputs)
+            {
+                progress.failure = Some(failure.clone());
+                outcome.outputs = None;
+            }
+            progress.outcome = outcome;
             for &follower in &planned.followers {
-                self.nodes[follower].waits_for -= 1;
+                let follows = &mut self.nodes[follower];
+                follows.waits_for = follows.waits_for.saturating_sub(1);
             }
         }
     }

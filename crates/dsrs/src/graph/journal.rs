@@ -9,10 +9,11 @@ use futures_util::future::BoxFuture;
 use super::node::Node;
 use super::outcome::{NodeOutcome, NodeStatus};
 use super::program::Program;
+use crate::expr::Condition;
 use crate::predict::Span;
-use crate::problem::{At, Problems};
-use crate::types::admit;
-use crate::value::{Map, Payload};
+use crate::problem::{At, Code, Problems};
+use crate::types::{ClassField, Constraint, ConstraintKind, Shape, Type, TypeIR, admit, look};
+use crate::value::{Failure, Map, Payload};
 
 /// A node that came to an end that a run can go on from.
 #[derive(Debug)]
@@ -43,8 +44,28 @@ pub type EndedNodes = HashMap<Arc<str>, NodeOutcome>;
 impl Program {
     /// The outputs that a value from outside stands for, of a node that waits for it: an object of
     /// all of them, or for a node of one output that output's value alone. `None`, with everything
-    /// that does not fit, where it is neither.
+    /// that does not fit, where it is neither, or breaks an assert.
     pub fn admit_signal(
+        &self,
+        node: &Node,
+        value: &Payload,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Payload> {
+        let outputs = self.admit_outputs(node, value, at, problems)?;
+        for field in &node.schema().outputs {
+            let given = outputs.as_map().and_then(|outputs| outputs.get(&field.name));
+            let asserts =
+                field.constraints.iter().filter(|known| known.kind == ConstraintKind::Assert);
+            for broken in asserts.filter(|known| !given.is_some_and(|given| holds(known, given))) {
+                let detail = format!("`{}` breaks the assert `{}`", field.name, broken.expression);
+                problems.add(at, Code::InvalidValue, detail);
+            }
+        }
+        Some(outputs)
+    }
+
+    fn admit_outputs(
         &self,
         node: &Node,
         value: &Payload,
@@ -74,15 +95,67 @@ impl Program {
     /// node, or its outputs are no longer of these types.
     #[must_use]
     pub fn ended_node(&self, name: &str, outputs: &Payload) -> Option<NodeOutcome> {
-        let mut problems = Problems::new();
-        let node = self.graph().node(name)?;
-        let outputs = admit(outputs, node.outputs(), &At::Root, &mut problems)?;
-        problems.is_empty().then_some(NodeOutcome {
-            status: NodeStatus::Succeeded,
-            started: None,
-            duration: None,
-            outputs: Some(outputs),
-            error: None,
-        })
+        let ty = self.graph().node(name)?.outputs();
+        let outputs = restored(outputs, &ty.ir, ty)?;
+        let status = NodeStatus::Succeeded;
+        Some(NodeOutcome { status, outputs: Some(outputs), ..NodeOutcome::pending() })
     }
+
+    /// How a node ended whose failure another took; `None` when there is no such node.
+    #[must_use]
+    pub fn failed_node(&self, name: &str, code: &str, message: &str) -> Option<NodeOutcome> {
+        self.graph().node(name)?;
+        let failure = Payload::Error(Arc::new(Failure::new(code, message).at(name)));
+        let status = NodeStatus::Failed;
+        Some(NodeOutcome { status, outputs: Some(failure), ..NodeOutcome::pending() })
+    }
+}
+
+fn holds(constraint: &Constraint, value: &Payload) -> bool {
+    Condition::compile(&constraint.expression)
+        .and_then(|condition| condition.holds(value))
+        .unwrap_or(false)
+}
+
+/// A value of a type from its plain data: as at the rim, but for errors, which a record may hold and
+/// a caller may not send.
+fn restored(value: &Payload, ir: &TypeIR, whole: &Type) -> Option<Payload> {
+    let own = Type::new(ir.clone(), whole.defs.clone());
+    let mut problems = Problems::new();
+    if let Some(plain) =
+        admit(value, &own, &At::Root, &mut problems).filter(|_| problems.is_empty())
+    {
+        return Some(plain);
+    }
+    match (look(ir, &whole.defs).shape, value) {
+        (Shape::Error, _) => error(value),
+        (Shape::Union(members), _) => {
+            members.iter().find_map(|member| restored(value, member.ir, whole))
+        }
+        (Shape::List(element), Payload::List(values)) => {
+            let values = values.iter().map(|value| restored(value, element, whole));
+            values.collect::<Option<Vec<_>>>().map(Payload::list)
+        }
+        (Shape::Dict(of), Payload::Map(values)) => {
+            let value = |(name, value): (&Arc<str>, &Payload)| {
+                Some((name.clone(), restored(value, of, whole)?))
+            };
+            values.iter().map(value).collect::<Option<Map>>().map(Payload::map)
+        }
+        (Shape::Class(class), Payload::Map(values)) => {
+            let member = |(name, field): (&Arc<str>, &ClassField)| {
+                Some((name.clone(), restored(values.get(name)?, &field.ty, whole)?))
+            };
+            class.fields.iter().map(member).collect::<Option<Map>>().map(Payload::map)
+        }
+        _ => None,
+    }
+}
+
+fn error(value: &Payload) -> Option<Payload> {
+    let members = value.as_map()?;
+    let text = |name: &str| members.get(name).and_then(Payload::as_str);
+    let mut failure = Failure::new(text("code")?, text("message")?);
+    failure.node = text("node").map(Arc::from);
+    Some(Payload::Error(Arc::new(failure)))
 }

@@ -190,3 +190,94 @@ fn with_another_version_a_node_counts_while_definition_state_and_sources_are_the
     let found = verdicts(&tuned, &fields(r#"{"x": "go"}"#), &all);
     assert_eq!(found[3], "d: the state of its predictors changed");
 }
+
+/// Ops are computed again by whoever goes on; nodes behind them that ended have ended.
+const OPS: &str = r#"{"name": "ops", "inputs": {"x": "str"}, "nodes": {
+    "a": {"strategy": "predict", "signature": "x -> y"},
+    "loud": {"strategy": "upper"},
+    "b": {"strategy": "predict", "signature": "y -> z"},
+    "c": {"strategy": "predict", "signature": "z, w -> v"},
+    "d": {"strategy": "predict", "signature": "x -> w"}},
+  "edges": [{"from": "input.x", "to": "a.x"}, {"from": "a.y", "to": "loud.text"},
+            {"from": "loud.text", "to": "b.y"}, {"from": "b.z", "to": "c.z"},
+            {"from": "input.x", "to": "d.x"}, {"from": "d.w", "to": "c.w"}],
+  "outputs": {"v": "c.v"}}"#;
+
+async fn gone_on(ended: &[(&str, &str)]) -> (Vec<String>, Outcome) {
+    let program = build(OPS).unwrap();
+    let restored = |(name, outputs): &(&str, &str)| {
+        let outputs = Payload::from_json(outputs).unwrap();
+        (Arc::from(*name), program.ended_node(name, &outputs).unwrap())
+    };
+    let ended: EndedNodes = ended.iter().map(restored).collect();
+    let fields_of = [("y", "one"), ("z", "two"), ("w", "three"), ("v", "four")];
+    let (lm, book) = (Arc::new(Scripted::sections(fields_of)), Book::default());
+    let inputs = fields(r#"{"x": "why"}"#);
+    let outcome = program.execute_from(&run_on(lm.clone()), inputs, ended, &book).await;
+    (book.names(), outcome)
+}
+
+#[tokio::test]
+async fn no_ended_node_runs_again_behind_an_op_and_none_starts_before_its_values_are_there() {
+    let (a, b, d) =
+        (("a", r#"{"y": "one"}"#), ("b", r#"{"z": "two"}"#), ("d", r#"{"w": "three"}"#));
+    for (ended, runs) in [
+        (vec![], vec!["a", "d", "b", "c"]),
+        (vec![a], vec!["d", "b", "c"]),
+        (vec![a, b], vec!["d", "c"]),
+        (vec![a, b, d], vec!["c"]),
+        (vec![a, d], vec!["b", "c"]),
+        (vec![b], vec!["a", "d", "c"]),
+    ] {
+        let (mut ran, outcome) = gone_on(&ended).await;
+        let mut runs = runs;
+        runs.sort_unstable();
+        ran.sort_unstable();
+        assert_eq!(ran, runs, "{ended:?}");
+        let last = outcome.spans.iter().find(|span| &*span.node == "c").unwrap();
+        let inputs = Payload::map(last.inputs.clone().unwrap()).to_json();
+        assert_eq!(inputs, r#"{"z":"two","w":"three"}"#, "{ended:?}");
+    }
+    let all = [a, b, d, ("c", r#"{"v": "four"}"#)];
+    let (ran, outcome) = gone_on(&all).await;
+    assert_eq!((ran.len(), outcome.outputs.unwrap()["v"].clone()), (0, Payload::str("four")));
+}
+
+#[tokio::test]
+async fn a_failure_that_another_node_took_is_kept_and_stays_what_it_was() {
+    let survives = r#"{"name": "s", "inputs": {"x": "str"}, "nodes": {
+        "a": {"strategy": "predict", "signature": "x -> y", "retries": 0},
+        "safe": {"strategy": "unwrap_or", "config": {"default": "none"}},
+        "c": {"strategy": "predict", "signature": "y -> z", "retries": 0}},
+      "edges": [{"from": "input.x", "to": "a.x"}, {"from": "a.y", "to": "safe.value"},
+                {"from": "safe.value", "to": "c.y"}], "outputs": {"z": "c.z"}}"#;
+    let program = build(survives).unwrap();
+    let inputs = fields(r#"{"x": "why"}"#);
+    let fails = Answer::fail(dsrs::lm::LmErrorKind::Refused, "no");
+    let lm = Arc::new(Scripted::answering([fails, "[[ ## z ## ]]\nfine".into()]));
+    let book = Book::default();
+    let first = program.execute_from(&run_on(lm), inputs.clone(), EndedNodes::new(), &book).await;
+    assert!(first.outputs.is_ok());
+    assert_eq!(book.names(), ["a", "c"]);
+    let ended: EndedNodes =
+        [("a".into(), program.failed_node("a", "lm_error", "no").unwrap())].into();
+    let lm = Arc::new(Scripted::sections([("y", "now it works"), ("z", "fine")]));
+    let again = program.execute_from(&run_on(lm.clone()), inputs, ended, &Book::default()).await;
+    assert!(again.outputs.is_ok());
+    assert_eq!(lm.requests().len(), 1, "the node that failed is not asked again");
+    assert!(lm.requests()[0].chat.turns[0].content.contains("none"));
+}
+
+#[test]
+fn outputs_that_hold_errors_are_read_back() {
+    let kept = r#"{"name": "k", "inputs": {"xs": "list[str]"}, "nodes": {
+        "all": {"strategy": "map", "config": {"over": "text", "on_error": "keep",
+            "module": {"strategy": "parse_structured", "config": {"type": "int"}}}}},
+      "edges": [{"from": "input.xs", "to": "all.text"}]}"#;
+    let program = build(kept).unwrap();
+    let told = Payload::from_json(r#"{"value": [1, {"code": "parse_error", "message": "no"}]}"#);
+    let restored = program.ended_node("all", &told.unwrap()).unwrap().outputs.unwrap();
+    let values = restored.as_map().unwrap()["value"].as_list().unwrap().to_vec();
+    assert_eq!(values[0], Payload::Int(1));
+    assert!(matches!(&values[1], Payload::Error(failure) if &*failure.code == "parse_error"));
+}

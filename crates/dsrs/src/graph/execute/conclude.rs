@@ -77,11 +77,10 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Whether a node's end is kept for a later run: what is computed in place is as soon computed
-    /// again, and a failure that another node took may be none the next time.
+    /// Whether a node's end is kept for a later attempt: what is computed in place is as soon computed
+    /// again. A failure that another node took is kept, since what was made of it is.
     fn is_worth_keeping(&self, index: usize) -> bool {
-        self.nodes[index].outcome.status == NodeStatus::Succeeded
-            && self.program.graph().nodes[index].module.compute().is_none()
+        self.program.graph().nodes[index].module.compute().is_none()
     }
 
     fn ended_node(&self, index: usize) -> EndedNode {
@@ -136,12 +135,18 @@ impl Execution<'_> {
         Some(RunError { node: Some(node), error })
     }
 
-    /// A node is done: those that waited for it alone wait for nothing any more.
+    /// A node is done: those that waited for it alone wait for nothing any more. What is computed
+    /// in place is computed again by a later attempt; nodes behind it that ended in an earlier one
+    /// have ended.
     pub(super) fn release(&mut self, index: usize) {
         let program = self.program;
         for &follower in &program.plan.nodes[index].followers {
-            self.nodes[follower].waits_for -= 1;
-            if self.nodes[follower].waits_for == 0 {
+            let follows = &mut self.nodes[follower];
+            if follows.outcome.status != NodeStatus::Pending {
+                continue;
+            }
+            follows.waits_for = follows.waits_for.saturating_sub(1);
+            if follows.waits_for == 0 {
                 self.ready.push_back(follower);
             }
         }
