@@ -1,8 +1,11 @@
-//! Filters that give no more than a bounded text: fuel counts instructions, not bytes, and a filter
-//! that doubles its text could be asked to do so again and again.
+//! Filters that give no more than a bounded text, and are charged for what they walk: fuel counts
+//! instructions, not bytes, and a filter that doubles its text could be asked to do so again and
+//! again.
 
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value};
+
+use super::work::{add_filter, meter};
 
 /// The longest text that a filter may give, in bytes.
 const LIMIT: usize = 4 << 20;
@@ -10,19 +13,24 @@ const LIMIT: usize = 4 << 20;
 /// Puts bounds on the filters of an engine that could give far more than they take; those that
 /// nobody needs go.
 pub(super) fn bound(engine: &mut Environment<'_>) {
-    engine.add_filter("replace", |text: &str, from: &str, to: &str| {
-        let found = text.matches(from).count();
-        within(found.saturating_mul(to.len()).saturating_add(text.len()))?;
-        Ok(text.replace(from, to))
-    });
-    engine.add_filter("join", join);
-    engine.add_filter("string", |value: &Value| {
-        let text = value.to_string();
-        within(text.len()).map(|()| text)
-    });
+    meter(engine);
+    add_filter(engine, "replace", Value::from_function(replace));
+    add_filter(engine, "join", Value::from_function(join));
+    add_filter(engine, "string", Value::from_function(string));
     for filter in ["pprint", "format", "indent"] {
         engine.remove_filter(filter);
     }
+}
+
+fn replace(text: &str, from: &str, to: &str) -> Result<String, Error> {
+    let found = text.matches(from).count();
+    within(found.saturating_mul(to.len()).saturating_add(text.len()))?;
+    Ok(text.replace(from, to))
+}
+
+fn string(value: &Value) -> Result<String, Error> {
+    let text = value.to_string();
+    within(text.len()).map(|()| text)
 }
 
 fn join(list: &Value, joiner: Option<&str>, options: Kwargs) -> Result<String, Error> {

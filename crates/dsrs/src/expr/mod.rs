@@ -5,6 +5,7 @@ mod bounded;
 mod calculate;
 mod pattern;
 mod template;
+mod work;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Value};
 
-use crate::value::Payload;
+use crate::value::{Payload, Room};
 
 use bounded::bound;
 pub use calculate::calculate;
@@ -166,8 +167,7 @@ impl Expression {
         &self,
         values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
     ) -> Result<Value, ExprError> {
-        let values = values.into_iter().map(|(name, value)| (name, to_value(value)));
-        self.compiled.eval(Value::from_pairs(values)).map_err(explain)
+        self.compiled.eval(named_values(values)?).map_err(explain)
     }
 
     /// The expression as it was written.
@@ -210,6 +210,20 @@ fn nesting(source: &str) -> usize {
         }
     }
     deepest
+}
+
+/// The values as the engine takes them, where there is room: each is copied part by part.
+fn named_values<'v>(
+    values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
+) -> Result<Value, ExprError> {
+    let mut room = Room::default();
+    let mut named = Vec::new();
+    for (name, value) in values {
+        room.take(value)
+            .map_err(|excess| ExprError { reason: format!("the values that it takes {excess}") })?;
+        named.push((name, to_value(value)));
+    }
+    Ok(Value::from_pairs(named))
 }
 
 fn to_value(payload: &Payload) -> Value {

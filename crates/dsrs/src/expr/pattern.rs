@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use fancy_regex::{Regex, RegexBuilder};
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{Environment, Error, ErrorKind, State};
+
+use super::work::spend;
 
 /// The longest pattern.
 const LENGTH_LIMIT: usize = 1_000;
@@ -24,7 +26,8 @@ static COMPILED: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
 
 /// Teaches an engine of conditions the test `matching`.
 pub(crate) fn teach(engine: &mut Environment<'_>) {
-    engine.add_test("matching", |text: &str, pattern: &str| {
+    engine.add_test("matching", |state: &mut State<'_, '_>, text: &str, pattern: &str| {
+        spend(state, text.len())?;
         let invalid = |reason: String| Error::new(ErrorKind::InvalidOperation, reason);
         let regex = compiled(pattern).map_err(invalid)?;
         regex.is_match(text).map_err(|error| invalid(error.to_string()))

@@ -6,10 +6,10 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, LazyLock};
 
-use minijinja::{AutoEscape, Environment, Value};
+use minijinja::{AutoEscape, Environment};
 
 use super::bounded::bound;
-use super::{ExprError, FUEL, NESTING_LIMIT, explain, nesting, teach, to_value};
+use super::{ExprError, FUEL, NESTING_LIMIT, explain, named_values, nesting, teach};
 use crate::value::Payload;
 
 /// The longest template, in bytes.
@@ -93,10 +93,10 @@ impl Template {
         &self,
         values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
     ) -> Result<String, ExprError> {
-        let values = values.into_iter().map(|(name, value)| (name, to_value(value)));
+        let values = named_values(values)?;
         let template = self.engine.get_template(NAME).map_err(explain)?;
         let mut text = Bounded(Vec::new());
-        match template.render_captured_to(Value::from_pairs(values), &mut text) {
+        match template.render_captured_to(values, &mut text) {
             Ok(_) => {}
             Err(_) if text.0.len() >= TEXT_LIMIT => {
                 return refuse(format!("it writes more than {TEXT_LIMIT} bytes"));

@@ -16,17 +16,18 @@ use tokio::time::Instant;
 use self::conclude::{status_of, tell_end};
 use self::gather::Gathered;
 use super::journal::{EndedNodes, Journal, Unkept};
-use super::node_call::{NodeCall, out_of_time};
+use super::node_call::{NodeCall, out_of_time, took_too_long};
 use super::outcome::{NodeOutcome, NodeStatus, Outcome, RunError};
 use super::plan::PlannedNode;
 use super::program::Program;
 use super::shared::SharedWork;
+use super::weigh::weighed;
 use crate::lm::Usage;
 use crate::predict::{
     Ctx, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, SpanId, SpanKind, Tally,
 };
 use crate::strategy::Compute;
-use crate::value::{Failure, Fields, Payload};
+use crate::value::{Failure, Fields, Payload, Room};
 
 /// How many nodes are started before others get their turn.
 const TURN: usize = 32;
@@ -107,6 +108,8 @@ struct Execution<'p> {
     nodes: Vec<Progress>,
     /// Nodes that wait for nothing any more, in the order in which that came to be.
     ready: VecDeque<usize>,
+    /// What is left for the values that nodes give.
+    room: Room,
     /// How many nodes were started.
     started: usize,
     running: FuturesUnordered<BoxFuture<'p, Done>>,
@@ -147,6 +150,7 @@ impl<'p> Execution<'p> {
             shared: None,
             nodes: program.plan.nodes.iter().map(progress).collect(),
             ready: VecDeque::new(),
+            room: Room::default(),
             started: 0,
             running: FuturesUnordered::new(),
         }
@@ -279,6 +283,12 @@ impl<'p> Execution<'p> {
         let started = trace.elapsed();
         let result = compute(&inputs);
         let duration = trace.elapsed().saturating_sub(started);
+        let timeout = self.program.graph().nodes[index].settings().timeout;
+        let result = match result {
+            // Nobody stops what computes in place; what it gives too late does not count.
+            Ok(_) if duration > timeout => Err(took_too_long(&planned.name, timeout)),
+            result => weighed(&mut self.room, result),
+        };
         let parent = self.within.and_then(|ctx| ctx.parent);
         trace.record(SpanKind::Node, &self.label(planned), parent, |span| {
             (span.started, span.duration) = (started, Some(duration));

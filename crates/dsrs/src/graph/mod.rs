@@ -32,6 +32,7 @@ mod shared;
 mod state;
 mod tracer;
 mod walk_back;
+mod weigh;
 mod weight;
 
 pub use document::{MAX_EDGES, MAX_NODES};

@@ -2,6 +2,7 @@
 //! of other nodes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::time::Instant;
@@ -35,13 +36,8 @@ impl NodeCall<'_> {
             Some(shared) => self.share(shared, &ctx, inputs).boxed(),
         };
         tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
-            let error = if own <= bound {
-                let limit = timeout.as_millis();
-                let message = format!("node `{}` took longer than its {limit} ms", self.name);
-                PredictError::new(PredictErrorKind::Timeout, message)
-            } else {
-                out_of_time()
-            };
+            let error =
+                if own <= bound { took_too_long(self.name, timeout) } else { out_of_time() };
             let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
             Err(PredictError { predictor, ..error })
         })
@@ -84,6 +80,13 @@ impl NodeCall<'_> {
             Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
         }
     }
+}
+
+/// The time of a node is over.
+pub(super) fn took_too_long(name: &str, timeout: Duration) -> PredictError {
+    let limit = timeout.as_millis();
+    let message = format!("node `{name}` took longer than its {limit} ms");
+    PredictError::new(PredictErrorKind::Timeout, message)
 }
 
 /// The time of the whole run is over.

@@ -8,6 +8,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod bounds;
 mod errors;
 mod inference;
 mod inner;

@@ -158,6 +158,7 @@ async fn values_become_values_of_other_types_where_they_can() {
     let coerce = |ty: &str| format!(r#""strategy": "coerce", "config": {{"type": "{ty}"}}"#);
     let (int, float, text) = (coerce("int"), coerce("float"), coerce("str"));
     let (person, list) = (coerce("Person"), coerce("list[int]"));
+    let bytes = coerce("bytes");
     let schema = r#""strategy": "coerce", "config": {"strict": true, "type": {"type": "integer"}}"#;
     check(&[
         (&int, &[("value", "str")], r#"{"value": "1,200"}"#, "int", "1200"),
@@ -188,6 +189,16 @@ async fn values_become_values_of_other_types_where_they_can() {
         ),
         (&person, &[("value", "any")], r#"{"value": 7}"#, "Person", "!parse_error"),
         (&list, &[("value", "str")], r#"{"value": "[1, 2,]"}"#, "list[int]", "[1,2]"),
+        (&bytes, &[("value", "str")], r#"{"value": "MTIz"}"#, "bytes", r#""MTIz""#),
+        // Its digits would be base64.
+        (
+            &bytes,
+            &[("value", "any")],
+            r#"{"value": 1234}"#,
+            "bytes",
+            "!op_failed: an integer is no `bytes`",
+        ),
+        (&bytes, &[("value", "any")], r#"{"value": true}"#, "bytes", "!op_failed: a boolean"),
     ])
     .await;
 }
@@ -230,6 +241,13 @@ async fn what_is_absent_has_a_default() {
             &[("value", "int?"), ("default", "str")],
             r#"{"value": null, "default": "none"}"#,
             "int | str",
+            r#""none""#,
+        ),
+        (
+            r#""strategy": "unwrap_or""#,
+            &[("value", "null | error"), ("default", "str")],
+            r#"{"value": null, "default": "none"}"#,
+            "str",
             r#""none""#,
         ),
         (r#""strategy": "is_error""#, &[("value", "any")], r#"{"value": {}}"#, "bool", "false"),

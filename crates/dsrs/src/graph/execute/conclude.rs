@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{Done, Execution};
 use crate::graph::journal::{EndedNode, Unkept};
 use crate::graph::outcome::{NodeStatus, RunError};
+use crate::graph::weigh::weighed;
 use crate::lm::Usage;
 use crate::predict::{PredictError, PredictErrorKind, RunEvent, Span, SpanStatus};
 use crate::value::{Failure, Fields, Payload};
@@ -22,6 +23,7 @@ impl Execution<'_> {
             self.park(index);
             return Ok(());
         }
+        let result = weighed(&mut self.room, result);
         let progress = &self.nodes[index];
         let started = progress.outcome.started.unwrap_or_default();
         let trace = &self.run.trace;

@@ -85,6 +85,10 @@ fn coerced(value: &Payload, to: &Type, allowed: Leniencies) -> Result<Payload, P
         (Some(fits), _) => Ok(fits),
         (None, _) if to.ir == TypeIR::Str => Ok(plain(value).into()),
         (None, Payload::Float(number)) if to.ir == TypeIR::Int => whole(*number),
+        // The parser reads base64, and the text of what is no text may happen to be some.
+        (None, value) if to.ir == TypeIR::Bytes && value.as_str().is_none() => {
+            Err(failed(format!("{} is no `bytes`; only a text is, in base64", value.kind())))
+        }
         (None, _) => parsed(&plain(value), to, allowed),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::flows::{all, each, input};
-use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, many, named_inputs, unfed};
+use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, many, named_inputs, unfed, unwieldy};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, member, schema};
@@ -11,7 +11,7 @@ use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, O
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::{TypeIR, TypeScope};
-use crate::value::{Fields, Payload, Selection, Step};
+use crate::value::{Excess, Fields, Payload, Room, Selection, Step};
 
 const SEPARATOR: &str = "separator";
 
@@ -84,7 +84,11 @@ impl Op for Concat {
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
         let texts = schema.outputs.first().is_some_and(|field| field.ty == TypeIR::Str);
         let concat = move |inputs: &Fields| {
-            Ok(if texts { join(inputs, &self.separator).into() } else { chain(inputs).into() })
+            match texts {
+                true => join(inputs, &self.separator).map(Payload::from),
+                false => chain(inputs).map(Payload::from),
+            }
+            .map_err(unwieldy)
         };
         Computed::new(schema, concat).telling(move |inputs, within| match texts {
             true => all(inputs),
@@ -93,13 +97,18 @@ impl Op for Concat {
     }
 }
 
-fn join(inputs: &Fields, separator: &str) -> String {
+fn join(inputs: &Fields, separator: &str) -> Result<String, Excess> {
     let texts: Vec<&str> = inputs.values().filter_map(Payload::as_str).collect();
-    texts.join(separator)
+    let mut room = Room::default();
+    texts.iter().try_for_each(|text| room.take_bytes(text.len() + separator.len()))?;
+    Ok(texts.join(separator))
 }
 
-fn chain(inputs: &Fields) -> Vec<Payload> {
-    inputs.values().filter_map(Payload::as_list).flatten().cloned().collect()
+fn chain(inputs: &Fields) -> Result<Vec<Payload>, Excess> {
+    let lists: Vec<&[Payload]> = inputs.values().filter_map(Payload::as_list).collect();
+    let mut room = Room::default();
+    lists.iter().try_for_each(|list| room.take_parts(list.len()))?;
+    Ok(lists.concat())
 }
 
 /// Each element came from one of the lists, each of which stands behind those before it.

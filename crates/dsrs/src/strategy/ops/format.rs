@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::slots::Slots;
-use super::{TEXT, invalid};
+use super::{TEXT, invalid, unwieldy};
 use crate::problem::{At, Code, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, member, schema};
@@ -65,7 +65,7 @@ impl Op for Format {
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
         let flows = self.0.flows();
-        let fill = move |inputs: &Fields| Ok(self.0.fill(inputs).into());
+        let fill = move |inputs: &Fields| self.0.fill(inputs).map(Payload::from).map_err(unwieldy);
         Computed::new(schema, fill).telling(move |_, _| flows.clone())
     }
 }

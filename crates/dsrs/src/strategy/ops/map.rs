@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::flows::{APART, input};
 use super::inner::{Inner, inner_schema, inputs_of, pinned};
-use super::{Many, failed, invalid, many};
+use super::{Many, failed, invalid, many, unwieldy};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind, SpanKind, SpanStatus};
 use crate::problem::{At, Code, Problems};
 use crate::read::listed;
@@ -22,7 +22,7 @@ use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::wrapped::{MODULE, Wrapped};
 use crate::strategy::{BuildEnv, DynModule, Flow, RecordedCall, Sources};
 use crate::types::{TypeIR, TypeScope};
-use crate::value::{Failure, Fields, Payload, Selection, Value, ValueBatch, unwrap};
+use crate::value::{Failure, Fields, Payload, Room, Selection, Value, ValueBatch, unwrap};
 
 const OVER: &str = "over";
 const CONCURRENCY: &str = "concurrency";
@@ -190,13 +190,17 @@ impl Mapped {
         });
         let mut running = stream::iter(calls).buffer_unordered(self.concurrency.max(1));
         let mut results = Vec::with_capacity(batch.items().len());
+        let mut room = Room::default();
         while let Some((position, result)) = running.next().await {
             if position % TURN == TURN - 1 {
                 // What computes at once waits for nobody; the run may be over by now.
                 tokio::task::yield_now().await;
             }
             let kept = result.or_else(|error| self.kept(ctx, error));
-            results.push((position, kept.map_err(|error| at_element(error, &batch, position))?));
+            let kept = kept.map_err(|error| at_element(error, &batch, position))?;
+            kept.values().try_for_each(|value| room.take(value)).map_err(unwieldy)?;
+            results.push((position, kept));
+            check_time(ctx, results.len())?;
         }
         self.gather(&batch, &results)
     }
@@ -305,6 +309,18 @@ impl Mapped {
         let outputs: Option<Fields> = self.schema.outputs.iter().map(output).collect();
         outputs.ok_or_else(|| failed("an element has no result"))
     }
+}
+
+/// What computes at once is not stopped from outside.
+fn check_time(ctx: &Ctx, done: usize) -> Result<(), PredictError> {
+    if ctx.run.cancelled.is_cancelled() {
+        return Err(PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled"));
+    }
+    if Instant::now() < ctx.node.deadline {
+        return Ok(());
+    }
+    let message = format!("the time of the node was over after {done} of its elements");
+    Err(PredictError::new(PredictErrorKind::Timeout, message))
 }
 
 /// Elements are counted from 1.

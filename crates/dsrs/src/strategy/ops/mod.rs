@@ -29,7 +29,7 @@ use super::op::{Given, OpInput};
 use crate::predict::{PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::types::{Shape, TypeDefs, TypeIR, TypeScope, look};
-use crate::value::{Fields, Payload};
+use crate::value::{Excess, Fields, Payload};
 
 /// The output of ops that write a text; and the input of those that read one.
 const TEXT: &str = "text";
@@ -49,6 +49,11 @@ fn value<'f>(inputs: &'f Fields, name: &str) -> &'f Payload {
 /// An op that has no value for its inputs.
 fn failed(reason: impl Into<String>) -> PredictError {
     PredictError::new(PredictErrorKind::Op, reason)
+}
+
+/// A value that an op has no room for.
+fn unwieldy(excess: Excess) -> PredictError {
+    failed(format!("the values of this op {excess}"))
 }
 
 /// That a member of the config does not fit.
@@ -82,15 +87,17 @@ fn unfed(at: &At<'_>, example: &str) -> Problems {
     Problem { pointer: at.pointer(), code: Code::UndeterminedType, detail }.into()
 }
 
-/// A type without null and without errors.
+/// A type without null and without errors; null where nothing else is left.
 fn settled(ir: &TypeIR, defs: &TypeDefs) -> TypeIR {
     match look(ir, defs).shape {
-        Shape::Union(members) => TypeIR::union(
-            members
+        Shape::Union(members) => {
+            let mut left = members
                 .iter()
                 .filter(|member| !matches!(member.shape, Shape::Null | Shape::Error))
-                .map(|member| member.ir.clone()),
-        ),
+                .map(|member| member.ir.clone())
+                .peekable();
+            if left.peek().is_some() { TypeIR::union(left) } else { TypeIR::Null }
+        }
         _ => ir.clone(),
     }
 }
@@ -120,3 +127,16 @@ const INPUTS_SCHEMA: &str = r#"{"type": "array", "items": {"type": "string", "pa
 /// The config schema of a type.
 const TYPE_SCHEMA: &str =
     r#"{"type": ["string", "object"], "description": "a type expression or a JSON Schema object"}"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_nothing_but_null_or_an_error_is_settled_as_null() {
+        let defs = TypeDefs::default();
+        let settled = |members: &[TypeIR]| settled(&TypeIR::union(members.iter().cloned()), &defs);
+        assert_eq!(settled(&[TypeIR::Null, TypeIR::Error]), TypeIR::Null);
+        assert_eq!(settled(&[TypeIR::Int, TypeIR::Null, TypeIR::Error]), TypeIR::Int);
+    }
+}

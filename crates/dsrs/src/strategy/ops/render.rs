@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::flows::all;
 use super::slots::Slots;
-use super::{TEXT, failed, invalid};
+use super::{TEXT, failed, invalid, unwieldy};
 use crate::expr::Template;
 use crate::problem::{At, Code, Problems};
 use crate::signature::SignatureSchema;
@@ -100,7 +100,7 @@ impl Op for Render {
             Text::Jinja(_) => None,
         };
         let render = move |inputs: &Fields| match &self.0 {
-            Text::Slots(slots) => Ok(slots.fill(inputs).into()),
+            Text::Slots(slots) => slots.fill(inputs).map(Payload::from).map_err(unwieldy),
             Text::Jinja(template) => {
                 let values = inputs.iter().map(|(name, value)| (name.as_ref(), value));
                 let text = template.render(values);

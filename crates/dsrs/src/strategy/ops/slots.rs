@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::spec::Spec;
 use crate::problem::{At, Code, Problems};
 use crate::types::{Type, brief};
-use crate::value::{Fields, Payload, Selection, Step};
+use crate::value::{Excess, Fields, Payload, ROOM, Room, Selection, Step};
 
 use super::flows::input;
 use super::invalid;
@@ -109,19 +109,24 @@ impl Slots {
         flows
     }
 
-    /// The text with every slot filled.
-    pub(super) fn fill(&self, inputs: &Fields) -> String {
+    /// The text with every slot filled, where there is room for it.
+    pub(super) fn fill(&self, inputs: &Fields) -> Result<String, Excess> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
                 Part::Text(verbatim) => text.push_str(verbatim),
                 Part::Slot { name, within, spec } => {
                     let value = inputs.get(name).map(|whole| within.get(whole));
-                    spec.write(&mut text, &value.unwrap_or(Payload::Null));
+                    let value = value.unwrap_or(Payload::Null);
+                    Room::default().take(&value)?;
+                    spec.write(&mut text, &value);
                 }
             }
+            if text.len() > ROOM {
+                return Err(Excess::Weight);
+            }
         }
-        text
+        Ok(text)
     }
 }
 

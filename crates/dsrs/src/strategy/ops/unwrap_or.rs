@@ -71,6 +71,7 @@ impl Op for UnwrapOr {
                 there
             }
             (None, None) => there,
+            (None, Some(other)) if there == TypeIR::Null => other.clone(),
             (None, Some(other)) => {
                 let other = other.clone();
                 if given.fits(&other, &there) { there } else { TypeIR::union([there, other]) }

@@ -1,0 +1,201 @@
+//! The work that one evaluation may do: fuel counts instructions, however long the text is that one
+//! of them walks, so what walks texts and lists is charged for what it reads and gives.
+
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, State, Value, filters, tests as conditions};
+
+/// How many bytes the filters and tests of one evaluation may touch.
+const WORK: usize = 64 << 20;
+
+/// What an element of a list counts for, beside its text.
+const ELEMENT: usize = 16;
+
+/// What is left to one evaluation.
+struct Left(usize);
+
+/// Charges an evaluation for bytes that it touches.
+pub(super) fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
+    let left = state.get_or_insert_extension(Left(WORK));
+    match left.0.checked_sub(bytes) {
+        Some(less) => left.0 = less,
+        None => {
+            let reason = format!("the evaluation walks more than {} MiB of values", WORK >> 20);
+            return Err(Error::new(ErrorKind::InvalidOperation, reason));
+        }
+    }
+    Ok(())
+}
+
+/// How far a filter walks what it is given.
+#[derive(Clone, Copy)]
+enum Walk {
+    /// A text; of a list its elements but not what is in them.
+    Elements,
+    /// Everything in it, once.
+    Everything,
+    /// Everything in it, once for each comparison.
+    Order,
+}
+
+/// Has an engine charge for its filters and tests. Those that look at one element or a number cost
+/// no more than their instruction.
+pub(super) fn meter(engine: &mut Environment<'_>) {
+    meter_filters(engine);
+    let walks_text: [(&'static str, Value); 3] = [
+        ("in", Value::from_function(conditions::is_in)),
+        ("lower", Value::from_function(conditions::is_lower)),
+        ("upper", Value::from_function(conditions::is_upper)),
+    ];
+    for (name, test) in walks_text {
+        engine.add_test(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+            let given = given.into_values();
+            charge(state, &given, Walk::Elements)?;
+            test.call(state, &given)
+        });
+    }
+}
+
+fn meter_filters(engine: &mut Environment<'_>) {
+    use Walk::{Elements, Everything, Order};
+    let filters: [(&'static str, Walk, Value); 33] = [
+        ("safe", Everything, Value::from_function(filters::safe)),
+        ("escape", Everything, Value::from_function(filters::escape)),
+        ("e", Everything, Value::from_function(filters::escape)),
+        ("lower", Everything, Value::from_function(filters::lower)),
+        ("upper", Everything, Value::from_function(filters::upper)),
+        ("title", Everything, Value::from_function(filters::title)),
+        ("capitalize", Everything, Value::from_function(filters::capitalize)),
+        ("trim", Everything, Value::from_function(filters::trim)),
+        ("sum", Everything, Value::from_function(filters::sum)),
+        ("int", Elements, Value::from_function(filters::int)),
+        ("float", Elements, Value::from_function(filters::float)),
+        ("length", Elements, Value::from_function(filters::length)),
+        ("count", Elements, Value::from_function(filters::length)),
+        ("items", Elements, Value::from_function(filters::items)),
+        ("reverse", Elements, Value::from_function(filters::reverse)),
+        ("split", Elements, Value::from_function(filters::split)),
+        ("lines", Elements, Value::from_function(filters::lines)),
+        ("list", Elements, Value::from_function(filters::list)),
+        ("batch", Elements, Value::from_function(filters::batch)),
+        ("slice", Elements, Value::from_function(filters::slice)),
+        ("chain", Elements, Value::from_function(filters::chain)),
+        ("zip", Elements, Value::from_function(filters::zip)),
+        ("map", Elements, Value::from_function(filters::map)),
+        ("min", Everything, Value::from_function(filters::min)),
+        ("max", Everything, Value::from_function(filters::max)),
+        ("dictsort", Order, Value::from_function(filters::dictsort)),
+        ("sort", Order, Value::from_function(filters::sort)),
+        ("unique", Order, Value::from_function(filters::unique)),
+        ("groupby", Order, Value::from_function(filters::groupby)),
+        ("select", Elements, Value::from_function(filters::select)),
+        ("reject", Elements, Value::from_function(filters::reject)),
+        ("selectattr", Elements, Value::from_function(filters::selectattr)),
+        ("rejectattr", Elements, Value::from_function(filters::rejectattr)),
+    ];
+    for (name, walk, filter) in filters {
+        add_metered(engine, name, walk, filter);
+    }
+}
+
+/// Adds a filter that is charged for all that is in what it is given, and for what it gives.
+pub(super) fn add_filter(engine: &mut Environment<'_>, name: &'static str, filter: Value) {
+    add_metered(engine, name, Walk::Everything, filter);
+}
+
+fn add_metered(engine: &mut Environment<'_>, name: &'static str, walk: Walk, filter: Value) {
+    engine.add_filter(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+        let given = given.into_values();
+        charge(state, &given, walk)?;
+        let result = filter.call(state, &given)?;
+        charge(state, std::slice::from_ref(&result), Walk::Elements)?;
+        Ok::<_, Error>(result)
+    });
+}
+
+fn charge(state: &mut State<'_, '_>, given: &[Value], walk: Walk) -> Result<(), Error> {
+    for value in given {
+        let times = match walk {
+            Walk::Order => value.len().unwrap_or_default().max(1).ilog2() as usize + 1,
+            Walk::Elements | Walk::Everything => 1,
+        };
+        walked(state, value, times, !matches!(walk, Walk::Elements))?;
+    }
+    Ok(())
+}
+
+/// Walks a value as a filter will, which ends where nothing is left.
+fn walked(state: &mut State<'_, '_>, value: &Value, times: usize, deep: bool) -> Result<(), Error> {
+    let text = value.as_str().map(str::len).or_else(|| value.as_bytes().map(<[u8]>::len));
+    if let Some(bytes) = text {
+        return spend(state, bytes.saturating_mul(times));
+    }
+    let is_list = matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    if !is_list && value.kind() != ValueKind::Map {
+        return Ok(());
+    }
+    spend(state, value.len().unwrap_or_default().saturating_mul(times * ELEMENT))?;
+    if deep {
+        for element in value.try_iter()? {
+            let member = if is_list { None } else { value.get_item(&element).ok() };
+            walked(state, &element, times, deep)?;
+            member.map_or(Ok(()), |member| walked(state, &member, times, deep))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::expr::{Expression, Template};
+    use crate::value::Payload;
+
+    /// A template over `x`, a text of so many bytes, and over the words that it is made of.
+    fn render(source: &str, length: usize) -> Result<String, String> {
+        let x = Payload::from("ab ".repeat(length / 3));
+        let words = Payload::from(vec![Payload::from("ab"); length / 3]);
+        let template = Template::compile(source).unwrap();
+        template.render([("x", &x), ("words", &words)]).map_err(|error| error.reason)
+    }
+
+    #[test]
+    fn a_loop_over_a_long_text_ends_once_it_has_walked_enough() {
+        for (walks, length) in [
+            ("x|replace('a', 'bb')|length", 1 << 20),
+            ("x|upper|length", 1 << 20),
+            ("x|trim|first", 1 << 20),
+            ("x|reverse|first", 1 << 20),
+            ("x|split|first", 1 << 20),
+            ("x|list|first", 1 << 20),
+            ("x|length", 1 << 20),
+            ("(x ~ x)|length", 1 << 20),
+            ("x is in('c')", 1 << 20),
+            ("x is upper", 1 << 20),
+            ("x is matching('c')", 1 << 20),
+            ("words|sort|first", 1 << 16),
+            ("words|unique|first", 1 << 16),
+            ("words|join|length", 1 << 16),
+        ] {
+            let source = format!("{{% for i in range(10000) %}}{{{{ {walks} }}}}{{% endfor %}}");
+            let reason = render(&source, length).unwrap_err();
+            assert!(reason.contains("walks more than 64 MiB"), "{walks}: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_loop_over_many_elements_pays_for_what_it_looks_at() {
+        let source = "{% for w in words %}{{ w|upper }}{% if words|length > 3 %},{% endif %}\
+                      {% endfor %}{{ words|sort|unique|join }}";
+        assert!(render(source, 3_000).unwrap().starts_with("AB,AB,"));
+        let among = Expression::compile("words|select('in', words)|list|length").unwrap();
+        let words = Payload::from(vec![Payload::from("ab"); 1_000]);
+        assert_eq!(among.number([("words", &words)]), Ok(1000.0));
+    }
+
+    #[test]
+    fn what_an_evaluation_takes_is_bounded_as_often_as_it_is_told() {
+        let doubled =
+            (0..40).fold(Payload::Null, |half, _| Payload::list(vec![half.clone(), half]));
+        let error = Expression::compile("x|length").unwrap().number([("x", &doubled)]);
+        assert!(error.unwrap_err().reason.contains("take more than 16 MiB"));
+    }
+}
