@@ -27,6 +27,7 @@ mod program_graph;
 mod project;
 mod provenance;
 mod resolve;
+mod restore;
 mod sentinel;
 mod shared;
 mod state;

@@ -11,6 +11,7 @@ use indexmap::IndexSet;
 
 use super::plan::{FeedFrom, Origin, PlannedNode};
 use super::program::Program;
+use super::restore::restored;
 use crate::predict::{RecordedSpan, Recording, SpanKind, SpanStatus};
 use crate::strategy::{Flow, RecordedCall, Sources};
 use crate::types::{Shape, Type, TypeIR, look};
@@ -269,8 +270,20 @@ fn mark_errors(program: &Program, calls: &mut [Option<NodeCall<'_>>]) {
         Some(call) => call.span.is_some_and(|span| span.status == SpanStatus::Failed),
     };
     let failed: Vec<bool> = calls.iter().map(has_failed).collect();
-    for (planned, call) in program.plan.nodes.iter().zip(calls) {
+    let nodes = program.plan.nodes.iter().zip(program.graph().nodes.values());
+    for ((planned, node), call) in nodes.zip(calls) {
         let Some(call) = call else { continue };
+        let schema = node.schema();
+        for field in &schema.inputs {
+            let ty = schema.type_of(field);
+            let value = call.inputs.get(&field.name);
+            // Such as the errors that a `map` keeps.
+            if let Some(found) = value.and_then(|value| restored(value, &ty.ir, &ty))
+                && value != Some(&found)
+            {
+                call.inputs.to_mut().insert(field.name.clone(), found);
+            }
+        }
         for feed in &planned.feeds {
             let FeedFrom::Edge(Origin { node: Some(node), .. }, _) = &feed.from else { continue };
             if failed.get(*node).copied().unwrap_or(false) {

@@ -290,6 +290,21 @@ fn brief(name: &str, lineage: &Lineage) -> String {
 }
 
 #[tokio::test]
+async fn an_error_that_a_value_holds_is_an_error_in_a_record_too() {
+    let document = r#"{"name": "kept", "inputs": {"xs": "list[str]", "d": "int"}, "nodes": {
+        "all": {"strategy": "map", "config": {"over": "text", "on_error": "keep",
+            "module": {"strategy": "parse_structured", "config": {"type": "int"}}}},
+        "safe": {"strategy": "unwrap_or"}},
+      "edges": [{"from": "input.xs", "to": "all.text"}, {"from": "all.value[0]", "to": "safe.value"},
+                {"from": "input.d", "to": "safe.default"}], "outputs": {"out": "safe.value"}}"#;
+    let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
+    let told = provenance(&program, r#"{"xs": ["no number", "2"], "d": 7}"#).await;
+    assert_eq!(brief("out", &told.outputs["out"]), "out: d | safe");
+    let told = provenance(&program, r#"{"xs": ["1", "2"], "d": 7}"#).await;
+    assert_eq!(brief("out", &told.outputs["out"]), "out: xs[0] | all, safe");
+}
+
+#[tokio::test]
 async fn the_calls_of_an_element_are_its_own() {
     let document = r#"{"name": "each", "inputs": {"words": "list[str]"}, "nodes": {
         "each": {"strategy": "map", "config": {"module": {"strategy": "chain_of_thought", "signature": "word -> text"}}}},
