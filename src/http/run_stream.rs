@@ -230,4 +230,12 @@ mod tests {
         assert_eq!((read("17"), read(" 3 ")), (Some(17), Some(3)));
         assert_eq!((read("-1"), read("x"), read("")), (None, None, None));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_comment_keeps_a_stream_alive_on_which_nothing_is_told() {
+        let start = tokio::time::Instant::now();
+        let mut body = events(stream::pending()).into_body();
+        let said = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!((said.as_ref(), start.elapsed()), (&b":\n\n"[..], HEARTBEAT));
+    }
 }
