@@ -75,9 +75,13 @@ impl Earlier {
         i64::try_from(self.ended.len()).unwrap_or(i64::MAX)
     }
 
-    /// The same without what an attempt adds itself.
+    /// The same without the cost and the trace of what an attempt adds itself.
     pub(super) fn besides(mut self, added: &Added) -> Self {
-        self.ended.retain(|row| !added.nodes.contains_key(row.node.as_str()));
+        let own = |row: &&mut NodeRow| added.nodes.contains_key(row.node.as_str());
+        for row in self.ended.iter_mut().filter(own) {
+            row.usage = usage_json(&Usage::default());
+            row.trace = NO_TRACE.to_owned();
+        }
         self
     }
 
@@ -123,9 +127,10 @@ impl Earlier {
             ended.iter().map(|row| (row.node.as_str(), row.outcome.as_str())).collect();
         let mut nodes = JsonObject::with_capacity(run.nodes.len());
         for (name, before) in members(&run.nodes) {
-            match (added.nodes.get(&name), kept.get(&*name)) {
-                (Some(own), _) => nodes.raw(&name, own),
-                (None, Some(kept)) => nodes.raw(&name, kept),
+            // What is kept counts also where the attempt saw no end: a value may have come since.
+            match (kept.get(&*name), added.nodes.get(&name)) {
+                (Some(kept), _) => nodes.raw(&name, kept),
+                (None, Some(own)) => nodes.raw(&name, own),
                 (None, None) => nodes.raw(&name, &restated(before, unbegun).to_json()),
             };
         }

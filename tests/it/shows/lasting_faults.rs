@@ -42,12 +42,15 @@ fn diamond() -> Value {
         "inputs": {"run": "str"},
         "nodes": {
             "top": node("top", &[], "seed"),
+            // Computed again by every attempt, with nodes behind it that may have ended.
+            "same": {"strategy": "add", "config": {"right": 0}},
             "left": node("left", &["seed"], "l"),
             "right": node("right", &["seed"], "r"),
             "join": node("join", &["l", "r"], "done")
         },
         "edges": [
-            {"from": "top.seed", "to": "left.seed"}, {"from": "top.seed", "to": "right.seed"},
+            {"from": "top.seed", "to": "same.left"}, {"from": "same.value", "to": "left.seed"},
+            {"from": "top.seed", "to": "right.seed"},
             {"from": "left.l", "to": "join.l"}, {"from": "right.r", "to": "join.r"}
         ],
         "outputs": {"done": "join.done"}

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::Scripted;
+use dsrs::lm::{OpenAi, OpenAiConfig, Scripted};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, test_database};
+use crate::support::{Answer, Api, Does, FakeLm, Gate, test_database};
 
 fn approval() -> Value {
     json!({
@@ -212,4 +212,42 @@ async fn no_node_starts_before_all_its_values_are_there_and_none_is_bought_again
     let sent = &lm.requests()[2].chat.turns[0].content;
     assert!(sent.contains("Ann") && sent.contains("30"), "{sent}");
     assert_eq!(run["nodes"]["price"]["inputs"], json!({"text": "DEAR ALL"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_comes_while_the_run_fails_elsewhere_is_kept() {
+    let gate = Gate::new();
+    let fails = Does::Hold(gate.clone(), "nothing of use".to_owned());
+    let fake = FakeLm::doing([fails]).await;
+    let lm = Arc::new(OpenAi::new(OpenAiConfig::new(&*fake.url, "m")).unwrap());
+    let api = Api::start(&test_database().await, Some(lm), &[]).await;
+    let graph = json!({
+        "name": "two", "inputs": {"text": "str"},
+        "nodes": {
+            "approve": {"strategy": "await", "signature": "text -> approved: bool"},
+            "sign": {"strategy": "await", "signature": "text -> name"},
+            "mid": {"strategy": "predict", "signature": "approved: bool -> count: int, unit",
+                    "retries": 0, "parse_retries": 0},
+            "send": {"strategy": "predict", "signature": "count: int, name -> sent"}
+        },
+        "edges": [
+            {"from": "approve.approved", "to": "mid.approved"},
+            {"from": "mid.count", "to": "send.count"},
+            {"from": "sign.name", "to": "send.name"}
+        ],
+        "outputs": {"sent": "send.sent"}
+    });
+    api.post("/v1/graphs", graph).await.expect(201);
+    let body = json!({"inputs": {"text": "Dear all"}});
+    let place = place(&api.post("/v1/graphs/two/execute", body).await.expect(202));
+    signal(&api, &place, "approve", json!(true)).await.expect(202);
+    fake.arrived(1).await;
+    signal(&api, &place, "sign", json!("Ann")).await.expect(202);
+    gate.open();
+    let run = api.ended(place.rsplit('/').next().unwrap()).await;
+    assert_eq!(run["status"], "failed");
+    assert_eq!(statuses(&run), "approve succeeded, sign succeeded, mid failed, send skipped");
+    assert_eq!(run["nodes"]["sign"]["outputs"], json!({"name": "Ann"}));
+    let resumed = api.post(&format!("{place}/resume"), json!({})).await.expect(202).json();
+    assert_eq!(resumed["resumed"]["sign"]["verdict"], "kept");
 }
