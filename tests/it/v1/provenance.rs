@@ -133,3 +133,23 @@ async fn a_run_that_failed_has_no_outputs_to_tell_of() {
     let run = api.get(&format!("/v1/runs/{run}?include=provenance")).await.expect(200).json();
     assert_eq!(run["provenance"], json!({"outputs": {}, "omitted": []}));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_that_a_map_kept_is_one_when_the_record_is_read_back() {
+    let api = Api::new().await;
+    let graph = json!({"name": "kept", "inputs": {"xs": "list[str]", "d": "int"}, "nodes": {
+        "all": {"strategy": "map", "config": {"over": "text", "on_error": "keep",
+            "module": {"strategy": "parse_structured", "config": {"type": "int"}}}},
+        "safe": {"strategy": "unwrap_or"}},
+        "edges": [{"from": "input.xs", "to": "all.text"},
+                  {"from": "all.value[0]", "to": "safe.value"},
+                  {"from": "input.d", "to": "safe.default"}],
+        "outputs": {"out": "safe.value"}});
+    api.post("/v1/graphs", graph).await.expect(201);
+    let body = json!({"inputs": {"xs": ["no number"], "d": 7}});
+    let run = api.post("/v1/graphs/kept/execute", body).await.expect(200).json();
+    assert_eq!(run["outputs"]["out"], 7);
+    let path = format!("/v1/runs/{}?include=provenance", run["id"].as_str().unwrap());
+    let told = api.get(&path).await.expect(200).json();
+    assert_eq!(told["provenance"]["outputs"]["out"]["inputs"], json!(["input:d"]));
+}
