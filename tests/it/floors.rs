@@ -27,6 +27,7 @@ const ENGINE: &[&str] = &[
     "module",
     "strategy",
     "graph",
+    "optimize",
 ];
 
 #[test]

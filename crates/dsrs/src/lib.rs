@@ -41,6 +41,8 @@ pub mod strategy;
 
 pub mod graph;
 
+pub mod optimize;
+
 pub use module::{Module, Predicted};
 pub use predict::typed::Demo;
 pub use predict::{Ctx, Predict};

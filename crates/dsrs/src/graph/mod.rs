@@ -43,6 +43,7 @@ pub use fit::fit;
 pub use going_on::{GoesOn, going_on};
 pub use journal::{EndedNode, EndedNodes, Journal, Unkept};
 pub use module::GraphModule;
+pub(crate) use node::predictor_path;
 pub use node::{DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, Node, NodeSettings};
 pub use outcome::{NodeOutcome, NodeStatus, Outcome, RunError};
 pub use program::Program;

@@ -169,7 +169,7 @@ impl Node {
 }
 
 /// The path of a predictor within the graph: the node's name, then the path within the module.
-pub(super) fn predictor_path(node: &str, within: &str) -> String {
+pub(crate) fn predictor_path(node: &str, within: &str) -> String {
     if within.is_empty() { node.to_owned() } else { format!("{node}.{within}") }
 }
 
