@@ -47,7 +47,7 @@ fn names_stay_in_the_rooms_that_own_them() {
         ("graphile_worker", &["src/store/queue.rs", "src/config/table.rs"]),
         // the client of LMs speaks HTTP too
         ("StatusCode", &["src/http/", "crates/dsrs/src/lm/"]),
-        ("[[ ##", &["crates/dsrs/src/adapter/", "crates/dsrs/src/lm/scripted.rs"]),
+        ("[[ ##", &["crates/dsrs/src/adapter/", "crates/dsrs/src/lm/scripted"]),
         ("std::env", &["src/config/"]),
         (
             "unsafe ",

@@ -16,6 +16,7 @@ mod openai;
 pub mod retry;
 mod scripted;
 mod sse;
+pub mod synthetic;
 mod tool;
 mod value;
 
@@ -33,6 +34,7 @@ pub use models::{Model, Models, Prices};
 pub use native::{Native, NativeConfig, Protocol};
 pub use openai::{GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
 pub use scripted::{Answer, Scripted};
+pub use synthetic::Synthetic;
 pub use tool::{ToolCall, ToolSet, ToolSpec};
 
 /// One endpoint of a language model. Implementations send one request and report what came back;

@@ -2,17 +2,17 @@
 //! the requests that it saw, and can fail, wait and hang like a real one. Delays are tokio time, so
 //! a paused clock skips them. Knows nothing of signatures: sections are found by their headers.
 
+pub(super) mod sections;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest, Message, Role, Usage};
+use self::sections::{layout, wanted_sections};
+use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest, Usage};
 
-const OPEN: &str = "[[ ## ";
-const CLOSE: &str = " ## ]]";
-const COMPLETED: &str = "completed";
 /// Bytes of a piece of a text that is heard as it comes.
 const PIECE: usize = 5;
 
@@ -224,11 +224,8 @@ impl Scripted {
             fields.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
         Self::by(move |request| {
             let wanted = wanted_sections(request);
-            let mut text = String::new();
-            for (name, value) in fields.iter().filter(|(name, _)| wanted.contains(&name.as_str())) {
-                text.push_str(&format!("{OPEN}{name}{CLOSE}\n{value}\n\n"));
-            }
-            text + OPEN + COMPLETED + CLOSE
+            let given = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            layout(given.filter(|(name, _)| wanted.contains(name)))
         })
     }
 
@@ -251,18 +248,6 @@ impl Scripted {
     pub fn requests(&self) -> Vec<LmRequest> {
         lock(&self.seen).clone()
     }
-
-    fn reply(&self, request: &LmRequest, text: Arc<str>) -> LmReply {
-        let read = request.chat.messages().map(|message| words(&message.content)).sum();
-        let usage = Usage {
-            lm_calls: 1,
-            input_tokens: read,
-            output_tokens: words(&text),
-            ..Usage::default()
-        };
-        let finish_reason = Some("stop".into());
-        LmReply { finish_reason, usage, ..LmReply::of(text, self.model.clone()) }
-    }
 }
 
 impl Scripted {
@@ -279,7 +264,7 @@ impl Scripted {
 
     async fn conclude(&self, request: &LmRequest, outcome: Outcome) -> Result<LmReply, LmError> {
         match outcome {
-            Outcome::Text(text) => Ok(self.reply(request, text)),
+            Outcome::Text(text) => Ok(reply(request, text, self.model.clone())),
             Outcome::Reply(reply) => Ok(reply),
             Outcome::Failure(error) | Outcome::Broken(_, error) => Err(error),
             Outcome::Silence => std::future::pending().await,
@@ -334,6 +319,14 @@ fn unscripted(what: &str) -> Answer {
     Answer::fail(LmErrorKind::Refused, format!("the scripted model has {what}"))
 }
 
+/// A text as the reply to a request, with words counted as tokens.
+pub(super) fn reply(request: &LmRequest, text: Arc<str>, model: Arc<str>) -> LmReply {
+    let read = request.chat.messages().map(|message| words(&message.content)).sum();
+    let usage =
+        Usage { lm_calls: 1, input_tokens: read, output_tokens: words(&text), ..Usage::default() };
+    LmReply { finish_reason: Some("stop".into()), usage, ..LmReply::of(text, model) }
+}
+
 fn words(text: &str) -> u64 {
     text.split_whitespace().count() as u64
 }
@@ -342,35 +335,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The sections that the system message and this call's user turns name, less those that a user
-/// turn fills in. Demos name sections too, but they are not this call's.
-fn wanted_sections(request: &LmRequest) -> Vec<&str> {
-    let of = |role| move |message: &&Message| message.role == role;
-    let asked = || request.chat.turns.iter().filter(of(Role::User));
-    let filled: Vec<&str> = asked().flat_map(|said| filled_sections(&said.content)).collect();
-    let rules = request.chat.messages().filter(of(Role::System));
-    let named = rules.chain(asked()).flat_map(|said| named_sections(&said.content));
-    named.filter(|name| !filled.contains(name)).collect()
-}
-
-fn named_sections(text: &str) -> impl Iterator<Item = &str> {
-    text.split(OPEN).skip(1).filter_map(|rest| Some(rest.split_once(CLOSE)?.0))
-}
-
-/// A section is filled in where its header has a line to itself and text right under it.
-fn filled_sections(text: &str) -> impl Iterator<Item = &str> {
-    text.lines()
-        .zip(text.lines().skip(1))
-        .filter(|(_, below)| !below.trim().is_empty() && !below.trim_start().starts_with(OPEN))
-        .filter_map(|(line, _)| line.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE))
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::lm::{Chat, LmParams, Prefix};
+    use crate::lm::{Chat, LmParams, Message, Prefix};
 
     fn asking(prefix: Vec<Message>, turns: Vec<Message>) -> LmRequest {
         LmRequest::new(Chat { prefix: Prefix::of(prefix), turns }, LmParams::default())

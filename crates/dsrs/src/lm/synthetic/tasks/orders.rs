@@ -1,0 +1,158 @@
+//! `orders`: a question about a letter, in two steps: `find` takes out of the letter what the
+//! question is about, `answer` answers from that alone. Either fails on its own, so that an
+//! instruction or demos for one of them are half of what there is to gain.
+
+use super::{Part, Phrase, SyntheticTask};
+use crate::lm::synthetic::chance::Dice;
+use crate::lm::synthetic::template::{Filled, fill, fill_by, read};
+
+const LETTERS: [&str; 3] = [
+    "Order {order} of {day}: {count} {thing} at {price} euro each to {city}, delivery {fee} euro. The one before, {old_order} of {old_day}, was {old_count} {old_thing} at {old_price} euro each to {old_city}, delivery {old_fee} euro.",
+    "Unlike order {old_order} ({old_day}, {old_city}, {old_count} {old_thing}, {old_price} euro each and {old_fee} for delivery), {order} is for {city}: {count} {thing}, placed on {day}, {price} euro each and {fee} for delivery.",
+    "On {day} {name} placed order {order} from {city}. It is about {count} {thing}. Each costs {price} euro, delivery {fee}. There was {old_order} on {old_day} from {old_city} about {old_count} {old_thing}; each cost {old_price} euro, delivery {old_fee}.",
+];
+
+/// A kind of question: the question, what of the letter it needs, and the answer in full.
+struct Kind {
+    question: &'static str,
+    facts: &'static str,
+    answer: fn(&Filled<'_>) -> String,
+    /// An answer that says too much or too little.
+    slip: fn(&Filled<'_>) -> String,
+}
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        question: "What does the order cost, with delivery?",
+        facts: "{order}: {count} {thing} at {price} euro, delivery {fee} euro",
+        answer: |f| format!("{} euro", cost(f) + f.number("fee")),
+        slip: |f| cost(f).to_string(),
+    },
+    Kind {
+        question: "How many pieces are ordered?",
+        facts: "{order}: {count} {thing}",
+        answer: |f| format!("{} {}", f.get("count"), f.get("thing")),
+        slip: |f| f.get("count").to_owned(),
+    },
+    Kind {
+        question: "Which town is it for?",
+        facts: "{order}: town {city}",
+        answer: |f| f.get("city").to_owned(),
+        slip: |f| format!("The town is {}.", f.get("city")),
+    },
+    Kind {
+        question: "When was it placed?",
+        facts: "{order}: placed {day}",
+        answer: |f| f.get("day").to_owned(),
+        slip: |f| format!("It was placed on {}.", f.get("day")),
+    },
+];
+
+pub(super) static TASK: SyntheticTask = SyntheticTask {
+    name: "orders",
+    document: r#"{"name": "orders", "nodes": {
+        "find": {"strategy": "predict", "signature": {
+            "instructions": "Find what the question is about.",
+            "inputs": [{"name": "letter"}, {"name": "question"}], "outputs": [{"name": "facts"}]}},
+        "answer": {"strategy": "predict", "signature": {
+            "instructions": "Answer the question.",
+            "inputs": [{"name": "facts"}, {"name": "question"}], "outputs": [{"name": "answer"}]}}},
+      "edges": [{"from": "find.facts", "to": "answer.facts"}],
+      "outputs": {"answer": "answer.answer"}}"#,
+    parts: &[
+        Part {
+            inputs: &["letter", "question"],
+            output: "facts",
+            base: 0.64,
+            most: 0.96,
+            demos: 0.18,
+            reasoning: 0.04,
+            helps: &[
+                Phrase {
+                    words: "current order only",
+                    sentence: "Look at the current order only.",
+                    topic: "leave the earlier order aside",
+                    gain: 0.14,
+                },
+                Phrase {
+                    words: "order's number first",
+                    sentence: "Put the order's number first.",
+                    topic: "begin with the number of the order",
+                    gain: 0.10,
+                },
+            ],
+            hinders: &[Phrase {
+                words: "whole letter",
+                sentence: "Sum up the whole letter.",
+                topic: "",
+                gain: 0.15,
+            }],
+            right: |inputs| find(inputs, false),
+            wrong: |inputs, _| find(inputs, true).unwrap_or_else(|| "nothing found".to_owned()),
+        },
+        Part {
+            inputs: &["facts", "question"],
+            output: "answer",
+            base: 0.64,
+            most: 0.96,
+            demos: 0.18,
+            reasoning: 0.06,
+            helps: &[
+                Phrase {
+                    words: "as few words as possible",
+                    sentence: "Use as few words as possible.",
+                    topic: "answer in the shortest form",
+                    gain: 0.12,
+                },
+                Phrase {
+                    words: "name the unit",
+                    sentence: "Always name the unit.",
+                    topic: "say what a number counts",
+                    gain: 0.12,
+                },
+            ],
+            hinders: &[Phrase {
+                words: "full sentence",
+                sentence: "Answer in a full sentence.",
+                topic: "",
+                gain: 0.15,
+            }],
+            right: |inputs| reply(inputs, |kind| kind.answer),
+            wrong: |inputs, _| {
+                reply(inputs, |kind| kind.slip).unwrap_or_else(|| "unknown".to_owned())
+            },
+        },
+    ],
+    inputs,
+};
+
+fn inputs(dice: &mut Dice) -> Vec<(&'static str, String)> {
+    let letter = fill(dice.pick(&LETTERS), dice);
+    let question = dice.pick(&KINDS.map(|kind| kind.question));
+    vec![("letter", letter), ("question", question.to_owned())]
+}
+
+/// What the question is about, of the order or of the one before.
+fn find(inputs: &[&str], of_the_old_one: bool) -> Option<String> {
+    let [letter, question] = inputs else { return None };
+    let kind = kind_of(question)?;
+    let found = LETTERS.into_iter().find_map(|template| read(template, letter))?;
+    Some(fill_by(kind.facts, |slot| match of_the_old_one {
+        true => found.get(&format!("old_{slot}")).to_owned(),
+        false => found.get(slot).to_owned(),
+    }))
+}
+
+fn reply(inputs: &[&str], form: fn(&Kind) -> fn(&Filled<'_>) -> String) -> Option<String> {
+    let [facts, question] = inputs else { return None };
+    let kind = kind_of(question)?;
+    Some(form(kind)(&read(kind.facts, facts)?))
+}
+
+fn kind_of(question: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.question == question.trim())
+}
+
+fn cost(found: &Filled<'_>) -> i64 {
+    found.number("count") * found.number("price")
+}
