@@ -11,6 +11,7 @@ mod factory;
 mod graph;
 mod graph_pin;
 mod hosted;
+pub(crate) mod judging;
 mod majority;
 mod module;
 mod multi_chain_comparison;

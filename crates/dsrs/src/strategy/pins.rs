@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::config::member;
-use super::reward::{JUDGE, REWARD};
+use super::judging::JUDGE;
+use super::reward::REWARD;
 use super::tools::TOOLS;
 use super::wrapped::MODULE;
 use super::{BuildEnv, GraphPin, registry};

@@ -16,7 +16,6 @@ mod provenance;
 mod refusals;
 mod resolution;
 mod state;
-mod state_diff;
 mod support;
 mod tracing;
 mod waiting;

@@ -1,0 +1,108 @@
+//! Judging by an expression over what is in view.
+
+use super::unjudged;
+use super::view::{Group, Shown, Sight, View};
+use crate::expr::Expression;
+use crate::predict::PredictError;
+use crate::problem::{At, Code, Problem, Problems};
+use crate::read::{listed, nearest, wrong_type};
+use crate::value::Payload;
+
+/// What else may follow the name of a group: methods of objects are no fields.
+const METHODS: [&str; 4] = ["items", "keys", "values", "get"];
+
+/// An expression over what went in, what came out, and what was expected.
+pub(crate) struct Formula {
+    expression: Expression,
+    /// The groups that it asks for.
+    groups: Vec<Group>,
+    /// The members of `expected` that it asks for.
+    expected: Vec<String>,
+}
+
+impl Formula {
+    pub(super) fn read(source: &Payload, view: View<'_>, at: &At<'_>) -> Result<Self, Problems> {
+        let mut problems = Problems::new();
+        let Some(text) = source.as_str() else {
+            wrong_type(at, &mut problems, "a string", source);
+            return Err(problems);
+        };
+        let expression = Expression::compile(text).map_err(|error| Problem {
+            pointer: at.pointer(),
+            code: Code::InvalidConfig,
+            detail: format!("the expression cannot be read: {error}"),
+        })?;
+        let mut asked: Vec<String> = expression.asks_for().into_iter().collect();
+        asked.sort_unstable();
+        let mut groups = Vec::new();
+        let mut expected = Vec::new();
+        for path in asked {
+            let mut steps = path.split('.');
+            let (root, field) = (steps.next().unwrap_or_default(), steps.next());
+            let Some(group) = group(root, view.sight, at, &mut problems) else { continue };
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+            let Some(field) = field.filter(|field| !METHODS.contains(field)) else { continue };
+            check(group, field, view, at, &mut problems);
+            if group == Group::Expected {
+                expected.push(field.to_owned());
+            }
+        }
+        problems.or(Self { expression, groups, expected })
+    }
+
+    pub(super) fn of(&self, shown: Shown<'_>) -> Result<f64, PredictError> {
+        let there = |name: &String| {
+            shown.fields(Group::Expected).is_some_and(|fields| fields.contains_key(name.as_str()))
+        };
+        // Undefined is equal to nothing, so that the example would be wrong without anybody knowing.
+        if let Some(name) = self.expected.iter().find(|name| !there(name)) {
+            let source = self.expression.source();
+            return Err(unjudged(format!(
+                "the expression `{source}` asks for `expected.{name}`, which the example does not \
+                 have"
+            )));
+        }
+        let values: Vec<_> =
+            self.groups.iter().map(|group| (group.name(), shown.whole(*group))).collect();
+        let found = self.expression.number(values.iter().map(|(name, value)| (*name, value)));
+        found.map_err(|error| {
+            unjudged(format!("the expression `{}` failed: {error}", self.expression.source()))
+        })
+    }
+
+    pub(super) fn told(&self) -> String {
+        format!("the Jinja expression `{}`", self.expression.source())
+    }
+}
+
+/// The group of a name; none for functions of the language and for what is reported.
+fn group(root: &str, sight: Sight, at: &At<'_>, problems: &mut Problems) -> Option<Group> {
+    let groups = sight.groups();
+    if let Some(group) = groups.iter().find(|group| group.name() == root) {
+        return Some(*group);
+    }
+    if !["range", "dict", "namespace", "debug"].contains(&root) {
+        let known = || groups.iter().map(|group| group.name());
+        let hint = nearest(root, known())
+            .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+        let detail = format!("`{root}` is unknown here; {hint}there are {}", listed(known()));
+        problems.add(at, Code::UnknownField, detail);
+    }
+    None
+}
+
+/// Reports a field that a group does not have.
+fn check(group: Group, field: &str, view: View<'_>, at: &At<'_>, problems: &mut Problems) {
+    let Some(fields) = view.fields(group) else { return };
+    let known = || fields.iter().map(|field| field.name.as_ref());
+    if known().any(|name| name == field) {
+        return;
+    }
+    let hint =
+        nearest(field, known()).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+    let detail =
+        format!("`{}` has no `{field}`; {hint}known ones: {}", group.name(), listed(known()));
+    problems.add(at, Code::UnknownField, detail);
+}
