@@ -20,7 +20,7 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// A value, or the beginning of its text where it is long: its JSON, unless it is a text itself.
-pub(super) fn brief(value: &Payload) -> Payload {
+pub(crate) fn brief(value: &Payload) -> Payload {
     match value {
         Payload::Str(text) if text.len() > VALUE_LIMIT => shorten(text).into(),
         Payload::Bytes(_) | Payload::List(_) | Payload::Map(_) | Payload::Error(_) => {

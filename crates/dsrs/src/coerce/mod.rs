@@ -24,7 +24,7 @@ pub use kinds::{Leniencies, LeniencyKind};
 pub use path::Path;
 pub use report::{Leniency, Report};
 
-pub(crate) use brief::shorten;
+pub(crate) use brief::{brief, shorten};
 
 /// How long a text may be, in bytes.
 pub const TEXT_LIMIT: usize = 4 * 1024 * 1024;

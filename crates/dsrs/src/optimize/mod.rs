@@ -3,9 +3,11 @@
 //! states are stored.
 
 mod example;
+mod metric;
 mod score;
 mod step;
 
 pub use example::Example;
+pub use metric::Metric;
 pub use score::{Case, Score};
 pub use step::{Step, steps};

@@ -1,0 +1,35 @@
+//! `contains`: what is expected is found in the output. Case, the kind of space and compatible
+//! characters make no difference.
+
+use super::form::form;
+use super::normalized::plain;
+use crate::value::Payload;
+
+pub(super) fn score(expected: &Payload, output: &Payload) -> f64 {
+    f64::from(u8::from(is_within(expected, output)))
+}
+
+/// Of a list all elements are wanted, of an object all members, in whatever order; in a list any
+/// element will do.
+fn is_within(expected: &Payload, output: &Payload) -> bool {
+    match (expected, output) {
+        (Payload::List(all), _) => all.iter().all(|element| is_within(element, output)),
+        (_, Payload::List(any)) => any.iter().any(|element| is_within(expected, element)),
+        (Payload::Map(all), Payload::Map(members)) => all.iter().all(|(name, member)| {
+            let found = members.get(name).unwrap_or(&Payload::Null);
+            is_within(member, found)
+        }),
+        (Payload::Str(part), Payload::Str(text)) => plain(text).contains(&plain(part)),
+        (Payload::Int(_) | Payload::Float(_), Payload::Str(text)) => {
+            stands_in(&form(expected, plain).to_json(), text)
+        }
+        _ => form(expected, plain) == form(output, plain),
+    }
+}
+
+/// Whether a number stands in a text, and not only as digits of another.
+fn stands_in(number: &str, text: &str) -> bool {
+    let of_number = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | ',' | '-');
+    let words = text.split(|sign| !of_number(sign));
+    words.map(|word| word.trim_end_matches(['.', ',', '-'])).any(|word| word == number)
+}

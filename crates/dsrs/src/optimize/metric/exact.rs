@@ -1,0 +1,10 @@
+//! `exact`: the output is what is expected. The space around texts makes no difference, nor does the
+//! order of members; 1 and 1.0 are the same.
+
+use super::form::form;
+use crate::value::Payload;
+
+pub(super) fn score(expected: &Payload, output: &Payload) -> f64 {
+    let form = |value| form(value, |text| text.trim().to_owned());
+    f64::from(u8::from(form(expected) == form(output)))
+}

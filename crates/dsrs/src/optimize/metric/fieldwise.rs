@@ -1,0 +1,104 @@
+//! Metrics that compare outputs with what is expected under the same names, field by field. Knows no
+//! one comparison.
+
+use std::sync::Arc;
+
+use super::form::told;
+use super::numeric::Tolerance;
+use super::{contains, exact, f1, normalized};
+use crate::optimize::{Case, Score};
+use crate::predict::PredictError;
+use crate::read::listed;
+use crate::strategy::judging::unjudged;
+use crate::value::{Fields, Payload};
+
+/// A comparison of fields.
+pub(super) struct Fieldwise {
+    /// The outputs that are compared; all that something is expected of where they are not said.
+    pub(super) fields: Option<Vec<Arc<str>>>,
+    pub(super) by: Comparison,
+}
+
+/// How an output is compared with what is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Comparison {
+    Exact,
+    Normalized,
+    Contains,
+    F1,
+    Numeric(Tolerance),
+}
+
+impl Fieldwise {
+    /// The mean over the fields that are compared, and what is wrong with those that are.
+    pub(super) fn score(&self, case: Case<'_>) -> Result<Score, PredictError> {
+        let (mut sum, mut count, mut wrong) = (0.0, 0_u32, Vec::new());
+        for (name, expected, output) in self.compared(case) {
+            let score = self.by.score(expected, output).map_err(|reason| {
+                unjudged(format!("the expected `{name}` of the example {reason}"))
+            })?;
+            if score < 1.0 {
+                wrong.push(format!("`{name}`: {}", self.by.explain(expected, output, score)));
+            }
+            sum += score;
+            count += 1;
+        }
+        if count == 0 {
+            return Err(self.nothing(&case.example.expected));
+        }
+        let feedback = (!wrong.is_empty()).then(|| Arc::from(wrong.join("\n")));
+        Ok(Score { feedback, ..Score::of(sum / f64::from(count)) })
+    }
+
+    fn compared<'c>(
+        &self,
+        case: Case<'c>,
+    ) -> impl Iterator<Item = (&'c Arc<str>, &'c Payload, &'c Payload)> {
+        let counts = |name: &Arc<str>| {
+            self.fields.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name))
+        };
+        let expected = case.example.expected.iter().filter(move |(name, _)| counts(name));
+        expected.filter_map(move |(name, expected)| {
+            case.outputs.get(name).map(|output| (name, expected, output))
+        })
+    }
+
+    /// Why an example cannot be judged: nothing of it can be compared.
+    fn nothing(&self, expected: &Fields) -> PredictError {
+        let wanted = match &self.fields {
+            None => "outputs of the graph".to_owned(),
+            Some(fields) => listed(fields.iter().map(AsRef::as_ref)),
+        };
+        let found = match expected.is_empty() {
+            true => "nothing".to_owned(),
+            false => listed(expected.keys().map(AsRef::as_ref)),
+        };
+        unjudged(format!(
+            "there is nothing to compare: the example expects {found}, and {wanted} are compared"
+        ))
+    }
+}
+
+impl Comparison {
+    /// From 0 to 1, or why nothing can be compared with what is expected.
+    fn score(self, expected: &Payload, output: &Payload) -> Result<f64, &'static str> {
+        match self {
+            Self::Exact => Ok(exact::score(expected, output)),
+            Self::Normalized => Ok(normalized::score(expected, output)),
+            Self::Contains => Ok(contains::score(expected, output)),
+            Self::F1 => Ok(f1::score(expected, output)),
+            Self::Numeric(tolerance) => tolerance.score(expected, output),
+        }
+    }
+
+    /// What is wrong with an output.
+    fn explain(self, expected: &Payload, output: &Payload, score: f64) -> String {
+        let (expected, output) = (told(expected), told(output));
+        match self {
+            Self::Exact | Self::Normalized => format!("expected {expected}, got {output}"),
+            Self::Contains => format!("expected to contain {expected}, got {output}"),
+            Self::F1 => format!("expected {expected}, got {output} (F1 {score:.2})"),
+            Self::Numeric(tolerance) => format!("expected {expected}{tolerance}, got {output}"),
+        }
+    }
+}
