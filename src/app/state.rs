@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use dsrs::graph::{GraphState, Program};
+use dsrs::graph::{GraphState, Program, StateDiff, state_diff};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
@@ -35,6 +35,16 @@ pub(crate) struct StateView {
     pub(crate) row: StateRow,
     /// The program of its graph version, tuned by it.
     pub(crate) program: Arc<Program>,
+}
+
+/// Two state versions side by side.
+pub(crate) struct StateComparison {
+    /// The one that the difference starts from.
+    pub(crate) from: StateRow,
+    /// The one that it leads to.
+    pub(crate) to: StateRow,
+    /// What is different.
+    pub(crate) diff: StateDiff,
 }
 
 /// A state's text and its hash.
@@ -83,6 +93,23 @@ impl App {
         let id = graph::id_of(scope, &self.db, graph).await?;
         let row = state::get(scope, &self.db, id, version).await?;
         self.state_view(scope, id, row).await
+    }
+
+    /// What turns another state version into this one. Without another it is this one's parent, or
+    /// the first of the graph where there is none.
+    pub(crate) async fn state_diff(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        against: Option<i32>,
+        version: i32,
+    ) -> Result<StateComparison, AppError> {
+        let new = self.state_version(scope, graph, version).await?;
+        let against = against.or(new.row.parent).unwrap_or(1);
+        // By id: the name may pass to another graph in between.
+        let old = self.state_version(scope, &GraphRef::Id(new.graph), against).await?;
+        let diff = state_diff(&old.program, &new.program);
+        Ok(StateComparison { from: old.row, to: new.row, diff })
     }
 
     /// One page of a graph's states, newest first.

@@ -83,6 +83,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(states::state_get, states::state_put))
         .routes(routes!(states::state_version_list))
         .routes(routes!(states::state_version_get))
+        .routes(routes!(states::state_version_diff))
         .routes(routes!(states::state_activate))
         .routes(routes!(strategies::strategy_list))
         .routes(routes!(strategies::strategy_get))

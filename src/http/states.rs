@@ -17,7 +17,7 @@ use super::path;
 use super::predictors::state_member_json;
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
-use super::schema::{PutState, State as StateSchema, StatePage};
+use super::schema::{PutState, State as StateSchema, StateDiff, StatePage};
 use crate::app::json::JsonObject;
 use crate::app::{App, StateRequest, StateView, timestamp};
 use crate::store::graph::GraphRef;
@@ -137,6 +137,40 @@ pub(super) async fn state_version_get(
     let version = path::version(&version)?;
     let view = app.state_version(&caller.scope(), &GraphRef::parse(&graph), version).await?;
     Ok(state_answer(&known, &view))
+}
+
+/// Compare two state versions
+///
+/// What is different in each predictor: its instruction, its demos by content and position, its LM
+/// settings. The two may belong to different graph versions; a predictor that only one has is
+/// compared with the defaults.
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/state/versions/{version}/diff", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("version" = u32, Path, description = "The state version that the difference leads to"),
+        ("against" = Option<u32>, Query, description = "The one that it starts from; the parent if not given, and version 1 where there is no parent")),
+    responses((status = 200, description = "The difference", body = StateDiff)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn state_version_diff(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((graph, version)): Path<(String, String)>,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let against = query.number("against");
+    query.close()?;
+    let version = path::version(&version)?;
+    let graph = GraphRef::parse(&graph);
+    let found = app.state_diff(&caller.scope(), &graph, against, version).await?;
+    let mut versions = JsonObject::new();
+    versions.shown("from", found.from.graph_version).shown("to", found.to.graph_version);
+    let mut object = JsonObject::new();
+    object.shown("from", found.from.version).shown("to", found.to.version);
+    object.raw("graph_versions", &versions.finish());
+    object.raw("predictors", &found.diff.to_payload().to_json()).text("text", &found.diff.text());
+    Ok(answer::ok(object.finish()))
 }
 
 /// Put a state version in force

@@ -36,7 +36,10 @@ pub use run::{
     RunNode, RunPage, SignalBody, Usage,
 };
 pub use signature::{Field, Signature};
-pub use state::{Demo, PredictorState, PutState, ShownPredictorState, State, StateItem, StatePage};
+pub use state::{
+    BeforeAfter, Demo, DemoDiff, DemoFieldDiff, FromTo, InstructionDiff, PredictorDiff,
+    PredictorState, PutState, ShownPredictorState, State, StateDiff, StateItem, StatePage,
+};
 pub use strategy::{PreviewAnswer, PreviewRequest, PreviewedPredictor, Strategy, StrategyPage};
 pub use trace::{Check, Message, Span, Trace};
 

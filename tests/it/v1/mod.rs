@@ -18,6 +18,7 @@ mod render;
 mod resumed_runs;
 mod runs;
 mod state;
+mod state_versions;
 mod strategies;
 mod streams;
 mod waiting_runs;

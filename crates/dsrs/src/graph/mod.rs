@@ -31,6 +31,7 @@ mod restore;
 mod sentinel;
 mod shared;
 mod state;
+mod state_diff;
 mod tracer;
 mod walk_back;
 mod weigh;
@@ -52,4 +53,8 @@ pub use project::{Open, ProjectError, Projection};
 pub use provenance::{Lineage, Provenance, RunRecord};
 pub use shared::{Given, SharedWork, WorkKey, WorkStore};
 pub use state::{Carried, GraphState, carry_over};
+pub use state_diff::{
+    Change, DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff,
+    state_diff,
+};
 pub use tracer::{TracedNode, Tracer};

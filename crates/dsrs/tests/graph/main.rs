@@ -16,6 +16,7 @@ mod provenance;
 mod refusals;
 mod resolution;
 mod state;
+mod state_diff;
 mod support;
 mod tracing;
 mod waiting;

@@ -1,0 +1,191 @@
+//! What turns one tuned state into another, field by field: instructions, demos, LM settings of
+//! every predictor, also between versions of a graph. Pure data in and out; knows nothing of
+//! versions or storage.
+
+mod demos;
+mod show;
+
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::program::Program;
+use super::state::GraphState;
+use crate::predict::{DynPredictor, LmOverrides, PredictState, lm_to_payload};
+use crate::value::{Map, Payload};
+
+pub use demos::{DemoChange, DemoField};
+
+/// What is different, by predictor path, in the order of the new program; paths that only the old
+/// one has come last. A predictor that says the same in both is not listed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StateDiff(pub IndexMap<Arc<str>, PredictorDiff>);
+
+/// Which of the two programs has a predictor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Both have it.
+    Both,
+    /// Only the new one; its changes start from the defaults.
+    Added,
+    /// Only the old one; its changes lead to the defaults.
+    Removed,
+}
+
+/// Before and after; `None` where there is nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change<T> {
+    /// In the old state.
+    pub before: Option<T>,
+    /// In the new state.
+    pub after: Option<T>,
+}
+
+impl<T: PartialEq> Change<T> {
+    fn of(before: Option<T>, after: Option<T>) -> Option<Self> {
+        (before != after).then_some(Self { before, after })
+    }
+}
+
+/// An instruction that changed, as an override or in what calls use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstructionChange {
+    /// The overrides; `None` stands for the signature's own.
+    pub set: Change<Arc<str>>,
+    /// What calls use; `None` where there is no such predictor.
+    pub effective: Change<Arc<str>>,
+}
+
+/// What is different in one predictor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictorDiff {
+    /// Which of the two programs has it.
+    pub presence: Presence,
+    /// Its instruction, if it is another.
+    pub instruction: Option<InstructionChange>,
+    /// Its demos: what makes the new list of the old one.
+    pub demos: Vec<DemoChange>,
+    /// Its LM settings that are others, by name.
+    pub lm: IndexMap<Arc<str>, Change<Payload>>,
+}
+
+/// What turns the state of `old` into that of `new`.
+#[must_use]
+pub fn state_diff(old: &Program, new: &Program) -> StateDiff {
+    let (before, after) = (sides(old), sides(new));
+    let paths: IndexSet<&Arc<str>> = after.keys().chain(before.keys()).collect();
+    let changed = paths.into_iter().filter_map(|path| {
+        let found = predictor(before.get(path).copied(), after.get(path).copied())?;
+        Some((path.clone(), found))
+    });
+    StateDiff(changed.collect())
+}
+
+impl StateDiff {
+    /// Whether both say the same.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Makes the new state of the old one. Another state than the old one gives a state without a
+    /// meaning, never a panic. What overrides nothing is left out.
+    #[must_use]
+    pub fn apply(&self, old: &GraphState) -> GraphState {
+        let mut state = old.clone();
+        for (path, change) in &self.0 {
+            let before = state.0.shift_remove(path).unwrap_or_default();
+            if change.presence != Presence::Removed {
+                state.0.insert(path.clone(), change.apply(before));
+            }
+        }
+        state.0.retain(|_, tuned| !tuned.is_default());
+        state
+    }
+}
+
+impl PredictorDiff {
+    fn apply(&self, before: PredictState) -> PredictState {
+        let instruction = match &self.instruction {
+            Some(change) => change.set.after.clone(),
+            None => before.instruction,
+        };
+        let mut lm = before.lm;
+        for (name, change) in &self.lm {
+            set(&mut lm, name, change.after.as_ref());
+        }
+        PredictState { instruction, demos: demos::apply(&self.demos, &before.demos), lm }
+    }
+}
+
+fn sides(program: &Program) -> IndexMap<Arc<str>, &dyn DynPredictor> {
+    program.predictors().into_iter().map(|(path, found)| (path.into(), found)).collect()
+}
+
+fn predictor(
+    old: Option<&dyn DynPredictor>,
+    new: Option<&dyn DynPredictor>,
+) -> Option<PredictorDiff> {
+    let presence = match (old, new) {
+        (Some(_), Some(_)) => Presence::Both,
+        (None, _) => Presence::Added,
+        (_, None) => Presence::Removed,
+    };
+    let nothing = PredictState::default();
+    let (before, after) =
+        (old.map_or(&nothing, |p| p.state()), new.map_or(&nothing, |p| p.state()));
+    let said = |found: Option<&dyn DynPredictor>| found.map(|p| Arc::from(p.instruction()));
+    let set = (before.instruction.clone(), after.instruction.clone());
+    let effective = (said(old), said(new));
+    let told = set.0 != set.1 || effective.0 != effective.1;
+    let instruction = told.then_some(InstructionChange {
+        set: Change { before: set.0, after: set.1 },
+        effective: Change { before: effective.0, after: effective.1 },
+    });
+    let demos = demos::changes(&before.demos, &after.demos);
+    let lm = settings(&before.lm, &after.lm);
+    let same = instruction.is_none() && demos.is_empty() && lm.is_empty();
+    (presence != Presence::Both || !same).then_some(PredictorDiff {
+        presence,
+        instruction,
+        demos,
+        lm,
+    })
+}
+
+fn settings(before: &LmOverrides, after: &LmOverrides) -> IndexMap<Arc<str>, Change<Payload>> {
+    let members = |lm| lm_to_payload(lm).and_then(|told| told.as_map().cloned());
+    let (before, after): (Map, Map) =
+        (members(before).unwrap_or_default(), members(after).unwrap_or_default());
+    let names: IndexSet<&Arc<str>> = before.keys().chain(after.keys()).collect();
+    let changed = names.into_iter().filter_map(|name| {
+        let change = Change::of(before.get(name).cloned(), after.get(name).cloned())?;
+        Some((name.clone(), change))
+    });
+    changed.collect()
+}
+
+/// Sets one member by its name in documents.
+fn set(lm: &mut LmOverrides, name: &str, value: Option<&Payload>) {
+    let int = || match value {
+        Some(Payload::Int(found)) => Some(*found),
+        _ => None,
+    };
+    let float = || match value {
+        Some(Payload::Float(found)) => Some(*found),
+        _ => None,
+    };
+    let text = |value: &Payload| value.as_str().map(Arc::from);
+    match name {
+        "model" => lm.model = value.and_then(text),
+        "temperature" => lm.params.temperature = float(),
+        "top_p" => lm.params.top_p = float(),
+        "max_tokens" => lm.params.max_tokens = int().and_then(|count| u32::try_from(count).ok()),
+        "seed" => lm.params.seed = int(),
+        "stop" => {
+            let texts = value.and_then(Payload::as_list);
+            lm.params.stop = texts.map(|texts| texts.iter().filter_map(text).collect());
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,165 @@
+//! A difference of states as a document, and as lines to read.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{Change, DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff};
+use crate::predict::Demo;
+use crate::value::Payload;
+
+impl StateDiff {
+    /// `{path: {change, instruction?, demos?, lm?}}`; members in which nothing changed are left out.
+    #[must_use]
+    pub fn to_payload(&self) -> Payload {
+        let predictors = self.0.iter().map(|(path, found)| (path.clone(), found.to_payload()));
+        Payload::map(predictors.collect())
+    }
+
+    /// The same in words, a line a change, with `+`, `-` and `~` in front. Empty when nothing is
+    /// different.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (path, found) in &self.0 {
+            found.say(path, &mut text);
+        }
+        text
+    }
+}
+
+impl PredictorDiff {
+    fn to_payload(&self) -> Payload {
+        let change = match self.presence {
+            Presence::Both => "changed",
+            Presence::Added => "added",
+            Presence::Removed => "removed",
+        };
+        let demos = || Payload::list(self.demos.iter().map(demo_change).collect());
+        let lm =
+            || Payload::map(self.lm.iter().map(|(name, c)| (name.clone(), sides(c))).collect());
+        let members = [
+            Some(("change", Payload::from(change))),
+            self.instruction.as_ref().map(|found| ("instruction", instruction(found))),
+            (!self.demos.is_empty()).then(|| ("demos", demos())),
+            (!self.lm.is_empty()).then(|| ("lm", lm())),
+        ];
+        object(members.into_iter().flatten())
+    }
+
+    fn say(&self, path: &str, text: &mut String) {
+        match self.presence {
+            Presence::Both => {}
+            Presence::Added => line(text, '+', format_args!("predictor {path}")),
+            Presence::Removed => line(text, '-', format_args!("predictor {path}")),
+        }
+        if let Some(found) = &self.instruction {
+            let shown = |text: &Option<Arc<str>>| told(text.clone().map(Payload::Str).as_ref());
+            let (before, after) = (shown(&found.effective.before), shown(&found.effective.after));
+            line(text, '~', format_args!("{path} instruction: {before} -> {after}"));
+        }
+        for change in &self.demos {
+            say_demo(path, change, text);
+        }
+        for (name, change) in &self.lm {
+            let (before, after) = (told(change.before.as_ref()), told(change.after.as_ref()));
+            line(text, '~', format_args!("{path} lm.{name}: {before} -> {after}"));
+        }
+    }
+}
+
+fn say_demo(path: &str, change: &DemoChange, text: &mut String) {
+    match change {
+        DemoChange::Removed { from, demo } => {
+            line(text, '-', format_args!("{path} demo {from}: {}", demo_payload(demo).to_json()));
+        }
+        DemoChange::Added { to, demo } => {
+            line(text, '+', format_args!("{path} demo {to}: {}", demo_payload(demo).to_json()));
+        }
+        DemoChange::Moved { from, to } => {
+            line(text, '~', format_args!("{path} demo {from} -> demo {to}"));
+        }
+        DemoChange::Changed { from, to, fields } => {
+            for field in fields {
+                let place =
+                    if from == to { format!("{to}") } else { format!("{from} -> demo {to}") };
+                let (side, name) = (side_of(field), &field.name);
+                let value = &field.value;
+                let (before, after) = (told(value.before.as_ref()), told(value.after.as_ref()));
+                let what = format_args!("{path} demo {place} {side}.{name}: {before} -> {after}");
+                line(text, '~', what);
+            }
+        }
+    }
+}
+
+fn line(text: &mut String, sign: char, what: std::fmt::Arguments<'_>) {
+    // Writing into a text cannot fail.
+    let _ = writeln!(text, "{sign} {what}");
+}
+
+fn told(value: Option<&Payload>) -> String {
+    value.map_or_else(|| "none".to_owned(), Payload::to_json)
+}
+
+fn instruction(found: &InstructionChange) -> Payload {
+    let text = |text: &Option<Arc<str>>| text.clone().map_or(Payload::Null, Payload::Str);
+    object([
+        ("before", text(&found.set.before)),
+        ("after", text(&found.set.after)),
+        ("effective_before", text(&found.effective.before)),
+        ("effective_after", text(&found.effective.after)),
+    ])
+}
+
+fn demo_change(change: &DemoChange) -> Payload {
+    let at = |position: usize| Payload::Int(i64::try_from(position).unwrap_or(i64::MAX));
+    match change {
+        DemoChange::Removed { from, demo } => object([
+            ("change", Payload::from("removed")),
+            ("from", at(*from)),
+            ("demo", demo_payload(demo)),
+        ]),
+        DemoChange::Added { to, demo } => object([
+            ("change", Payload::from("added")),
+            ("to", at(*to)),
+            ("demo", demo_payload(demo)),
+        ]),
+        DemoChange::Moved { from, to } => {
+            object([("change", Payload::from("moved")), ("from", at(*from)), ("to", at(*to))])
+        }
+        DemoChange::Changed { from, to, fields } => object([
+            ("change", Payload::from("changed")),
+            ("from", at(*from)),
+            ("to", at(*to)),
+            ("fields", Payload::list(fields.iter().map(demo_field).collect())),
+        ]),
+    }
+}
+
+fn demo_field(field: &DemoField) -> Payload {
+    let name = format!("{}.{}", side_of(field), field.name);
+    object([("field", Payload::from(name.as_str()))].into_iter().chain(both(&field.value)))
+}
+
+fn side_of(field: &DemoField) -> &'static str {
+    if field.input { "input" } else { "output" }
+}
+
+fn demo_payload(demo: &Demo) -> Payload {
+    let (input, output) = (Payload::map(demo.input.clone()), Payload::map(demo.output.clone()));
+    object([("input", input), ("output", output)])
+}
+
+fn sides(change: &Change<Payload>) -> Payload {
+    object(both(change))
+}
+
+/// `before` and `after`; a side on which there is nothing is left out, because null is a value.
+fn both(change: &Change<Payload>) -> impl Iterator<Item = (&'static str, Payload)> {
+    let side = |name, value: &Option<Payload>| value.clone().map(|value| (name, value));
+    [side("before", &change.before), side("after", &change.after)].into_iter().flatten()
+}
+
+fn object(members: impl IntoIterator<Item = (&'static str, Payload)>) -> Payload {
+    Payload::map(members.into_iter().map(|(name, value)| (Arc::from(name), value)).collect())
+}
