@@ -47,10 +47,9 @@ impl App {
             name: program.graph().name(),
             version: new_version(&program),
             state: NewState {
-                parent: None,
-                score: None,
                 predictors: &state.text,
                 content_hash: &state.hash,
+                ..NewState::default()
             },
             at: now(),
         };
@@ -189,9 +188,9 @@ impl App {
         let state = StateText::of(&carried.state);
         let new = NewState {
             parent: Some(head.state.version),
-            score: None,
             predictors: &state.text,
             content_hash: &state.hash,
+            ..NewState::default()
         };
         let row = locked.put_version(new_version(program), new, now()).await?;
         Ok(GraphPut { row, carried })

@@ -37,6 +37,7 @@ mod run_row;
 mod run_signal;
 mod sandbox;
 mod state;
+mod state_candidate;
 mod strategy;
 mod task;
 mod under_way;
@@ -77,6 +78,7 @@ pub(crate) use run_follow::LogFollower;
 pub(crate) use run_resume::{ResumeRequest, Resumed};
 pub(crate) use run_signal::SignalRequest;
 pub(crate) use state::{StateRequest, StateView};
+pub use state_candidate::{Candidate, Promotion};
 pub(crate) use task::{detached, detached_on, on_own_thread};
 
 /// The service: everything that the verbs share.

@@ -68,7 +68,13 @@ impl App {
         AbortOnDropHandle::new(building).await.ok().flatten().unwrap_or_else(broken)
     }
 
-    fn remembered_pin(&self, scope: &Scope, graph: &GraphRef, pick: Pick) -> Option<Arc<GraphPin>> {
+    /// Which graph and state version a request means, if that is remembered.
+    pub(super) fn remembered_pin(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        pick: Pick,
+    ) -> Option<Arc<GraphPin>> {
         let epoch = self.db.changes().epoch()?;
         let (seen, pin) = self.programs.pins.get(&(scope.workspace, graph.clone(), pick))?;
         (seen == epoch).then_some(pin)

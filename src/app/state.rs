@@ -17,6 +17,7 @@ use super::{App, AppError, Invalid, Seen};
 use crate::store::graph::{self, GraphRef, Pick};
 use crate::store::graph_edit::{self, Expect, LockedGraph};
 use crate::store::state::{self, NewState, StateItem, StateRow};
+use crate::store::state_activation::{self, ActivationItem};
 use crate::store::{Page, Scope};
 
 /// A state that is to be put in force.
@@ -35,6 +36,16 @@ pub(crate) struct StateView {
     pub(crate) row: StateRow,
     /// The program of its graph version, tuned by it.
     pub(crate) program: Arc<Program>,
+}
+
+/// A state version that is in force for its graph version.
+pub(crate) struct Activated {
+    /// It.
+    pub(crate) view: StateView,
+    /// What was in force before; itself when nothing moved.
+    pub(crate) before: i32,
+    /// Whether its graph version is the newest.
+    pub(crate) newest: bool,
 }
 
 /// Two state versions side by side.
@@ -72,6 +83,19 @@ impl StateText {
 }
 
 impl App {
+    /// Which state is in force for the newest graph version: the graph's id, and the state version.
+    /// Reads no document, and asks the database only where nothing is remembered.
+    pub(crate) async fn state_in_force(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+    ) -> Result<(Uuid, i32), AppError> {
+        match self.remembered_pin(scope, graph, Pick::NEWEST) {
+            Some(pin) => Ok((pin.id, pin.state_version)),
+            None => Ok(state::in_force(scope, &self.db, graph).await?),
+        }
+    }
+
     /// The state in force for the newest graph version.
     pub(crate) async fn state_get(
         &self,
@@ -144,9 +168,9 @@ impl App {
         }
         let new = NewState {
             parent: Some(head.state.version),
-            score: None,
             predictors: &text.text,
             content_hash: &text.hash,
+            ..NewState::default()
         };
         let row = locked.put_state(new, now()).await?;
         Ok(StateView { graph: id, row, program })
@@ -171,18 +195,38 @@ impl App {
             .ok_or_else(|| AppError::invalid(Invalid::State, problems))
     }
 
-    /// Puts a state version of the newest graph version in force.
+    /// Puts a state version in force for the graph version that it was made for, the newest or an
+    /// older one.
     pub(crate) async fn state_activate(
         &self,
         scope: &Scope,
         graph: &GraphRef,
         version: i32,
         seen: Seen<'_>,
-    ) -> Result<StateView, AppError> {
-        let locked = self.state_lock(scope, graph, seen).await?;
-        let id = locked.head().id;
-        let row = locked.activate_state(version, now()).await?;
-        self.state_view(scope, id, row).await
+    ) -> Result<Activated, AppError> {
+        let mut locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let (id, newest_version) = (locked.head().id, locked.head().version);
+        let (row, before) = locked.state(version).await?;
+        if !seen(id, before) {
+            return Err(AppError::Stale);
+        }
+        if before != version {
+            locked.activate_state(&row, None, now()).await?;
+        }
+        let newest = row.graph_version == newest_version;
+        let view = self.state_view(scope, id, row).await?;
+        Ok(Activated { view, before, newest })
+    }
+
+    /// One page of how what is in force moved, newest first.
+    pub(crate) async fn state_activations(
+        &self,
+        scope: &Scope,
+        graph: Uuid,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Page<ActivationItem, i64>, AppError> {
+        Ok(state_activation::list(scope, &self.db, graph, before, limit).await?)
     }
 
     async fn state_lock(
@@ -212,7 +256,7 @@ impl App {
 }
 
 /// What a program's predictors override, in their order. Those of a graph within are tuned before.
-fn overrides(plain: &Program, program: &Program) -> GraphState {
+pub(super) fn overrides(plain: &Program, program: &Program) -> GraphState {
     let predictors = plain.predictors().into_iter().zip(program.predictors());
     let tuned = predictors.filter(|((_, plain), (_, tuned))| plain.state() != tuned.state());
     let tuned = tuned.map(|(_, (path, found))| (Arc::from(path), found.state().clone()));

@@ -50,6 +50,11 @@ pub(super) fn fresh(known: &IfNoneMatch, etag: &ETag, text: impl FnOnce() -> Str
     if !known.has(etag) {
         return tagged(etag, text());
     }
+    not_modified(etag)
+}
+
+/// The reader has this version.
+pub(super) fn not_modified(etag: &ETag) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     response.headers_mut().insert(header::ETAG, etag.header());

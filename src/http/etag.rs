@@ -70,6 +70,12 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
 pub(crate) struct IfNoneMatch(Option<Condition>);
 
 impl IfNoneMatch {
+    /// Whether the reader has any version at all.
+    #[must_use]
+    pub(crate) fn is_given(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Whether the reader has this version already, so that `304` is the answer.
     #[must_use]
     pub(crate) fn has(&self, current: &ETag) -> bool {

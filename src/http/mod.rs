@@ -85,6 +85,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(states::state_version_get))
         .routes(routes!(states::state_version_diff))
         .routes(routes!(states::state_activate))
+        .routes(routes!(states::state_activation_list))
         .routes(routes!(strategies::strategy_list))
         .routes(routes!(strategies::strategy_get))
         .routes(routes!(strategies::strategy_preview))

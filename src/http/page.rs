@@ -1,5 +1,7 @@
 //! Pages of lists: `limit`, opaque cursors, and the answer's frame. Knows nothing of what is listed.
 
+use std::str::FromStr;
+
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -43,8 +45,8 @@ impl PageRequest {
         Self { list, limit: limit.unwrap_or(DEFAULT_LIMIT), after }
     }
 
-    /// The version before which the page begins, in lists of versions.
-    pub(crate) fn before(&self) -> Option<i32> {
+    /// The number before which the page begins, in lists of what is numbered.
+    pub(crate) fn before<N: FromStr>(&self) -> Option<N> {
         self.after.as_deref()?.parse().ok()
     }
 

@@ -17,15 +17,27 @@ use super::path;
 use super::predictors::state_member_json;
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
-use super::schema::{PutState, State as StateSchema, StateDiff, StatePage};
+use super::schema::{
+    ActivatedState, ActivationPage, PutState, State as StateSchema, StateDiff, StatePage,
+};
 use crate::app::json::JsonObject;
 use crate::app::{App, StateRequest, StateView, timestamp};
 use crate::store::graph::GraphRef;
 use crate::store::state::StateItem;
+use crate::store::state_activation::ActivationItem;
 
 /// Members of a state that are accepted in a request and ignored.
-const READ_ONLY: [&str; 6] =
-    ["version", "graph_version", "created_at", "created_by", "parent", "score"];
+const READ_ONLY: [&str; 9] = [
+    "version",
+    "graph_version",
+    "created_at",
+    "created_by",
+    "author",
+    "parent",
+    "score",
+    "dataset_hash",
+    "activation",
+];
 
 /// The tag of a state version.
 pub(super) fn state_tag(graph: Uuid, version: i32) -> ETag {
@@ -51,7 +63,15 @@ pub(super) async fn state_get(
     known: IfNoneMatch,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    let view = app.state_get(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
+    if known.is_given() {
+        let (id, version) = app.state_in_force(&scope, &graph).await?;
+        let tag = state_tag(id, version);
+        if known.has(&tag) {
+            return Ok(answer::not_modified(&tag));
+        }
+    }
+    let view = app.state_get(&scope, &graph).await?;
     Ok(state_answer(&known, &view))
 }
 
@@ -175,16 +195,17 @@ pub(super) async fn state_version_diff(
 
 /// Put a state version in force
 ///
-/// Promotion and rollback alike. Only states of the newest graph version can be in force for it.
+/// Promotion and rollback alike. It is put in force for the graph version that it was made for: the
+/// newest one, which is what runs unless a run asks for another, or an older one.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/state/versions/{version}/activate", tag = "state",
     params(
         ("graph" = String, Path, description = "Name, or id"),
         ("version" = u32, Path, description = "The state version"),
-        ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
-    responses((status = 200, description = "The state in force", body = StateSchema, headers(
+        ("If-Match" = Option<String>, Header, description = "Only if this state is in force for that graph version")),
+    responses((status = 200, description = "The state in force", body = ActivatedState, headers(
         ("ETag" = String, description = "Its version")))),
-    extensions(("x-problems" = json!(["not_found", "state_mismatch", "precondition_failed"])))
+    extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(super) async fn state_activate(
     State(app): State<Arc<App>>,
@@ -196,8 +217,41 @@ pub(super) async fn state_activate(
     let version = path::version(&version)?;
     let seen = |id, version| if_match.allows(&state_tag(id, version));
     let graph = GraphRef::parse(&graph);
-    let view = app.state_activate(&caller.scope(), &graph, version, &seen).await?;
-    Ok(answer::tagged(&state_tag(view.graph, view.row.version), state_json(&view)))
+    let found = app.state_activate(&caller.scope(), &graph, version, &seen).await?;
+    let row = &found.view.row;
+    let mut activation = JsonObject::new();
+    activation.shown("graph_version", row.graph_version).shown("newest", found.newest);
+    activation.shown("from", found.before).shown("to", row.version);
+    let mut object = JsonObject::with_capacity(row.predictors.len() + 512);
+    object.splice(&state_json(&found.view)).raw("activation", &activation.finish());
+    Ok(answer::tagged(&state_tag(found.view.graph, row.version), object.finish()))
+}
+
+/// List activations
+///
+/// How what is in force moved, newest first: who put which state version in force, when, for which
+/// graph version, and what was in force before.
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/state/activations", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = ActivationPage)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(super) async fn state_activation_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let page = PageRequest::read(&mut query, format!("state_activations/{graph}"));
+    query.close()?;
+    let found = app.state_activations(&caller.scope(), graph, page.before(), page.limit).await?;
+    let items = found.items.into_iter().map(|item| activation_json(&item));
+    Ok(page.answer(items, found.next))
 }
 
 fn state_answer(known: &IfNoneMatch, view: &StateView) -> Response {
@@ -214,10 +268,9 @@ fn state_json(view: &StateView) -> String {
     object.shown("version", row.version).shown("graph_version", row.graph_version);
     object.raw("predictors", &predictors.finish());
     object.text("created_at", &timestamp(row.created_at)).text("created_by", &row.created_by);
-    object.raw_or_null("parent", row.parent.map(|parent| parent.to_string()).as_deref());
-    if let Some(score) = row.score {
-        object.raw("score", &Payload::Float(score).to_json());
-    }
+    object.raw("author", &author_json(&row.created_by, row.optimization));
+    object.shown_or_null("parent", row.parent);
+    measured(&mut object, row.score, row.dataset_hash.as_deref());
     object.finish()
 }
 
@@ -226,9 +279,37 @@ fn item_json(item: &StateItem) -> String {
     object.shown("version", item.version).shown("graph_version", item.graph_version);
     object.shown("in_force", item.in_force);
     object.text("created_at", &timestamp(item.created_at)).text("created_by", &item.created_by);
-    object.raw_or_null("parent", item.parent.map(|parent| parent.to_string()).as_deref());
-    if let Some(score) = item.score {
+    object.raw("author", &author_json(&item.created_by, item.optimization));
+    object.shown_or_null("parent", item.parent);
+    measured(&mut object, item.score, item.dataset_hash.as_deref());
+    object.finish()
+}
+
+fn activation_json(item: &ActivationItem) -> String {
+    let mut object = JsonObject::new();
+    object.shown("graph_version", item.graph_version);
+    object.shown_or_null("from", item.before).shown("to", item.state_version);
+    object.text("created_at", &timestamp(item.created_at)).text("created_by", &item.created_by);
+    object.raw("author", &author_json(&item.created_by, item.optimization));
+    object.finish()
+}
+
+/// Who made a state, or put it in force: a client by the name of its key, or an optimization.
+fn author_json(created_by: &str, optimization: Option<Uuid>) -> String {
+    let mut object = JsonObject::new();
+    match optimization {
+        Some(id) => object.text("kind", "optimization").shown_text("id", id),
+        None => object.text("kind", "client").text("name", created_by),
+    };
+    object.finish()
+}
+
+/// What was measured, where anything was.
+fn measured(object: &mut JsonObject, score: Option<f64>, dataset_hash: Option<&str>) {
+    if let Some(score) = score {
         object.raw("score", &Payload::Float(score).to_json());
     }
-    object.finish()
+    if let Some(hash) = dataset_hash {
+        object.text("dataset_hash", hash);
+    }
 }

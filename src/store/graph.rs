@@ -10,6 +10,7 @@ use super::error::violated_index;
 use super::graph_version::{self, NewVersion};
 use super::page::fetch_count;
 use super::state::{self, NewState, StateRow};
+use super::state_activation::put_in_force;
 use super::{Cursor, Db, Page, Scope, StoreError};
 
 /// How a caller names a graph.
@@ -170,7 +171,7 @@ pub async fn create(scope: &Scope, db: &Db, new: NewGraph<'_>) -> Result<GraphRo
     };
     graph_version::insert(scope, &mut tx, new.id, 1, &new.version, new.at).await?;
     let state = state::insert(scope, &mut tx, new.id, 1, 1, &new.state, new.at).await?;
-    state::put_in_force(scope, &mut tx, new.id, &state, new.at).await?;
+    put_in_force(scope, &mut tx, new.id, &state, None, new.at).await?;
     db.commit_change(tx).await?;
     Ok(GraphRow {
         id: new.id,
@@ -213,8 +214,8 @@ pub(super) async fn find(
         r#"select g.id, g.name, g.version as newest_version, g.created_at,
                   v.version, v.description::text, v.format, v.definition::text as "definition!",
                   v.content_hash, v.created_at as updated_at, v.created_by,
-                  s.version as state_version, s.graph_version, s.parent, s.score,
-                  s.predictors::text as "predictors!", s.content_hash as state_hash,
+                  s.version as state_version, s.graph_version, s.parent, s.optimization_id,
+                  s.score, s.dataset_hash, s.predictors::text as "predictors!", s.content_hash as state_hash,
                   s.created_at as state_created_at, s.created_by as state_created_by
            from graphs g
            join graph_versions v on v.graph_id = g.id and v.version = coalesce($4, g.version)
@@ -248,7 +249,9 @@ pub(super) async fn find(
             version: row.state_version,
             graph_version: row.graph_version,
             parent: row.parent,
+            optimization: row.optimization_id,
             score: row.score,
+            dataset_hash: row.dataset_hash,
             predictors: row.predictors,
             content_hash: row.state_hash,
             created_at: row.state_created_at,

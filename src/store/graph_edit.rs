@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::graph::{self, GraphRef, GraphRow, Pick};
 use super::graph_version::{self, NewVersion};
 use super::state::{self, NewState, StateRow};
+use super::state_activation::{self, put_in_force};
 use super::{Db, Scope, StoreError};
 
 /// What the caller believes to be current (`If-Match`); checked under the lock.
@@ -96,7 +97,7 @@ impl LockedGraph {
         graph_version::insert(&self.scope, &mut self.tx, id, next, &version, at).await?;
         let state =
             state::insert(&self.scope, &mut self.tx, id, next_state, next, &state, at).await?;
-        state::put_in_force(&self.scope, &mut self.tx, id, &state, at).await?;
+        put_in_force(&self.scope, &mut self.tx, id, &state, None, at).await?;
         set_newest(&mut self.tx, id, next, next_state).await?;
         self.db.commit_change(self.tx).await?;
         Ok(GraphRow {
@@ -115,52 +116,67 @@ impl LockedGraph {
 
     /// Writes the next state version for the newest graph version, and puts it in force.
     pub async fn put_state(
-        self,
-        new: NewState<'_>,
-        at: DateTime<Utc>,
-    ) -> Result<StateRow, StoreError> {
-        self.write_state(new, at, true).await
-    }
-
-    /// Writes the next state version without putting it in force: a candidate.
-    pub async fn add_state(
-        self,
-        new: NewState<'_>,
-        at: DateTime<Utc>,
-    ) -> Result<StateRow, StoreError> {
-        self.write_state(new, at, false).await
-    }
-
-    async fn write_state(
         mut self,
         new: NewState<'_>,
         at: DateTime<Utc>,
-        activate: bool,
     ) -> Result<StateRow, StoreError> {
-        let (id, version, next) = (self.head.id, self.head.version, self.newest_state + 1);
-        let state = state::insert(&self.scope, &mut self.tx, id, next, version, &new, at).await?;
-        if activate {
-            state::put_in_force(&self.scope, &mut self.tx, id, &state, at).await?;
-        }
-        set_newest(&mut self.tx, id, version, next).await?;
+        let state = self.write_state(self.head.version, &new, at).await?;
+        let id = self.head.id;
+        put_in_force(&self.scope, &mut self.tx, id, &state, new.optimization, at).await?;
         self.db.commit_change(self.tx).await?;
         Ok(state)
     }
 
-    /// Puts a state version in force: promotion and rollback are this one act. One that was made
-    /// for an older graph version is [`StoreError::StateMismatch`].
-    pub async fn activate_state(
+    /// Writes the next state version, for any graph version, without putting it in force: a
+    /// candidate. One that the same optimization has written before is given instead, so that who
+    /// begins again writes nothing twice.
+    pub async fn add_state(
         mut self,
-        version: i32,
+        graph_version: i32,
+        new: NewState<'_>,
         at: DateTime<Utc>,
     ) -> Result<StateRow, StoreError> {
-        let state = state::find(&self.scope, &mut self.tx, self.head.id, version).await?;
-        graph::fits(version, state.graph_version, self.head.version)?;
-        if state.version != self.head.state.version {
-            state::put_in_force(&self.scope, &mut self.tx, self.head.id, &state, at).await?;
-            self.db.commit_change(self.tx).await?;
+        let (scope, id) = (&self.scope, self.head.id);
+        let made = state::made_by(scope, &mut self.tx, id, graph_version, &new).await?;
+        if let Some(version) = made {
+            return state::find(scope, &mut self.tx, id, version).await;
         }
+        let state = self.write_state(graph_version, &new, at).await?;
+        self.db.commit_change(self.tx).await?;
         Ok(state)
+    }
+
+    async fn write_state(
+        &mut self,
+        graph_version: i32,
+        new: &NewState<'_>,
+        at: DateTime<Utc>,
+    ) -> Result<StateRow, StoreError> {
+        let (id, next) = (self.head.id, self.newest_state + 1);
+        let tx = &mut self.tx;
+        let state = state::insert(&self.scope, tx, id, next, graph_version, new, at).await?;
+        set_newest(tx, id, self.head.version, next).await?;
+        Ok(state)
+    }
+
+    /// A state version, and the one in force for the graph version that it was made for.
+    pub async fn state(&mut self, version: i32) -> Result<(StateRow, i32), StoreError> {
+        let id = self.head.id;
+        let state = state::find(&self.scope, &mut self.tx, id, version).await?;
+        let now = state_activation::in_force(&mut self.tx, id, state.graph_version).await?;
+        Ok((state, now))
+    }
+
+    /// Puts a state version in force for the graph version that it was made for: promotion and
+    /// rollback are this one act. `optimization` is the one that does it, if no client does.
+    pub async fn activate_state(
+        mut self,
+        state: &StateRow,
+        optimization: Option<Uuid>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        put_in_force(&self.scope, &mut self.tx, self.head.id, state, optimization, at).await?;
+        self.db.commit_change(self.tx).await
     }
 
     /// Deletes the graph softly: its runs stay, its name is free.

@@ -27,6 +27,7 @@ pub mod run_event;
 pub mod run_recorder;
 pub mod scope;
 pub mod state;
+pub mod state_activation;
 pub mod waiting_run;
 pub mod workspace;
 

@@ -1,20 +1,26 @@
 //! Predictor states: numbered within their graph, each made for one graph version, one of them in
-//! force for it. Writing one is `graph_edit`, which holds the graph's lock.
+//! force for it. Writing one is `graph_edit`, which holds the graph's lock; how what is in force
+//! moved is `state_activation`.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::graph::GraphRef;
 use super::page::fetch_count;
 use super::{Db, Page, Scope, StoreError};
 
-/// A state to be written.
-#[derive(Clone, Debug)]
+/// A state to be written. What is left at its default is not known.
+#[derive(Clone, Debug, Default)]
 pub struct NewState<'a> {
     /// The state it was made from.
     pub parent: Option<i32>,
-    /// What an optimizer measured.
+    /// The optimization that made it; a client did where there is none.
+    pub optimization: Option<Uuid>,
+    /// What was measured with it.
     pub score: Option<f64>,
+    /// The content hash of the data that the score was measured on.
+    pub dataset_hash: Option<&'a str>,
     /// The overrides by predictor path: JSON text, stored as it is.
     pub predictors: &'a str,
     /// The hash of `predictors`.
@@ -30,8 +36,12 @@ pub struct StateRow {
     pub graph_version: i32,
     /// The state it was made from.
     pub parent: Option<i32>,
-    /// What an optimizer measured.
+    /// The optimization that made it; a client did where there is none.
+    pub optimization: Option<Uuid>,
+    /// What was measured with it.
     pub score: Option<f64>,
+    /// The content hash of the data that the score was measured on.
+    pub dataset_hash: Option<String>,
     /// The overrides by predictor path, as stored.
     pub predictors: String,
     /// The hash of `predictors`.
@@ -51,8 +61,12 @@ pub struct StateItem {
     pub graph_version: i32,
     /// The state it was made from.
     pub parent: Option<i32>,
-    /// What an optimizer measured.
+    /// The optimization that made it; a client did where there is none.
+    pub optimization: Option<Uuid>,
+    /// What was measured with it.
     pub score: Option<f64>,
+    /// The content hash of the data that the score was measured on.
+    pub dataset_hash: Option<String>,
     /// The hash of its predictors.
     pub content_hash: String,
     /// Whether it is the one in force for its graph version.
@@ -74,6 +88,34 @@ pub async fn get(
     find(scope, &mut connection, graph, version).await
 }
 
+/// A graph's id and the version of the state in force: one look into the index of names (or ids) and
+/// one into that of what is in force, without any document.
+pub async fn in_force(scope: &Scope, db: &Db, graph: &GraphRef) -> Result<(Uuid, i32), StoreError> {
+    let found = match graph {
+        GraphRef::Id(id) => sqlx::query!(
+            "select g.id, f.state_version from graphs g
+                 join states_in_force f on f.graph_id = g.id and f.graph_version = g.version
+                 where g.workspace_id = $1 and g.deleted_at is null and g.id = $2",
+            scope.workspace,
+            id
+        )
+        .fetch_optional(db.pool())
+        .await?
+        .map(|row| (row.id, row.state_version)),
+        GraphRef::Name(_) => sqlx::query!(
+            "select g.id, f.state_version from graphs g
+                 join states_in_force f on f.graph_id = g.id and f.graph_version = g.version
+                 where g.workspace_id = $1 and g.deleted_at is null and g.name = $2",
+            scope.workspace,
+            graph.name()
+        )
+        .fetch_optional(db.pool())
+        .await?
+        .map(|row| (row.id, row.state_version)),
+    };
+    found.ok_or_else(|| graph.not_found())
+}
+
 /// One page of a graph's states, newest first; `before` is the last version of the page before.
 pub async fn list(
     scope: &Scope,
@@ -84,7 +126,8 @@ pub async fn list(
 ) -> Result<Page<StateItem, i32>, StoreError> {
     let items = sqlx::query_as!(
         StateItem,
-        r#"select s.version, s.graph_version, s.parent, s.score, s.content_hash,
+        r#"select s.version, s.graph_version, s.parent, s.optimization_id as optimization, s.score,
+                  s.dataset_hash, s.content_hash,
                   (f.state_version = s.version) as "in_force!", s.created_at, s.created_by
            from state_versions s
            join states_in_force f on f.graph_id = s.graph_id and f.graph_version = s.graph_version
@@ -108,8 +151,9 @@ pub(super) async fn find(
 ) -> Result<StateRow, StoreError> {
     sqlx::query_as!(
         StateRow,
-        r#"select version, graph_version, parent, score, predictors::text as "predictors!",
-                  content_hash, created_at, created_by
+        r#"select version, graph_version, parent, optimization_id as optimization, score,
+                  dataset_hash, predictors::text as "predictors!", content_hash, created_at,
+                  created_by
            from state_versions where workspace_id = $1 and graph_id = $2 and version = $3"#,
         scope.workspace,
         graph,
@@ -118,6 +162,30 @@ pub(super) async fn find(
     .fetch_optional(connection)
     .await?
     .ok_or_else(|| StoreError::not_found("state version", version))
+}
+
+/// What an optimization has made for a graph version already, by what it says.
+pub(super) async fn made_by(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    graph: Uuid,
+    graph_version: i32,
+    new: &NewState<'_>,
+) -> Result<Option<i32>, StoreError> {
+    let found = sqlx::query_scalar!(
+        "select version from state_versions
+         where workspace_id = $1 and graph_id = $2 and graph_version = $3
+           and optimization_id = $4 and content_hash = $5
+         order by version limit 1",
+        scope.workspace,
+        graph,
+        graph_version,
+        new.optimization,
+        new.content_hash
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(found)
 }
 
 /// Writes version `version` of the graph's states; the caller holds the graph's lock.
@@ -132,8 +200,9 @@ pub(super) async fn insert(
 ) -> Result<StateRow, StoreError> {
     sqlx::query!(
         "insert into state_versions (graph_id, version, workspace_id, graph_version, parent, score,
-                                     predictors, content_hash, created_at, created_by)
-         values ($1, $2, $3, $4, $5, $6, $7::text::json, $8, $9, $10)",
+                                     predictors, content_hash, created_at, created_by,
+                                     optimization_id, dataset_hash)
+         values ($1, $2, $3, $4, $5, $6, $7::text::json, $8, $9, $10, $11, $12)",
         graph,
         version,
         scope.workspace,
@@ -143,7 +212,9 @@ pub(super) async fn insert(
         new.predictors,
         new.content_hash,
         at,
-        &*scope.actor
+        &*scope.actor,
+        new.optimization,
+        new.dataset_hash
     )
     .execute(connection)
     .await?;
@@ -151,38 +222,12 @@ pub(super) async fn insert(
         version,
         graph_version,
         parent: new.parent,
+        optimization: new.optimization,
         score: new.score,
+        dataset_hash: new.dataset_hash.map(str::to_owned),
         predictors: new.predictors.to_owned(),
         content_hash: new.content_hash.to_owned(),
         created_at: at,
         created_by: scope.actor.to_string(),
     })
-}
-
-/// Moves the pointer of the state's graph version and records the move.
-pub(super) async fn put_in_force(
-    scope: &Scope,
-    connection: &mut PgConnection,
-    graph: Uuid,
-    state: &StateRow,
-    at: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    sqlx::query!(
-        "with moved as (
-             insert into states_in_force (graph_id, graph_version, workspace_id, state_version)
-             values ($1, $2, $3, $4)
-             on conflict (graph_id, graph_version) do update set state_version = $4
-         )
-         insert into state_activations (workspace_id, graph_id, state_version, created_at, created_by)
-         values ($3, $1, $4, $5, $6)",
-        graph,
-        state.graph_version,
-        scope.workspace,
-        state.version,
-        at,
-        &*scope.actor
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
 }

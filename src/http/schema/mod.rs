@@ -37,8 +37,9 @@ pub use run::{
 };
 pub use signature::{Field, Signature};
 pub use state::{
-    BeforeAfter, Demo, DemoDiff, DemoFieldDiff, FromTo, InstructionDiff, PredictorDiff,
-    PredictorState, PutState, ShownPredictorState, State, StateDiff, StateItem, StatePage,
+    ActivatedState, Activation, ActivationPage, Author, BeforeAfter, Demo, DemoDiff, DemoFieldDiff,
+    FromTo, InstructionDiff, PredictorDiff, PredictorState, PutState, ShownPredictorState, State,
+    StateDiff, StateItem, StateMove, StatePage,
 };
 pub use strategy::{PreviewAnswer, PreviewRequest, PreviewedPredictor, Strategy, StrategyPage};
 pub use trace::{Check, Message, Span, Trace};

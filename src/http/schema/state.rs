@@ -59,10 +59,14 @@ pub struct State {
     pub created_at: DateTime<Utc>,
     /// Who made it.
     pub created_by: String,
+    /// The same with its kind: a client, or an optimization.
+    pub author: Author,
     /// The state it was made from.
     pub parent: Option<i32>,
-    /// What an optimizer measured.
+    /// What was measured with it.
     pub score: Option<f64>,
+    /// The content hash of the data that the score was measured on.
+    pub dataset_hash: Option<String>,
 }
 
 /// One line of a graph's state history.
@@ -78,10 +82,14 @@ pub struct StateItem {
     pub created_at: DateTime<Utc>,
     /// Who made it.
     pub created_by: String,
+    /// The same with its kind: a client, or an optimization.
+    pub author: Author,
     /// The state it was made from.
     pub parent: Option<i32>,
-    /// What an optimizer measured.
+    /// What was measured with it.
     pub score: Option<f64>,
+    /// The content hash of the data that the score was measured on.
+    pub dataset_hash: Option<String>,
 }
 
 /// A page of state versions.
@@ -89,6 +97,68 @@ pub struct StateItem {
 pub struct StatePage {
     /// Newest first.
     pub items: Vec<StateItem>,
+    /// Where to go on; null on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// Who made something.
+#[derive(ToSchema)]
+pub struct Author {
+    /// `client` or `optimization`.
+    #[schema(value_type = String, example = "client", pattern = "^(client|optimization)$")]
+    pub kind: String,
+    /// Of a client: the name of its key.
+    pub name: Option<String>,
+    /// Of an optimization: its id.
+    #[schema(value_type = Option<String>)]
+    pub id: Option<String>,
+}
+
+/// A predictor state that was put in force.
+#[derive(ToSchema)]
+pub struct ActivatedState {
+    /// The state.
+    #[serde(flatten)]
+    pub state: State,
+    /// What that moved.
+    pub activation: StateMove,
+}
+
+/// What putting a state in force moved.
+#[derive(ToSchema)]
+pub struct StateMove {
+    /// The graph version for which it is in force now.
+    pub graph_version: i32,
+    /// Whether that is the newest one, whose state runs that ask for no version use.
+    pub newest: bool,
+    /// The state version that was in force for it before.
+    pub from: i32,
+    /// The one that is now; nothing moved if it was before.
+    pub to: i32,
+}
+
+/// One move of what is in force.
+#[derive(ToSchema)]
+pub struct Activation {
+    /// The graph version for which it moved.
+    pub graph_version: i32,
+    /// The state version that was in force before; null when the graph version was new.
+    pub from: Option<i32>,
+    /// The state version that was put in force.
+    pub to: i32,
+    /// When.
+    pub created_at: DateTime<Utc>,
+    /// Who did it, or started the optimization that did.
+    pub created_by: String,
+    /// Who did it: a client, or an optimization.
+    pub author: Author,
+}
+
+/// A page of activations.
+#[derive(ToSchema)]
+pub struct ActivationPage {
+    /// Newest first.
+    pub items: Vec<Activation>,
     /// Where to go on; null on the last page.
     pub next_cursor: Option<String>,
 }

@@ -3,7 +3,10 @@
 use dsrs_server::store::graph::{self, GraphRef, NewGraph, Pick};
 use dsrs_server::store::graph_edit::{Expect, lock};
 use dsrs_server::store::scope::DEFAULT_WORKSPACE;
-use dsrs_server::store::{Scope, StoreError, graph_version, state as states, workspace};
+use dsrs_server::store::state::NewState;
+use dsrs_server::store::{
+    Scope, StoreError, graph_version, state as states, state_activation, workspace,
+};
 use uuid::Uuid;
 
 use super::{ann, database, make, name, state, tick, version};
@@ -101,13 +104,21 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     let edit = || lock(&ann, &db, &by_id, Expect::Newest);
     let second = edit().await.unwrap().put_state(state("{\"s\":2}"), tick()).await.unwrap();
     assert_eq!((second.version, second.graph_version), (2, 1));
-    let third = edit().await.unwrap().add_state(state("{\"s\":3}"), tick()).await.unwrap();
+    let third = edit().await.unwrap().add_state(1, state("{\"s\":3}"), tick()).await.unwrap();
     let in_force = || graph::pin(&ann, &db, &by_id, Pick::NEWEST);
     assert_eq!(in_force().await.unwrap().state_version, 2, "a candidate is not in force");
-    edit().await.unwrap().activate_state(third.version, tick()).await.unwrap();
+    let activate = async |version| {
+        let mut locked = edit().await.unwrap();
+        let (row, before) = locked.state(version).await.unwrap();
+        locked.activate_state(&row, None, tick()).await.unwrap();
+        before
+    };
+    assert_eq!(activate(third.version).await, 2);
     assert_eq!(in_force().await.unwrap().state_hash, "{\"s\":3}");
-    edit().await.unwrap().activate_state(1, tick()).await.unwrap();
+    assert_eq!(activate(1).await, 3);
     assert_eq!(in_force().await.unwrap().state_version, 1);
+    assert_eq!(states::in_force(&ann, &db, &by_id).await.unwrap(), (id, 1));
+    assert_eq!(states::in_force(&ann, &db, &name("reply")).await.unwrap(), (id, 1));
 
     let stale = Expect::State { id, version: 2 };
     let refused = lock(&ann, &db, &GraphRef::Id(id), stale).await.err().unwrap();
@@ -118,8 +129,24 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     let older = Pick { version: Some(1), state_version: None };
     let older = graph::get(&ann, &db, &GraphRef::Id(id), older).await.unwrap();
     assert_eq!((older.version, older.newest_version, older.state.version), (1, 2, 1));
-    let refused = edit().await.unwrap().activate_state(3, tick()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "state version 3 fits graph version 1, not 2");
+    assert_eq!(activate(3).await, 1, "what an older graph version runs with moves by itself");
+    assert_eq!(in_force().await.unwrap().state_version, 4);
+    let older = Pick { version: Some(1), state_version: None };
+    assert_eq!(graph::pin(&ann, &db, &by_id, older).await.unwrap().state_version, 3);
+    let moves = state_activation::list(&ann, &db, id, None, 9).await.unwrap().items;
+    let told: Vec<_> = moves.iter().map(|m| (m.graph_version, m.before, m.state_version)).collect();
+    assert_eq!(
+        told,
+        [
+            (1, Some(1), 3),
+            (2, None, 4),
+            (1, Some(3), 1),
+            (1, Some(2), 3),
+            (1, Some(1), 2),
+            (1, None, 1)
+        ]
+    );
+    activate(1).await;
 
     let page = states::list(&ann, &db, id, None, 3).await.unwrap();
     let told: Vec<_> = page.items.iter().map(|s| (s.version, s.in_force)).collect();
@@ -127,6 +154,40 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     let page = states::list(&ann, &db, id, page.next, 3).await.unwrap();
     assert_eq!((page.items[0].version, page.items[0].in_force, page.next), (1, true, None));
     assert_eq!(states::get(&ann, &db, id, 2).await.unwrap(), second);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_is_written_once_for_any_graph_version_and_keeps_who_made_it() {
+    let (db, ann) = (database().await, ann());
+    let id = make(&db, "reply").await.unwrap().id;
+    let by_id = GraphRef::Id(id);
+    let edit = || lock(&ann, &db, &by_id, Expect::Newest);
+    edit().await.unwrap().put_version(version("[]"), state("{\"s\":2}"), tick()).await.unwrap();
+    let (optimization, other) = (Uuid::now_v7(), Uuid::now_v7());
+    let by = |optimization| NewState {
+        parent: Some(1),
+        optimization: Some(optimization),
+        score: Some(0.75),
+        dataset_hash: Some("abc"),
+        ..state("{\"s\":3}")
+    };
+    let add = async |graph_version, new| {
+        edit().await.unwrap().add_state(graph_version, new, tick()).await.unwrap()
+    };
+    let found = add(1, by(optimization)).await;
+    assert_eq!((found.version, found.graph_version, found.parent), (3, 1, Some(1)));
+    assert_eq!((found.optimization, found.score), (Some(optimization), Some(0.75)));
+    assert_eq!(found.dataset_hash.as_deref(), Some("abc"));
+    assert_eq!(states::get(&ann, &db, id, 3).await.unwrap(), found);
+    assert_eq!(add(1, by(optimization)).await, found, "who begins again writes nothing twice");
+    assert_eq!(add(2, by(optimization)).await.version, 4, "another graph version is another state");
+    assert_eq!(add(1, by(other)).await.version, 5);
+    let listed = states::list(&ann, &db, id, None, 9).await.unwrap().items;
+    let told: Vec<_> = listed.iter().map(|s| (s.version, s.optimization, s.in_force)).collect();
+    assert_eq!(told[0], (5, Some(other), false));
+    assert_eq!(told[4], (1, None, true));
+    let head = graph::get(&ann, &db, &by_id, Pick::NEWEST).await.unwrap();
+    assert_eq!((head.version, head.state.version), (2, 2), "nothing is in force that was not");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -44,7 +44,7 @@ fn version(definition: &str) -> NewVersion<'_> {
 }
 
 fn state(predictors: &str) -> NewState<'_> {
-    NewState { parent: None, score: None, predictors, content_hash: predictors }
+    NewState { predictors, content_hash: predictors, ..NewState::default() }
 }
 
 async fn make(db: &Db, name: &str) -> Result<GraphRow, StoreError> {

@@ -20,6 +20,7 @@ use super::{Remote, test_database};
 pub struct Api {
     pub database: String,
     pub shutdown: Shutdown,
+    pub app: Arc<App>,
     remote: Remote,
     background: Background,
     server: tokio::task::JoinHandle<()>,
@@ -101,12 +102,12 @@ impl Api {
         let (metrics, shutdown) = (Arc::new(Metrics::new().unwrap()), Shutdown::new());
         let (app, background) = App::start(&config, db, models, metrics, shutdown.clone());
         app.tools_tried().await;
-        let router = http::router(app, config.api_keys.clone());
+        let router = http::router(app.clone(), config.api_keys.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let remote = Remote::new(&url);
-        Self { database: database.to_owned(), shutdown, remote, background, server }
+        Self { database: database.to_owned(), shutdown, app, remote, background, server }
     }
 
     /// Ends the service; what was taken is written.

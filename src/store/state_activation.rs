@@ -1,0 +1,108 @@
+//! What is in force, and how that moved: creation, promotion and rollback alike. Moving it is done by
+//! `graph_edit`, which holds the graph's lock.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::page::fetch_count;
+use super::state::StateRow;
+use super::{Db, Page, Scope, StoreError};
+
+/// One move of what is in force for a graph version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActivationItem {
+    /// Its number; later moves have greater ones.
+    pub id: i64,
+    /// The graph version for which it is in force since then.
+    pub graph_version: i32,
+    /// The state that was in force before; none when the graph version was new.
+    pub before: Option<i32>,
+    /// The state that was put in force.
+    pub state_version: i32,
+    /// The optimization that did it; a client did where there is none.
+    pub optimization: Option<Uuid>,
+    /// When.
+    pub created_at: DateTime<Utc>,
+    /// Who did it, or started the optimization that did.
+    pub created_by: String,
+}
+
+/// One page of the moves of a graph, newest first; `before` is the last id of the page before.
+pub async fn list(
+    scope: &Scope,
+    db: &Db,
+    graph: Uuid,
+    before: Option<i64>,
+    limit: u32,
+) -> Result<Page<ActivationItem, i64>, StoreError> {
+    let items = sqlx::query_as!(
+        ActivationItem,
+        r#"select a.id, s.graph_version, a.state_version, a.optimization_id as optimization,
+                  a.created_at, a.created_by,
+                  (select p.state_version from state_activations p
+                   join state_versions t on t.graph_id = p.graph_id and t.version = p.state_version
+                   where p.graph_id = a.graph_id and p.id < a.id
+                     and t.graph_version = s.graph_version
+                   order by p.id desc limit 1) as before
+           from state_activations a
+           join state_versions s on s.graph_id = a.graph_id and s.version = a.state_version
+           where a.workspace_id = $1 and a.graph_id = $2
+             and a.id < coalesce($3, 9223372036854775807)
+           order by a.id desc limit $4"#,
+        scope.workspace,
+        graph,
+        before,
+        fetch_count(limit)
+    )
+    .fetch_all(db.pool())
+    .await?;
+    Ok(Page::cut(items, limit, |item| item.id))
+}
+
+/// The state in force for a graph version.
+pub(super) async fn in_force(
+    connection: &mut PgConnection,
+    graph: Uuid,
+    graph_version: i32,
+) -> Result<i32, StoreError> {
+    let found = sqlx::query_scalar!(
+        "select state_version from states_in_force where graph_id = $1 and graph_version = $2",
+        graph,
+        graph_version
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(found)
+}
+
+/// Moves the pointer of the state's graph version and records the move.
+pub(super) async fn put_in_force(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    graph: Uuid,
+    state: &StateRow,
+    optimization: Option<Uuid>,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "with moved as (
+             insert into states_in_force (graph_id, graph_version, workspace_id, state_version)
+             values ($1, $2, $3, $4)
+             on conflict (graph_id, graph_version) do update set state_version = $4
+         )
+         insert into state_activations (workspace_id, graph_id, state_version, created_at,
+                                        created_by, optimization_id)
+         values ($3, $1, $4, $5, $6, $7)",
+        graph,
+        state.graph_version,
+        scope.workspace,
+        state.version,
+        at,
+        &*scope.actor,
+        optimization
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
