@@ -73,10 +73,14 @@ impl NodeCall<'_> {
             deadline,
         };
         match self.within {
-            None => Ctx {
-                tally: self.tally.clone(),
-                ..Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span))
-            },
+            None => {
+                let own = Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span));
+                let own = Ctx { tally: self.tally.clone(), ..own };
+                match self.run.variation {
+                    None => own,
+                    Some(varied) => own.varied_at(varied.number, varied.temperature),
+                }
+            }
             Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
         }
     }

@@ -21,15 +21,22 @@ const ENTRY: usize = 256;
 pub struct RequestKey([u8; 32]);
 
 impl RequestKey {
-    /// The key of a request.
+    /// The key of a request, whichever model it goes to.
     #[must_use]
     pub fn of(request: &LmRequest) -> Self {
+        Self::of_model("", request)
+    }
+
+    /// The key of a request to a model.
+    #[must_use]
+    pub fn of_model(alias: &str, request: &LmRequest) -> Self {
         let mut hash = Sha256::new();
         // Every part has its length before it, so that no two requests read the same.
         let mut part = |bytes: &[u8]| {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
+        part(alias.as_bytes());
         part(request.chat.prefix.json().as_bytes());
         part(&serde_json::to_vec(&request.chat.turns).unwrap_or_default());
         part(settings(&request.params).as_bytes());
@@ -42,6 +49,12 @@ impl RequestKey {
         }
         part(request.tools.as_ref().map_or("", |tools| tools.json()).as_bytes());
         Self(hash.finalize().into())
+    }
+
+    /// The key as bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 }
 
@@ -143,8 +156,13 @@ impl Asking<'_> {
     /// Ends with a reply, which is kept if it is complete.
     pub fn answered(self, reply: &LmReply) {
         if is_complete(reply) {
-            self.cache.replies.insert(self.key, reply.clone());
+            self.keep(reply);
         }
+    }
+
+    /// Ends with a reply, which is kept whatever it is.
+    pub fn keep(self, reply: &LmReply) {
+        self.cache.replies.insert(self.key, reply.clone());
     }
 }
 

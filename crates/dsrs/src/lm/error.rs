@@ -39,14 +39,16 @@ pub enum LmErrorKind {
     Malformed,
     /// Given up because nobody wants the answer any more.
     Cancelled,
+    /// Not sent, because the budget that it was to be paid from does not allow it.
+    Budget,
 }
 
 impl LmError {
     /// Whether the same request may succeed if it is sent again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        use LmErrorKind::{Cancelled, ConstraintRefused, ContextOverflow, Refused};
-        !matches!(self.kind, Refused | ConstraintRefused | ContextOverflow | Cancelled)
+        use LmErrorKind::{Budget, Cancelled, ConstraintRefused, ContextOverflow, Refused};
+        !matches!(self.kind, Refused | ConstraintRefused | ContextOverflow | Cancelled | Budget)
     }
 
     /// Whether another model may answer the same request: the failure is the model's or its

@@ -1,6 +1,8 @@
 //! Language models: what is said to one, what it answers, how it fails, and one file a provider.
 //! Knows messages and nothing of signatures, fields or graphs.
 
+mod bought;
+mod budget;
 mod cache;
 mod constrain;
 mod error;
@@ -22,6 +24,8 @@ mod value;
 
 use futures_util::future::BoxFuture;
 
+pub use bought::{InMemory, Paying, Purchase, Purchases, Purse, Unkept};
+pub use budget::{Account, Budget, Hold, Limit, Reserve};
 pub use cache::{Asking, Found, ReplyCache, RequestKey};
 pub use constrain::{Constrain, Constraint, ConstraintForm};
 pub use error::{LmError, LmErrorKind};

@@ -141,7 +141,8 @@ fn too_late(number: u32) -> LmError {
     LmError { kind: LmErrorKind::Timeout, message, status: None, retry_after: None }
 }
 
-fn cancelled() -> LmError {
+/// The failure of a request that is no longer wanted.
+pub(crate) fn cancelled() -> LmError {
     let message = "cancelled before the model answered".into();
     LmError { kind: LmErrorKind::Cancelled, message, status: None, retry_after: None }
 }

@@ -294,6 +294,7 @@ fn close<T>(
 fn failed(ctx: &Ctx, error: LmError) -> PredictError {
     let (kind, message) = match error.kind {
         LmErrorKind::Cancelled => (PredictErrorKind::Cancelled, "the run was cancelled".to_owned()),
+        LmErrorKind::Budget => (PredictErrorKind::Budget, error.message.clone()),
         LmErrorKind::Timeout if Instant::now() >= ctx.node.deadline => {
             (PredictErrorKind::Timeout, error.message.clone())
         }

@@ -2,6 +2,7 @@
 //! and where in the program it stands. Explicit and first, instead of globals.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,7 +13,7 @@ use super::event::{RunEvent, RunListener};
 use super::hints::Hints;
 use super::tally::Tally;
 use super::trace::{SpanId, Trace};
-use crate::lm::{Lane, Models};
+use crate::lm::{Lane, Models, Purse};
 use crate::predict::LmOverrides;
 
 /// What all calls of one run share.
@@ -29,6 +30,24 @@ pub struct RunScope {
     pub lane: Lane,
     /// Who is told of the run while it goes on.
     pub listener: Option<Arc<dyn RunListener>>,
+    /// What its requests to LMs are paid from, and which keeps what it bought; without one, nobody
+    /// counts.
+    pub purse: Option<Arc<Purse>>,
+    /// Whether a request was not sent because nobody pays for it: what came of the run instead, says
+    /// nothing of the program.
+    pub unpaid: AtomicBool,
+    /// How the run differs from others over the same inputs, if it is to.
+    pub variation: Option<Variation>,
+}
+
+/// One of several tries of a whole program at the same inputs: with seeds and a temperature of its
+/// own, where its predictors set none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variation {
+    /// Which try it is, counted from 1.
+    pub number: usize,
+    /// The temperature.
+    pub temperature: f64,
 }
 
 impl RunScope {
@@ -36,7 +55,9 @@ impl RunScope {
     #[must_use]
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
         let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
-        Self { models, deadline, cancelled, trace, lane, listener: None }
+        let (listener, purse, variation) = (None, None, None);
+        let unpaid = AtomicBool::new(false);
+        Self { models, deadline, cancelled, trace, lane, listener, purse, unpaid, variation }
     }
 }
 

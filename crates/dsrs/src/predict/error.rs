@@ -80,6 +80,8 @@ pub enum PredictErrorKind {
     Sandbox,
     /// Something that the definition names was there when it was written, and is no more.
     Missing,
+    /// The budget is spent that the run is paid from.
+    Budget,
 }
 
 impl PredictErrorKind {
@@ -98,6 +100,7 @@ impl PredictErrorKind {
                 | Self::Sandbox
                 | Self::InvalidValue { .. }
                 | Self::Op
+                | Self::Budget
         )
     }
 
@@ -121,6 +124,7 @@ impl PredictErrorKind {
             Self::Op => "op_failed",
             Self::Program => "program_failed",
             Self::Sandbox => "sandbox_failed",
+            Self::Budget => "budget_spent",
         }
     }
 }

@@ -3,6 +3,7 @@
 //! the trace. Knows nothing of what the answers say.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Ctx;
@@ -12,7 +13,8 @@ use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
-    Gates, Kept, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage,
+    Found, Gates, Kept, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model, Purse, ReplyCache,
+    RequestKey, Usage,
 };
 use crate::value::Fields;
 
@@ -52,7 +54,41 @@ impl<'c> Exchange<'c> {
 
     /// An answer to a request: one that is kept of the same, or one that is sent for.
     pub(super) async fn ask(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let lm = self.model.lm.as_ref();
+        match &self.ctx.run.purse {
+            None => self.ask_of(self.model.lm.as_ref(), request).await,
+            Some(purse) => {
+                let bounded = purse.bounded(request);
+                let bought = self.buy(purse, bounded.as_ref().unwrap_or(request)).await;
+                let refused = |error: &LmError| {
+                    matches!(error.kind, LmErrorKind::Budget | LmErrorKind::Cancelled)
+                };
+                if bought.as_ref().is_err_and(refused) {
+                    self.ctx.run.unpaid.store(true, Ordering::Relaxed);
+                }
+                bought
+            }
+        }
+    }
+
+    /// An answer that is paid for, unless the same was bought before.
+    async fn buy(&mut self, purse: &'c Purse, request: &LmRequest) -> Result<LmReply, LmError> {
+        let key = RequestKey::of_model(&self.model.alias, request);
+        let found = tokio::select! {
+            biased;
+            () = self.ctx.run.cancelled.cancelled() => return Err(retry::cancelled()),
+            found = purse.find(key) => found?,
+        };
+        let asking = match found {
+            Found::Reply(reply) => return self.served(request, reply),
+            Found::Nothing(asking) => asking,
+        };
+        let reply = self.ask_of(&purse.paying(self.model, key), request).await?;
+        Purse::at_hand(asking, &reply);
+        Ok(reply)
+    }
+
+    /// As [`Self::ask`], of this LM of the model.
+    async fn ask_of(&mut self, lm: &dyn Lm, request: &LmRequest) -> Result<LmReply, LmError> {
         let Some(cache) = self.model.cache.as_deref() else {
             return self.send(request, lm, || false).await;
         };

@@ -25,7 +25,7 @@ mod trace;
 pub mod typed;
 
 pub use cell::{Predict, PredictAccessorFns, PredictCell};
-pub use ctx::{Ctx, NodeScope, RunScope};
+pub use ctx::{Ctx, NodeScope, RunScope, Variation};
 pub use document::{lm_to_payload, read_lm, read_state, state_to_payload};
 pub use error::{Misread, PredictError, PredictErrorKind};
 pub use event::{RunEvent, RunListener, Speaker};

@@ -1,0 +1,218 @@
+//! What has been bought of LMs: replies that are kept for as long as the work lasts they were bought
+//! for, in memory and with whoever keeps them longer, so that nothing is bought twice; and what was
+//! spent on them. Knows nothing of what the work is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+
+use super::{
+    Account, Asking, Found, Heard, Limit, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model,
+    ReplyCache, RequestKey, Usage,
+};
+
+/// Bytes of replies that are at hand.
+const AT_HAND: u64 = 64 << 20;
+
+/// Longer than any work lasts.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// The longest answer, in tokens, where a budget must know one and nobody has said it.
+const LONGEST_ANSWER: u32 = 4096;
+
+/// What a provider may add to each message.
+const PER_MESSAGE: u64 = 16;
+
+/// Something that was paid for.
+#[derive(Clone, Debug)]
+pub struct Purchase {
+    /// What was asked, and of which model.
+    pub key: RequestKey,
+    /// The answer; `None` when the request failed.
+    pub reply: Option<LmReply>,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Why a purchase could not be kept or looked up. The work ends: what it did next would be lost, or
+/// is another's to do by now.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unkept(pub String);
+
+/// Keeps purchases for longer than the process lasts.
+pub trait Purchases: Send + Sync {
+    /// The reply that was bought under a key before this process, if one was.
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>>;
+
+    /// Keeps a purchase; may return before it is safe.
+    fn keep(&self, purchase: Purchase) -> BoxFuture<'_, Result<(), Unkept>>;
+}
+
+/// Nothing is kept for longer.
+pub struct InMemory;
+
+impl Purchases for InMemory {
+    fn find(&self, _: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+        async { Ok(None) }.boxed()
+    }
+
+    fn keep(&self, _: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
+        async { Ok(()) }.boxed()
+    }
+}
+
+/// Pays for requests out of one budget, and keeps what it bought.
+pub struct Purse {
+    account: Account,
+    replies: ReplyCache,
+    kept: Arc<dyn Purchases>,
+}
+
+impl Purse {
+    /// A purse for a budget.
+    #[must_use]
+    pub fn new(account: Account, kept: Arc<dyn Purchases>) -> Self {
+        Self { account, replies: ReplyCache::of(AT_HAND, FOREVER), kept }
+    }
+
+    /// The budget and what was spent of it.
+    #[must_use]
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// A request as it is sent: with an end to its answer, where the budget must know one.
+    #[must_use]
+    pub fn bounded(&self, request: &LmRequest) -> Option<LmRequest> {
+        let open = self.account.limits_answers() && request.params.max_tokens.is_none();
+        open.then(|| {
+            let mut bounded = request.clone();
+            bounded.params.max_tokens = Some(LONGEST_ANSWER);
+            bounded
+        })
+    }
+
+    /// The reply to a request, if it was bought before, or is being bought.
+    ///
+    /// # Errors
+    /// When nobody can say.
+    pub async fn find(&self, key: RequestKey) -> Result<Found<'_>, LmError> {
+        let asking = match self.replies.find(key).await {
+            found @ Found::Reply(_) => return Ok(found),
+            Found::Nothing(asking) => asking,
+        };
+        Ok(match self.kept.find(key).await.map_err(|error| unkept(&error))? {
+            Some(reply) => {
+                asking.keep(&reply);
+                Found::Reply(reply)
+            }
+            None => Found::Nothing(asking),
+        })
+    }
+
+    /// An LM whose every request is paid for.
+    #[must_use]
+    pub fn paying<'a>(&'a self, model: &'a Model, key: RequestKey) -> Paying<'a> {
+        Paying { purse: self, model, key }
+    }
+
+    /// Keeps a reply at hand for those who wait for it and for those to come.
+    pub fn at_hand(asking: Asking<'_>, reply: &LmReply) {
+        asking.keep(reply);
+    }
+
+    async fn pay(
+        &self,
+        model: &Model,
+        key: RequestKey,
+        request: &LmRequest,
+        sent: BoxFuture<'_, Result<LmReply, LmError>>,
+    ) -> Result<LmReply, LmError> {
+        let worst = self.worst(model, request)?;
+        let hold = self.account.hold(worst).await.map_err(spent)?;
+        let (reply, usage) = match sent.await {
+            Ok(reply) => {
+                let usage = price(model, &reply, &worst);
+                hold.settle(usage);
+                (Ok(reply), usage)
+            }
+            Err(error) => {
+                drop(hold);
+                (Err(error), Usage { lm_calls: 1, ..Usage::default() })
+            }
+        };
+        let purchase = Purchase { key, reply: reply.as_ref().ok().cloned(), usage };
+        self.kept.keep(purchase).await.map_err(|error| unkept(&error))?;
+        reply
+    }
+
+    /// What a request may cost at worst. No tokenizer makes more tokens of a text than it has bytes.
+    fn worst(&self, model: &Model, request: &LmRequest) -> Result<Usage, LmError> {
+        let mut worst = Usage { lm_calls: 1, ..Usage::default() };
+        if !self.account.limits_answers() {
+            return Ok(worst);
+        }
+        let said = request.chat.messages().map(|said| said.content.len() as u64 + PER_MESSAGE);
+        let tools = request.tools.as_ref().map_or(0, |tools| tools.json().len() as u64);
+        worst.input_tokens = said.sum::<u64>() + tools;
+        worst.output_tokens = u64::from(request.params.max_tokens.unwrap_or(LONGEST_ANSWER));
+        if self.account.budget().cost.is_some() {
+            let prices = model.prices.ok_or_else(|| unpriced(&model.alias))?;
+            worst.cost = Some(prices.cost(&worst));
+        }
+        Ok(worst)
+    }
+}
+
+/// One request to an LM that is paid for, each time that it is sent.
+pub struct Paying<'a> {
+    purse: &'a Purse,
+    model: &'a Model,
+    key: RequestKey,
+}
+
+impl Lm for Paying<'_> {
+    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        let sent = self.model.lm.complete(request);
+        self.purse.pay(self.model, self.key, request, sent).boxed()
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        heard: Heard<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        let sent = self.model.lm.stream(request, heard);
+        self.purse.pay(self.model, self.key, request, sent).boxed()
+    }
+}
+
+/// What a reply cost. A provider that tells no tokens may have used as many as there could be.
+fn price(model: &Model, reply: &LmReply, worst: &Usage) -> Usage {
+    let told = reply.usage.input_tokens + reply.usage.output_tokens > 0;
+    let usage = if told { reply.usage } else { *worst };
+    let cost = model.prices.map(|prices| prices.cost(&usage)).or(reply.usage.cost);
+    Usage { lm_calls: 1, cost, ..usage }
+}
+
+fn spent(limit: Limit) -> LmError {
+    refused(LmErrorKind::Budget, format!("the budget of `{limit}` is spent"))
+}
+
+fn unpriced(alias: &str) -> LmError {
+    let message = format!(
+        "the model `{alias}` has no prices, so that a budget of `cost` cannot be kept; configure \
+         its prices, or limit `tokens` instead"
+    );
+    refused(LmErrorKind::Budget, message)
+}
+
+fn unkept(error: &Unkept) -> LmError {
+    refused(LmErrorKind::Cancelled, error.to_string())
+}
+
+const fn refused(kind: LmErrorKind, message: String) -> LmError {
+    LmError { kind, message, status: None, retry_after: None }
+}

@@ -1,0 +1,63 @@
+//! Demos of a predictor, from examples and from steps of rollouts that went well. Knows schemas, and
+//! nothing of who chooses.
+
+use std::sync::Arc;
+
+use super::{Example, Step};
+use crate::graph::Program;
+use crate::predict::{Demo, DynPredictor};
+use crate::problem::{At, Problems};
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{absent_value, admit};
+use crate::value::{Fields, Payload};
+
+/// The demo that an example is for a predictor, where it is one: its fields go by name, inputs from
+/// all that the example has, outputs from what is expected. `None` when a needed input or every
+/// output is missing, or a value is not of its field's type.
+#[must_use]
+pub fn labeled_demo(schema: &SignatureSchema, example: &Example) -> Option<Demo> {
+    let given = |name: &str| example.inputs.get(name).or_else(|| example.expected.get(name));
+    let mut input = Fields::with_capacity(schema.inputs.len());
+    for field in &schema.inputs {
+        match given(&field.name) {
+            Some(value) => {
+                input.insert(field.name.clone(), fitting(schema, field, value)?);
+            }
+            None if absent_value(&field.ty, &schema.defs, field.default.as_ref()).is_some() => {}
+            None => return None,
+        }
+    }
+    let mut output = Fields::with_capacity(schema.outputs.len());
+    for field in &schema.outputs {
+        if let Some(value) = example.expected.get(&field.name) {
+            output.insert(field.name.clone(), fitting(schema, field, value)?);
+        }
+    }
+    (!output.is_empty()).then_some(Demo { input, output })
+}
+
+/// The demo that a step is.
+#[must_use]
+pub fn step_demo(step: &Step) -> Demo {
+    Demo { input: step.inputs.clone(), output: step.outputs.clone() }
+}
+
+fn fitting(schema: &SignatureSchema, field: &FieldSchema, value: &Payload) -> Option<Payload> {
+    let mut problems = Problems::new();
+    let fitted = admit(value, &schema.type_of(field), &At::Root, &mut problems);
+    fitted.filter(|_| problems.is_empty())
+}
+
+/// The predictors of a program that can be tuned: their paths and schemas, in order.
+#[must_use]
+pub fn tunable(program: &Program) -> Vec<(Arc<str>, Arc<SignatureSchema>)> {
+    let found = program.predictors().into_iter();
+    found.map(|(path, predictor)| (Arc::from(path), predictor.schema().clone())).collect()
+}
+
+/// The instruction that a predictor of a program has now.
+#[must_use]
+pub fn instruction_of(program: &Program, path: &str) -> Option<Arc<str>> {
+    let mut found = program.predictors().into_iter().filter(|(known, _)| known == path);
+    found.next().map(|(_, predictor): (_, &dyn DynPredictor)| predictor.instruction().into())
+}

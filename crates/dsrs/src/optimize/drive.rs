@@ -1,0 +1,138 @@
+//! One optimization from its beginning to its report: the program as it is is measured on examples
+//! that nobody chooses by, an optimizer looks for a better one, and what it found is measured on the
+//! same. Knows the optimizer by trait.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{Evaluation, Example, Optimizer, Rollout, Stop, Trial, TrialId, Workbench};
+use crate::lm::{Account, Reserve, Usage};
+
+/// What came of an optimization.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The candidate that was chosen; the program as it was, when nothing better was found.
+    pub best: TrialId,
+    /// Why it stopped before its end, if it did.
+    pub stopped: Option<Stop>,
+    /// How the program as it was and the best did on each held-out example, as far as they were
+    /// tried on it.
+    pub held_out: Vec<Pair>,
+    /// Every candidate that was tried.
+    pub trials: Vec<Trial>,
+    /// What was paid for, over all attempts.
+    pub spent: Usage,
+}
+
+/// Two rollouts on one example.
+#[derive(Clone, Debug, Default)]
+pub struct Pair {
+    /// Of the program as it was.
+    pub before: Option<Arc<Rollout>>,
+    /// Of the best that was found.
+    pub after: Option<Arc<Rollout>>,
+}
+
+impl Report {
+    /// The scores of both, on the held-out examples that both were tried on.
+    #[must_use]
+    pub fn held_out_scores(&self) -> (Vec<f64>, Vec<f64>) {
+        let scores =
+            |pair: &Pair| Some((pair.before.as_ref()?.value(), pair.after.as_ref()?.value()));
+        self.held_out.iter().filter_map(scores).unzip()
+    }
+}
+
+/// Runs an optimizer, and measures what it found on examples that it never sees.
+///
+/// # Errors
+/// Only when what is done can no longer be kept, or cannot be done at all: a budget that is spent
+/// and a cancellation end in a report of what was found.
+pub async fn optimize(
+    bench: &Workbench,
+    optimizer: &dyn Optimizer,
+    held_out: &[Example],
+) -> Result<Report, Stop> {
+    let examples: Vec<&Example> = held_out.iter().collect();
+    bench.phase("measuring the program as it is");
+    let start = Instant::now();
+    let base = bench.candidate(Workbench::BASE);
+    let (before, mut stopped) = counted(bench.roll_out(&base, &examples, None).await?)?;
+    let mut best = Workbench::BASE;
+    if stopped.is_none() {
+        set_aside(bench, &before, start);
+        bench.phase("looking for a better one");
+        (best, stopped) = found(bench, optimizer).await?;
+        bench.account().inspect(|account| account.set_aside(Reserve::default()));
+    }
+    let after = match (best, &stopped) {
+        (Workbench::BASE, _) => before.clone(),
+        (_, Some(Stop::Cancelled)) => vec![None; before.len()],
+        _ => {
+            bench.phase("measuring the best that was found");
+            let candidate = bench.candidate(best);
+            let (after, late) = counted(bench.roll_out(&candidate, &examples, None).await?)?;
+            stopped = stopped.or(late);
+            after
+        }
+    };
+    let pairs = before.into_iter().zip(after).map(|(before, after)| Pair { before, after });
+    Ok(Report {
+        best,
+        stopped,
+        held_out: pairs.collect(),
+        trials: bench.trials(),
+        spent: bench.account().map(Account::spent).unwrap_or_default(),
+    })
+}
+
+type Rollouts = Vec<Option<Arc<Rollout>>>;
+
+/// A stop that leaves a report to be made.
+fn counted((rollouts, stop): (Rollouts, Option<Stop>)) -> Result<(Rollouts, Option<Stop>), Stop> {
+    match stop {
+        Some(stop @ (Stop::Unkept(_) | Stop::Failed(_))) => Err(stop),
+        stop => Ok((rollouts, stop)),
+    }
+}
+
+async fn found(
+    bench: &Workbench,
+    optimizer: &dyn Optimizer,
+) -> Result<(TrialId, Option<Stop>), Stop> {
+    match optimizer.run(bench).await {
+        Ok(best) => Ok((best, None)),
+        Err(stop @ (Stop::Unkept(_) | Stop::Failed(_))) => Err(stop),
+        Err(stop) => Ok((bench.best().map_or(Workbench::BASE, |trial| trial.id), Some(stop))),
+    }
+}
+
+/// Sets aside what measuring the best will take, by what measuring the program as it was took: a
+/// candidate with demos reads more. Never more than half of what is left.
+fn set_aside(bench: &Workbench, before: &Rollouts, start: Instant) {
+    let Some(account) = bench.account() else { return };
+    let rollouts = before.iter().flatten().cloned().collect();
+    let evaluation = Evaluation { rollouts };
+    let mut usage = evaluation.usage();
+    evaluation.rollouts.iter().for_each(|rollout| usage += rollout.judging);
+    let (budget, spent) = (account.budget(), account.spent());
+    let half = |limit: u64, spent: u64| limit.saturating_sub(spent) / 2;
+    let tokens = 3 * (usage.input_tokens + usage.output_tokens);
+    let tokens = tokens.min(
+        budget
+            .tokens
+            .map_or(u64::MAX, |limit| half(limit, spent.input_tokens + spent.output_tokens)),
+    );
+    let lm_calls = usage.lm_calls + usage.lm_calls / 4;
+    let lm_calls =
+        lm_calls.min(budget.lm_calls.map_or(u64::MAX, |limit| half(limit, spent.lm_calls)));
+    let cost = usage.cost.map(|cost| {
+        let left = budget.cost.map_or(f64::MAX, |limit| limit - spent.cost.unwrap_or(0.0));
+        (3.0 * cost).min(left.max(0.0) / 2.0)
+    });
+    let seconds = 1.5 * start.elapsed().as_secs_f64();
+    let seconds = seconds.min(budget.seconds.map_or(f64::MAX, |limit| limit / 2.0));
+    let usage = Usage { lm_calls, input_tokens: tokens, cost, ..Usage::default() };
+    account.set_aside(Reserve { usage, seconds });
+}

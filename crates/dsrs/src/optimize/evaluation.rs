@@ -1,0 +1,58 @@
+//! An evaluation: the rollouts of one candidate over some examples, and what they say together.
+
+use std::sync::Arc;
+
+use super::Rollout;
+use crate::lm::Usage;
+
+/// Rollouts, in the order of their examples.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    /// One for each example.
+    pub rollouts: Vec<Arc<Rollout>>,
+}
+
+impl Evaluation {
+    /// How many examples there were.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rollouts.len()
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rollouts.is_empty()
+    }
+
+    /// The scores, in order.
+    #[must_use]
+    pub fn scores(&self) -> Vec<f64> {
+        self.rollouts.iter().map(|rollout| rollout.value()).collect()
+    }
+
+    /// The mean of the scores; 0 of none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match self.len() {
+            0 => 0.0,
+            count => {
+                self.rollouts.iter().map(|rollout| rollout.value()).sum::<f64>() / count as f64
+            }
+        }
+    }
+
+    /// What the program used over all examples, without what judging used.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        self.rollouts.iter().for_each(|rollout| sum += rollout.usage);
+        sum
+    }
+
+    /// How many rollouts failed.
+    #[must_use]
+    pub fn failures(&self) -> usize {
+        self.rollouts.iter().filter(|rollout| rollout.error.is_some()).count()
+    }
+}

@@ -1,0 +1,172 @@
+//! The engine on which all evaluation stands: runs a program on an example and has a metric judge
+//! it. Knows programs, metrics and budgets; knows nothing of candidates, and of who asks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Case, Example, Failed, Metric, Rollout, Score, Step, Stop, steps};
+use crate::graph::{Outcome, Program};
+use crate::lm::{Models, Purse, Usage};
+use crate::predict::{
+    Ctx, LmOverrides, NodeScope, PredictError, PredictErrorKind, RunScope, Span, SpanKind,
+    Variation,
+};
+use crate::value::Payload;
+
+/// Repeats of a request of the metric that failed in passing.
+const RETRIES: u32 = 2;
+
+/// The name of the metric where nodes have theirs.
+const METRIC: &str = "metric";
+
+/// Everything that rollouts share.
+#[derive(Clone)]
+pub struct Evaluator {
+    /// The models that programs and metrics may use.
+    pub models: Arc<Models>,
+    /// Who judges.
+    pub metric: Arc<Metric>,
+    /// What requests are paid from; without one, nobody counts.
+    pub purse: Option<Arc<Purse>>,
+    /// How long a program may take on one example, and then the metric.
+    pub timeout: Duration,
+    /// Cancelled when nobody wants the rollouts any more.
+    pub cancelled: CancellationToken,
+}
+
+impl Evaluator {
+    /// Runs a program on an example and has it judged. A run that fails is a rollout that scores 0.
+    ///
+    /// # Errors
+    /// When it was cut short by something that says nothing of the program.
+    pub async fn roll_out(
+        &self,
+        program: &Program,
+        example: &Example,
+        variation: Option<Variation>,
+    ) -> Result<Rollout, Stop> {
+        let scope = Arc::new(RunScope { variation, ..self.scope() });
+        let outcome = program.execute(&scope, example.inputs.clone()).await;
+        let took = scope.trace.elapsed();
+        self.check_paid(&scope)?;
+        let judged = match &outcome.outputs {
+            Ok(_) => None,
+            Err(failure) => {
+                self.check_stop(&failure.error)?;
+                Some(failed(&failure.error, failure.node.clone()))
+            }
+        };
+        let mut rollout = Rollout {
+            outputs: None,
+            score: Score::of(0.0),
+            error: judged,
+            usage: outcome.usage,
+            judging: Usage::default(),
+            steps: steps(&outcome.spans),
+            reports: reports(&outcome.spans),
+            took,
+        };
+        let Outcome { outputs, .. } = outcome;
+        if let Ok(outputs) = outputs {
+            self.judge(&mut rollout, example, &outputs).await?;
+            rollout.outputs = Some(outputs);
+        }
+        Ok(rollout)
+    }
+
+    async fn judge(
+        &self,
+        rollout: &mut Rollout,
+        example: &Example,
+        outputs: &crate::value::Fields,
+    ) -> Result<(), Stop> {
+        let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).tallied();
+        let steps: &[Step] = &rollout.steps;
+        let judged = self.metric.score(&ctx, Case { example, outputs, steps }).await;
+        rollout.judging = tally.sum().usage;
+        self.check_paid(&ctx.run)?;
+        match judged {
+            Ok(score) => rollout.score = score,
+            Err(error) => {
+                self.check_stop(&error)?;
+                rollout.error = Some(failed(&error, None));
+            }
+        }
+        Ok(())
+    }
+
+    /// A context for calls of predictors that belong to no graph, under a name that stands where
+    /// nodes have theirs.
+    #[must_use]
+    pub fn ctx(&self, name: &str, lm: LmOverrides) -> Ctx {
+        let scope = self.scope();
+        let deadline = scope.deadline;
+        let node =
+            NodeScope { node: name.into(), lm, retries: RETRIES, parse_retries: 1, deadline };
+        Ctx::of(Arc::new(scope), Arc::new(node), None)
+    }
+
+    fn scope(&self) -> RunScope {
+        let own = Instant::now() + self.timeout;
+        let ends = self.purse.as_ref().and_then(|purse| purse.account().ends());
+        let mut scope = RunScope::new(self.models.clone(), ends.map_or(own, |ends| ends.min(own)));
+        scope.cancelled = self.cancelled.child_token();
+        scope.purse.clone_from(&self.purse);
+        scope
+    }
+
+    /// Whether all that a run asked for was paid for. Its graph may have outlived that it was not.
+    fn check_paid(&self, scope: &RunScope) -> Result<(), Stop> {
+        let account = self.purse.as_ref().map(|purse| purse.account());
+        match account.and_then(|account| account.reached()) {
+            _ if !scope.unpaid.load(Ordering::Relaxed) => Ok(()),
+            _ if self.cancelled.is_cancelled() => Err(Stop::Cancelled),
+            Some(limit) => Err(Stop::Spent(limit)),
+            // The failure itself says more.
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a failure is none of what was called, but ends the work.
+    ///
+    /// # Errors
+    /// Then, why it ends.
+    pub fn check_stop(&self, error: &PredictError) -> Result<(), Stop> {
+        let account = self.purse.as_ref().map(|purse| purse.account());
+        let reached = account.and_then(|account| account.reached());
+        match (&error.kind, reached) {
+            (PredictErrorKind::Budget, Some(limit)) => Err(Stop::Spent(limit)),
+            (PredictErrorKind::Budget, None) => Err(Stop::Failed(error.message.as_str().into())),
+            (PredictErrorKind::Timeout, Some(limit @ crate::lm::Limit::Seconds)) => {
+                Err(Stop::Spent(limit))
+            }
+            (PredictErrorKind::Cancelled, _) if self.cancelled.is_cancelled() => {
+                Err(Stop::Cancelled)
+            }
+            (PredictErrorKind::Cancelled, _) => {
+                let why = error.source.as_ref().map_or(&error.message, |source| &source.message);
+                Err(Stop::Unkept(why.as_str().into()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn failed(error: &PredictError, node: Option<Arc<str>>) -> Failed {
+    Failed { code: error.kind.code().into(), message: error.message.as_str().into(), node }
+}
+
+/// How leniently the answers were read, of each predictor that was.
+fn reports(spans: &[Span]) -> Vec<(Arc<str>, Payload)> {
+    let read = spans.iter().filter(|span| span.kind == SpanKind::Predictor);
+    let read = read.filter_map(|span| {
+        let within = span.predictor.as_deref().unwrap_or_default();
+        let path = crate::graph::predictor_path(&span.node, within);
+        Some((Arc::from(path), span.parse_report.clone()?))
+    });
+    read.collect()
+}

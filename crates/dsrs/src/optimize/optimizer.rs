@@ -1,0 +1,145 @@
+//! What an optimizer is, and the registry of those that are linked into the program. An optimizer
+//! registers itself beside its factory; nothing here names one.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use futures_util::future::BoxFuture;
+use jsonschema::Validator;
+
+use super::{Stop, TrialId, Workbench};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::read::nearest;
+use crate::value::{Map, Payload};
+
+/// An optimizer with its config, ready to work.
+pub trait Optimizer: Send + Sync {
+    /// Looks for a better candidate, and says which one it is: one of the board.
+    ///
+    /// Decides by what the workbench tells it and by nothing else (not by time, not by what has been
+    /// spent, not by the order in which rollouts end), so that it can be started again.
+    ///
+    /// # Errors
+    /// When the work stops before its end. The best on the board counts then.
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>>;
+}
+
+/// How an optimizer is described and made.
+pub trait OptimizerFactory: Send + Sync {
+    /// The name by which it is asked for.
+    fn name(&self) -> &'static str;
+
+    /// What it does and when to use it, for a person.
+    fn description(&self) -> &'static str;
+
+    /// The JSON Schema of its config.
+    fn config_schema(&self) -> Payload;
+
+    /// Whether its candidates may be other graphs, not only other states.
+    fn changes_graph(&self) -> bool {
+        false
+    }
+
+    /// Makes one. The config fits its schema.
+    ///
+    /// # Errors
+    /// What the schema cannot say; pointers below `at`, the place of the config.
+    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn Optimizer>, Problems>;
+}
+
+/// What an optimizer submits to be found.
+pub struct OptimizerRegistration(pub &'static dyn OptimizerFactory);
+
+inventory::collect!(OptimizerRegistration);
+
+struct Entry {
+    factory: &'static dyn OptimizerFactory,
+    config: Validator,
+}
+
+/// All optimizers, by name in alphabetical order.
+pub fn optimizers() -> impl Iterator<Item = &'static dyn OptimizerFactory> {
+    entries().values().map(|entry| entry.factory)
+}
+
+/// Makes an optimizer: finds it, checks the config against its schema, creates. An absent config is
+/// an empty one.
+///
+/// # Errors
+/// An unknown name below `optimizer`, everything that does not fit below `config`; pointers below
+/// `at`, the place of the two.
+pub fn create_optimizer(
+    name: &str,
+    config: Option<&Payload>,
+    at: &At<'_>,
+) -> Result<(&'static dyn OptimizerFactory, Box<dyn Optimizer>), Problems> {
+    let Some(entry) = entries().get(name) else {
+        return Err(unknown(name, &at.key("optimizer")));
+    };
+    let (empty, place) = (Payload::map(Map::new()), at.key("config"));
+    let config = config.unwrap_or(&empty);
+    check(entry, config, &place)?;
+    Ok((entry.factory, entry.factory.create(config, &place)?))
+}
+
+fn unknown(name: &str, at: &At<'_>) -> Problems {
+    let known: Vec<&str> = entries().keys().copied().collect();
+    let hint = nearest(name, known.iter().copied())
+        .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+    let detail = format!("there is no optimizer `{name}`; {hint}known ones: {}", known.join(", "));
+    Problem { pointer: at.pointer(), code: Code::InvalidValue, detail }.into()
+}
+
+fn check(entry: &Entry, config: &Payload, at: &At<'_>) -> Result<(), Problems> {
+    // The validator reads serde_json's own tree; a payload always has one.
+    let tree = serde_json::to_value(config).unwrap_or_default();
+    let mut problems = Problems::new();
+    for error in entry.config.iter_errors(&tree) {
+        let pointer = format!("{}{}", at.pointer(), error.instance_path());
+        let detail = format!("config of `{}`: {error}", entry.factory.name());
+        problems.push(Problem { pointer, code: Code::InvalidConfig, detail });
+    }
+    problems.or(())
+}
+
+fn entries() -> &'static BTreeMap<&'static str, Entry> {
+    static ENTRIES: OnceLock<BTreeMap<&'static str, Entry>> = OnceLock::new();
+    ENTRIES.get_or_init(|| {
+        let registrations = inventory::iter::<OptimizerRegistration>;
+        registrations.into_iter().map(|found| (found.0.name(), entry(found.0))).collect()
+    })
+}
+
+// As with strategies: a schema that does not compile is caught by a test, and refuses everything.
+fn entry(factory: &'static dyn OptimizerFactory) -> Entry {
+    let schema = serde_json::to_value(factory.config_schema()).unwrap_or_default();
+    let refuse_all = serde_json::Value::Bool(false);
+    let config = jsonschema::validator_for(&schema)
+        .or_else(|_| jsonschema::validator_for(&refuse_all))
+        .unwrap_or_else(|_| unreachable!("`false` is a JSON Schema"));
+    Entry { factory, config }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_config_schema_compiles_and_accepts_its_absence() {
+        for factory in optimizers() {
+            let schema = serde_json::to_value(factory.config_schema()).unwrap();
+            assert!(jsonschema::validator_for(&schema).is_ok(), "{}", factory.name());
+            let made = create_optimizer(factory.name(), None, &At::Root);
+            assert!(made.is_ok(), "{}", factory.name());
+        }
+        assert!(optimizers().count() >= 1);
+    }
+
+    #[test]
+    fn an_unknown_optimizer_is_told_with_the_nearest_name() {
+        let problems = create_optimizer("labeled_fewshot", None, &At::Root).err().unwrap();
+        let problem = problems.iter().next().unwrap();
+        assert_eq!(problem.pointer, "/optimizer");
+        assert!(problem.detail.contains("`labeled_few_shot`"), "{}", problem.detail);
+    }
+}

@@ -1,0 +1,70 @@
+//! `labeled_few_shot`: demos straight from the examples, the simplest there is. After DSPy's
+//! `LabeledFewShot`, which this differs from in one thing: a predictor that an example has no fields
+//! for gets no demo of it, instead of one with gaps.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::config::{config_schema, count};
+use crate::optimize::{
+    Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench, labeled_demo,
+    tunable,
+};
+use crate::problem::{At, Problems};
+use crate::value::Payload;
+
+struct Factory;
+
+inventory::submit!(OptimizerRegistration(&Factory));
+
+impl OptimizerFactory for Factory {
+    fn name(&self) -> &'static str {
+        "labeled_few_shot"
+    }
+
+    fn description(&self) -> &'static str {
+        "Gives every predictor examples of the trainset as demos, chosen by chance. Calls no LM to \
+         find them; the candidate is then measured once."
+    }
+
+    fn config_schema(&self) -> Payload {
+        config_schema(&[(
+            "k",
+            r#"{"type": "integer", "minimum": 1, "maximum": 256, "default": 16,
+                "description": "demos of each predictor, at most"}"#,
+        )])
+    }
+
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+        Ok(Box::new(LabeledFewShot { k: count(config, "k", 16) }))
+    }
+}
+
+struct LabeledFewShot {
+    k: usize,
+}
+
+impl Optimizer for LabeledFewShot {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        self.demonstrate(bench).boxed()
+    }
+}
+
+impl LabeledFewShot {
+    async fn demonstrate(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+        let base = bench.candidate(Workbench::BASE);
+        let program = bench.program(&base).await?;
+        let mut candidate = (*base).clone();
+        for (path, schema) in tunable(&program) {
+            let mut order: Vec<_> = bench.train().iter().collect();
+            bench.rng(&path).shuffle(&mut order);
+            let demos = order.into_iter().filter_map(|example| labeled_demo(&schema, example));
+            let demos: Vec<_> = demos.take(self.k).collect();
+            candidate = candidate.with(&path, |state| state.demos = demos);
+        }
+        let origin = format!("up to {} demos from the trainset", self.k);
+        let id = bench.enter(candidate, &[Workbench::BASE], origin);
+        bench.full(id).await?;
+        Ok(id)
+    }
+}

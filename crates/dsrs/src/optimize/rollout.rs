@@ -1,0 +1,190 @@
+//! A rollout: one program run on one example, and what a metric says of it. Knows how it is written
+//! down, so that whoever keeps it can give it back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lm::Usage;
+use crate::value::{Fields, Map, Payload};
+
+use super::{Score, Step};
+
+/// What came of a program on an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rollout {
+    /// The outputs of the graph, if it gave any.
+    pub outputs: Option<Fields>,
+    /// How good they are; 0 when the run or the metric failed.
+    pub score: Score,
+    /// Why it counts as 0, when something failed.
+    pub error: Option<Failed>,
+    /// What the program used, whoever paid for it.
+    pub usage: Usage,
+    /// What the metric used.
+    pub judging: Usage,
+    /// What the predictors took and gave.
+    pub steps: Vec<Step>,
+    /// The leniencies with which answers were read, by the path of the predictor.
+    pub reports: Vec<(Arc<str>, Payload)>,
+    /// How long the program took.
+    pub took: Duration,
+}
+
+/// Why a rollout failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The stable code.
+    pub code: Arc<str>,
+    /// What happened, for a person.
+    pub message: Arc<str>,
+    /// The node that failed; `None` when it was the metric.
+    pub node: Option<Arc<str>>,
+}
+
+impl Rollout {
+    /// Its score.
+    #[must_use]
+    pub const fn value(&self) -> f64 {
+        self.score.value
+    }
+
+    /// As plain data, for [`Self::from_payload`].
+    #[must_use]
+    pub fn to_payload(&self) -> Payload {
+        let fields = |fields: &Fields| Payload::map(fields.clone());
+        let steps = self.steps.iter().map(|step| {
+            let path = Payload::Str(step.predictor.clone());
+            Payload::list(vec![path, fields(&step.inputs), fields(&step.outputs)])
+        });
+        let reports = self.reports.iter();
+        let reports = reports
+            .map(|(path, report)| Payload::list(vec![Payload::Str(path.clone()), report.clone()]));
+        let error = self.error.as_ref().map_or(Payload::Null, |error| {
+            let node = error.node.clone().map_or(Payload::Null, Payload::Str);
+            Payload::list(vec![
+                Payload::Str(error.code.clone()),
+                Payload::Str(error.message.clone()),
+                node,
+            ])
+        });
+        let members = [
+            ("outputs", self.outputs.as_ref().map_or(Payload::Null, fields)),
+            ("score", Payload::Float(self.score.value)),
+            ("feedback", self.score.feedback.clone().map_or(Payload::Null, Payload::Str)),
+            ("error", error),
+            ("usage", usage_to_payload(&self.usage)),
+            ("judging", usage_to_payload(&self.judging)),
+            ("steps", Payload::list(steps.collect())),
+            ("reports", Payload::list(reports.collect())),
+            ("took", Payload::Float(self.took.as_secs_f64())),
+        ];
+        Payload::map(members.map(|(name, member)| (Arc::from(name), member)).into_iter().collect())
+    }
+
+    /// What [`Self::to_payload`] wrote; `None` when it did not.
+    #[must_use]
+    pub fn from_payload(written: &Payload) -> Option<Self> {
+        let members = written.as_map()?;
+        let steps = members.get("steps")?.as_list()?.iter().map(|step| {
+            let [path, inputs, outputs] = step.as_list()? else { return None };
+            let (inputs, outputs) = (inputs.as_map()?.clone(), outputs.as_map()?.clone());
+            Some(Step { predictor: path.as_str()?.into(), inputs, outputs })
+        });
+        let reports = members.get("reports")?.as_list()?.iter().map(|report| {
+            let [path, report] = report.as_list()? else { return None };
+            Some((Arc::from(path.as_str()?), report.clone()))
+        });
+        let error = match members.get("error")? {
+            Payload::Null => None,
+            error => {
+                let [code, message, node] = error.as_list()? else { return None };
+                let node = node.as_str().map(Arc::from);
+                Some(Failed {
+                    code: code.as_str()?.into(),
+                    message: message.as_str()?.into(),
+                    node,
+                })
+            }
+        };
+        let feedback = members.get("feedback")?.as_str().map(Arc::from);
+        let took = Duration::try_from_secs_f64(number(members, "took")?).ok()?;
+        Some(Self {
+            outputs: members.get("outputs")?.as_map().cloned(),
+            score: Score { value: number(members, "score")?, feedback },
+            error,
+            usage: usage_from_payload(members.get("usage")?)?,
+            judging: usage_from_payload(members.get("judging")?)?,
+            steps: steps.collect::<Option<_>>()?,
+            reports: reports.collect::<Option<_>>()?,
+            took,
+        })
+    }
+}
+
+/// `[lm_calls, input_tokens, output_tokens, cached_tokens, cost]`.
+fn usage_to_payload(usage: &Usage) -> Payload {
+    let counts = [usage.lm_calls, usage.input_tokens, usage.output_tokens, usage.cached_tokens];
+    let counts = counts.map(|count| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX)));
+    let cost = usage.cost.map_or(Payload::Null, Payload::Float);
+    Payload::list(counts.into_iter().chain([cost]).collect())
+}
+
+fn usage_from_payload(written: &Payload) -> Option<Usage> {
+    let [calls, input, output, cached, cost] = written.as_list()? else { return None };
+    let count = |written: &Payload| match written {
+        Payload::Int(count) => u64::try_from(*count).ok(),
+        _ => None,
+    };
+    let cost = match cost {
+        Payload::Float(cost) => Some(*cost),
+        Payload::Int(cost) => Some(*cost as f64),
+        _ => None,
+    };
+    Some(Usage {
+        lm_calls: count(calls)?,
+        input_tokens: count(input)?,
+        output_tokens: count(output)?,
+        cached_tokens: count(cached)?,
+        cost,
+    })
+}
+
+fn number(members: &Map, name: &str) -> Option<f64> {
+    match members.get(name)? {
+        Payload::Float(number) => Some(*number),
+        Payload::Int(number) => Some(*number as f64),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollout_that_was_written_down_is_the_same_again() {
+        let fields = |text: &str| Payload::from_json(text).unwrap().as_map().unwrap().clone();
+        let usage = Usage { lm_calls: 2, input_tokens: 30, cost: Some(0.5), ..Usage::default() };
+        let good = Rollout {
+            outputs: Some(fields(r#"{"answer": "Paris", "n": 1.0}"#)),
+            score: Score { value: 0.5, feedback: Some("be brief".into()) },
+            error: None,
+            usage,
+            judging: Usage::default(),
+            steps: vec![Step {
+                predictor: "qa.predict".into(),
+                inputs: fields(r#"{"question": "?"}"#),
+                outputs: fields(r#"{"answer": "Paris"}"#),
+            }],
+            reports: vec![("qa.predict".into(), Payload::list(vec![Payload::Int(1)]))],
+            took: Duration::from_millis(1500),
+        };
+        let error = Failed { code: "parse_error".into(), message: "no".into(), node: None };
+        let bad = Rollout { outputs: None, error: Some(error), ..good.clone() };
+        for rollout in [good, bad] {
+            let written = rollout.to_payload().to_json();
+            let read = Payload::from_json(&written).unwrap();
+            assert_eq!(Rollout::from_payload(&read), Some(rollout));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Where rollouts are kept that have ended, so that none is made twice, and another process can go
+//! on from them. Knows nothing of where that is.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sha2::{Digest, Sha256};
+
+use super::candidate::CandidateHash;
+use super::{Example, Rollout};
+use crate::lm::{InMemory, Unkept};
+use crate::predict::Variation;
+
+/// Stands for a rollout: the same candidate on the same example, judged alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RolloutKey(pub [u8; 32]);
+
+impl RolloutKey {
+    /// The key of a rollout; `metric` is its text.
+    #[must_use]
+    pub fn of(
+        candidate: &CandidateHash,
+        example: &Example,
+        metric: &str,
+        variation: Option<Variation>,
+    ) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(candidate);
+        hash.update((example.id.len() as u64).to_le_bytes());
+        hash.update(example.id.as_bytes());
+        hash.update((metric.len() as u64).to_le_bytes());
+        hash.update(metric);
+        if let Some(Variation { number, temperature }) = variation {
+            hash.update((number as u64).to_le_bytes());
+            hash.update(temperature.to_le_bytes());
+        }
+        Self(hash.finalize().into())
+    }
+}
+
+/// Keeps rollouts for longer than the process lasts.
+pub trait RolloutStore: Send + Sync {
+    /// The rollout that was made under a key before this process, if one was.
+    fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, Unkept>>;
+
+    /// Keeps a rollout; may return before it is safe.
+    fn keep<'a>(
+        &'a self,
+        key: RolloutKey,
+        rollout: &'a Arc<Rollout>,
+    ) -> BoxFuture<'a, Result<(), Unkept>>;
+}
+
+impl RolloutStore for InMemory {
+    fn find(&self, _: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, Unkept>> {
+        async { Ok(None) }.boxed()
+    }
+
+    fn keep<'a>(&'a self, _: RolloutKey, _: &'a Arc<Rollout>) -> BoxFuture<'a, Result<(), Unkept>> {
+        async { Ok(()) }.boxed()
+    }
+}

@@ -1,0 +1,354 @@
+//! The workbench: what an optimizer works with. Candidates are tried on examples here, all under one
+//! limit of rollouts at a time and out of one purse, none twice; and LMs are asked for proposals.
+//! Everything that an optimizer learns comes through here, so that one that is started again with
+//! the same seed comes to the same point without paying twice. Knows no optimizer.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use moka::sync::Cache;
+use tokio::sync::Semaphore;
+
+use super::board::Board;
+use super::candidate::CandidateHash;
+use super::store::{RolloutKey, RolloutStore};
+use super::{
+    Candidate, CostWeight, Evaluation, Evaluator, Example, Listener, Progress, Rollout, Stop,
+    Trial, TrialId, Workshop,
+};
+use crate::graph::Program;
+use crate::lm::{Account, Unkept};
+use crate::predict::{DynPredictor, LmOverrides, PredictError, SchemaPredictor, Variation};
+use crate::signature::SignatureSchema;
+use crate::value::Fields;
+
+/// Built programs that are kept.
+const PROGRAMS: u64 = 256;
+
+/// Rollouts that are kept at hand.
+const ROLLOUTS: u64 = 100_000;
+
+/// The name under which the calls of optimizers stand in traces.
+const OPTIMIZER: &str = "optimizer";
+
+/// What an optimization is given.
+pub struct Task {
+    /// The program as it is.
+    pub base: Candidate,
+    /// The examples that demos and reflections are taken from.
+    pub train: Vec<Example>,
+    /// The examples that candidates are chosen by.
+    pub val: Vec<Example>,
+    /// Runs and judges.
+    pub evaluator: Evaluator,
+    /// Builds programs.
+    pub workshop: Arc<dyn Workshop>,
+    /// Keeps rollouts.
+    pub store: Arc<dyn RolloutStore>,
+    /// Who is told.
+    pub listener: Arc<dyn Listener>,
+    /// How many rollouts at a time.
+    pub concurrency: usize,
+    /// What all chance comes from.
+    pub seed: u64,
+    /// The model that is asked for proposals, and how.
+    pub proposer: LmOverrides,
+}
+
+/// What an optimizer works with.
+pub struct Workbench {
+    task: Task,
+    metric: Arc<str>,
+    limit: Semaphore,
+    board: Mutex<Board>,
+    programs: Cache<CandidateHash, Arc<Program>>,
+    rollouts: Cache<RolloutKey, Arc<Rollout>>,
+}
+
+/// Why a proposal was not made.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AskError {
+    /// The work stops.
+    #[error(transparent)]
+    Stop(#[from] Stop),
+    /// The LM failed, or did not answer what was asked. Another proposal may come out.
+    #[error(transparent)]
+    Failed(PredictError),
+}
+
+impl Workbench {
+    /// A workbench for a task. The program as it is, is the first on its board.
+    #[must_use]
+    pub fn new(task: Task) -> Self {
+        let mut board = Board::default();
+        board.enter(task.base.clone(), &[], "as it was".into());
+        Self {
+            metric: task.evaluator.metric.to_payload().to_json().into(),
+            limit: Semaphore::new(task.concurrency.max(1)),
+            board: Mutex::new(board),
+            programs: Cache::new(PROGRAMS),
+            rollouts: Cache::new(ROLLOUTS),
+            task,
+        }
+    }
+
+    /// The program as it is, the first on the board.
+    pub const BASE: TrialId = TrialId(0);
+
+    /// What it was given.
+    #[must_use]
+    pub const fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The examples that demos and reflections are taken from.
+    #[must_use]
+    pub fn train(&self) -> &[Example] {
+        &self.task.train
+    }
+
+    /// The examples that candidates are chosen by.
+    #[must_use]
+    pub fn val(&self) -> &[Example] {
+        &self.task.val
+    }
+
+    /// The budget, if there is one.
+    #[must_use]
+    pub fn account(&self) -> Option<&Account> {
+        self.task.evaluator.purse.as_ref().map(|purse| purse.account())
+    }
+
+    /// Chance for one purpose: the same for the same seed and purpose, whatever else happened.
+    #[must_use]
+    pub fn rng(&self, purpose: &str) -> fastrand::Rng {
+        // FNV-1a: what it gives must never change between releases.
+        let hash = purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        fastrand::Rng::with_seed(self.task.seed ^ hash)
+    }
+
+    /// Puts a candidate on the board, with what it was made from and how. One that is there already
+    /// keeps its place.
+    pub fn enter(
+        &self,
+        candidate: Candidate,
+        parents: &[TrialId],
+        origin: impl Into<Arc<str>>,
+    ) -> TrialId {
+        let entered = {
+            let mut board = self.board();
+            let (id, new) = board.enter(candidate, parents, origin.into());
+            new.then(|| board.get(id).cloned()).flatten().ok_or(id)
+        };
+        match entered {
+            Ok(trial) => {
+                self.tell(Progress::Candidate(&trial));
+                trial.id
+            }
+            Err(id) => id,
+        }
+    }
+
+    /// A candidate on the board.
+    #[must_use]
+    pub fn candidate(&self, id: TrialId) -> Arc<Candidate> {
+        let found = self.board().get(id).map(|trial| trial.candidate.clone());
+        found.unwrap_or_else(|| Arc::new(self.task.base.clone()))
+    }
+
+    /// All candidates so far, in the order in which they came.
+    #[must_use]
+    pub fn trials(&self) -> Vec<Trial> {
+        self.board().trials().to_vec()
+    }
+
+    /// The candidate that has done best on all examples that candidates are chosen by.
+    #[must_use]
+    pub fn best(&self) -> Option<Trial> {
+        self.board().best().cloned()
+    }
+
+    /// From here on, the cost of candidates counts too when they are chosen.
+    pub fn weigh_cost(&self, weight: CostWeight) {
+        self.board().weigh(weight);
+    }
+
+    /// The program of a candidate.
+    ///
+    /// # Errors
+    /// [`Stop::Failed`] with all that is wrong with it.
+    pub async fn program(&self, candidate: &Candidate) -> Result<Arc<Program>, Stop> {
+        let hash = candidate.hash();
+        if let Some(program) = self.programs.get(&hash) {
+            return Ok(program);
+        }
+        let built = self.task.workshop.build(candidate).await;
+        let program = built.map_err(|problems| {
+            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            Stop::Failed(format!("a candidate does not fit: {}", problems.join("; ")).into())
+        })?;
+        self.programs.insert(hash, program.clone());
+        Ok(program)
+    }
+
+    /// Tries a candidate on all examples that candidates are chosen by.
+    ///
+    /// # Errors
+    /// When the work stops before all of them are done. None of it counts then.
+    pub async fn full(&self, id: TrialId) -> Result<Evaluation, Stop> {
+        let examples: Vec<&Example> = self.val().iter().collect();
+        let evaluation = self.evaluate(&self.candidate(id), &examples, None).await?;
+        self.score(id, &evaluation, true);
+        Ok(evaluation)
+    }
+
+    /// Tries a candidate on some of the examples that candidates are chosen by.
+    ///
+    /// # Errors
+    /// As [`Self::full`].
+    pub async fn partial(&self, id: TrialId, of_val: &[usize]) -> Result<Evaluation, Stop> {
+        let examples: Vec<&Example> = of_val.iter().filter_map(|at| self.val().get(*at)).collect();
+        let evaluation = self.evaluate(&self.candidate(id), &examples, None).await?;
+        self.score(id, &evaluation, false);
+        Ok(evaluation)
+    }
+
+    /// Rolls a candidate out on any examples. Nothing of it is noted on the board.
+    ///
+    /// # Errors
+    /// As [`Self::full`].
+    pub async fn evaluate(
+        &self,
+        candidate: &Candidate,
+        examples: &[&Example],
+        variation: Option<Variation>,
+    ) -> Result<Evaluation, Stop> {
+        let (rollouts, stop) = self.roll_out(candidate, examples, variation).await?;
+        let all: Option<Vec<_>> = rollouts.into_iter().collect();
+        match (all, stop) {
+            (Some(rollouts), None) => Ok(Evaluation { rollouts }),
+            (_, stop) => Err(stop.unwrap_or(Stop::Cancelled)),
+        }
+    }
+
+    /// As [`Self::evaluate`], and gives what there is when the work stops.
+    ///
+    /// # Errors
+    /// When the candidate is no program.
+    pub async fn roll_out(
+        &self,
+        candidate: &Candidate,
+        examples: &[&Example],
+        variation: Option<Variation>,
+    ) -> Result<(Vec<Option<Arc<Rollout>>>, Option<Stop>), Stop> {
+        let (program, hash) = (self.program(candidate).await?, candidate.hash());
+        let of = examples.len();
+        let mut running: FuturesUnordered<_> = examples
+            .iter()
+            .enumerate()
+            .map(|(at, example)| {
+                let key = RolloutKey::of(&hash, example, &self.metric, variation);
+                let one = self.one(&program, example, key, variation);
+                async move { (at, one.await) }
+            })
+            .collect();
+        let mut rollouts = vec![None; of];
+        let (mut stop, mut done) = (None, 0);
+        // Those under way come to their end when the work stops: what they ask for is paid already.
+        while let Some((at, rolled_out)) = running.next().await {
+            match rolled_out {
+                Ok(rollout) => {
+                    rollouts[at] = Some(rollout);
+                    done += 1;
+                    self.tell(Progress::Rollouts { done, of });
+                }
+                Err(why) => stop = stop.or(Some(why)),
+            }
+        }
+        Ok((rollouts, stop))
+    }
+
+    async fn one(
+        &self,
+        program: &Program,
+        example: &Example,
+        key: RolloutKey,
+        variation: Option<Variation>,
+    ) -> Result<Arc<Rollout>, Stop> {
+        if let Some(rollout) = self.rollouts.get(&key) {
+            return Ok(rollout);
+        }
+        let _turn = self.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
+        // The same may have been rolled out while this one waited.
+        if let Some(rollout) = self.rollouts.get(&key) {
+            return Ok(rollout);
+        }
+        let kept = self.task.store.find(key).await.map_err(unkept)?;
+        let rollout = match kept {
+            Some(rollout) => Arc::new(rollout),
+            None => {
+                let rolled_out = self.task.evaluator.roll_out(program, example, variation).await?;
+                let rollout = Arc::new(rolled_out);
+                self.task.store.keep(key, &rollout).await.map_err(unkept)?;
+                rollout
+            }
+        };
+        self.rollouts.insert(key, rollout.clone());
+        Ok(rollout)
+    }
+
+    /// Asks the proposer: a signature of the optimizer's own, predicted as any other. `number` tells
+    /// proposals apart that are asked for alike: from 1 on, each has a seed of its own at this
+    /// temperature; 0 takes the model as it is.
+    ///
+    /// # Errors
+    /// When the work stops, or when the LM does not answer what was asked.
+    pub async fn ask(
+        &self,
+        signature: &Arc<SignatureSchema>,
+        inputs: Fields,
+        number: usize,
+        temperature: f64,
+    ) -> Result<Fields, AskError> {
+        let evaluator = &self.task.evaluator;
+        let ctx = evaluator.ctx(OPTIMIZER, self.task.proposer.clone());
+        let ctx = if number == 0 { ctx } else { ctx.varied_at(number, temperature) };
+        let _turn = self.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
+        let predictor = SchemaPredictor::new(signature.clone(), OPTIMIZER);
+        match predictor.forward(&ctx, inputs).await {
+            Ok(outputs) => Ok(outputs),
+            Err(error) => {
+                evaluator.check_stop(&error)?;
+                Err(AskError::Failed(error))
+            }
+        }
+    }
+
+    /// Tells those who listen that another stretch of the work begins.
+    pub fn phase(&self, what: &str) {
+        self.tell(Progress::Phase(what));
+    }
+
+    fn score(&self, id: TrialId, evaluation: &Evaluation, full: bool) {
+        let (scored, best) = {
+            let mut board = self.board();
+            let scored = board.score(id, evaluation, full);
+            (scored, full && board.best().is_some_and(|best| best.id == id))
+        };
+        self.tell(Progress::Scored { trial: id, scored: &scored, full, best });
+    }
+
+    fn tell(&self, progress: Progress<'_>) {
+        self.task.listener.hear(progress);
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unkept(error: Unkept) -> Stop {
+    Stop::Unkept(error.0.into())
+}

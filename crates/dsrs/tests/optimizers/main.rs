@@ -1,0 +1,12 @@
+//! Optimizers and the engine on which they stand, over LMs that answer from scripts.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+mod engine;
+mod labeled_few_shot;
+mod support;
