@@ -8,9 +8,6 @@ use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{listed, nearest, wrong_type};
 use crate::value::Payload;
 
-/// What else may follow the name of a group: methods of objects are no fields.
-const METHODS: [&str; 4] = ["items", "keys", "values", "get"];
-
 /// An expression over what went in, what came out, and what was expected.
 pub(crate) struct Formula {
     expression: Expression,
@@ -43,7 +40,7 @@ impl Formula {
             if !groups.contains(&group) {
                 groups.push(group);
             }
-            let Some(field) = field.filter(|field| !METHODS.contains(field)) else { continue };
+            let Some(field) = field else { continue };
             check(group, field, view, at, &mut problems);
             if group == Group::Expected {
                 expected.push(field.to_owned());
