@@ -9,6 +9,7 @@ mod drive;
 mod evaluation;
 mod evaluator;
 mod example;
+mod interval;
 mod metric;
 mod optimizer;
 mod optimizers;
@@ -27,6 +28,7 @@ pub use drive::{Pair, Report, optimize};
 pub use evaluation::Evaluation;
 pub use evaluator::Evaluator;
 pub use example::Example;
+pub use interval::{Comparison, Interval, mean_interval, paired_bootstrap};
 pub use metric::Metric;
 pub use optimizer::{
     Optimizer, OptimizerFactory, OptimizerRegistration, create_optimizer, optimizers,

@@ -9,5 +9,9 @@
 )]
 
 mod comparisons;
+mod composition;
+mod expressions;
+mod intervals;
+mod judges;
 mod reading;
 mod support;

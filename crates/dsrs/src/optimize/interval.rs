@@ -1,0 +1,124 @@
+//! How sure a mean of scores is, and the gain of one evaluation over another on the same examples:
+//! confidence intervals by the bootstrap. Knows numbers, and nothing of what they are scores of.
+//!
+//! The percentile interval of B. Efron and R. J. Tibshirani, *An Introduction to the Bootstrap*
+//! (1993), chapter 13; for pairs as P. Koehn has it, *Statistical Significance Tests for Machine
+//! Translation Evaluation* (EMNLP 2004): what is drawn is examples, each with both of its scores.
+
+use fastrand::Rng;
+
+/// How many times examples are drawn.
+const RESAMPLES: usize = 10_000;
+
+/// How many means are left out at each end: 2.5 %.
+const LEFT_OUT: usize = RESAMPLES / 40;
+
+/// Two evaluations of the same examples, beside each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// How many examples.
+    pub n: usize,
+    /// The mean score before; 0 without examples.
+    pub mean_before: f64,
+    /// The mean score after; 0 without examples.
+    pub mean_after: f64,
+    /// The mean of what examples gained.
+    pub gain: f64,
+    /// The lower end of the 95 % confidence interval of the gain. A gain is certain where this is
+    /// more than 0.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// How many examples score more than before.
+    pub wins: usize,
+    /// How many score the same.
+    pub ties: usize,
+    /// How many score less.
+    pub losses: usize,
+}
+
+/// The mean of an evaluation's scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// How many examples.
+    pub n: usize,
+    /// The mean score; 0 without examples.
+    pub mean: f64,
+    /// The lower end of its 95 % confidence interval.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// Compares the scores of the same examples, in the same order, before and after; where one has more,
+/// the rest is left out. Scores are from 0 to 1. The same seed gives the same interval.
+///
+/// One example says nothing of how examples differ: the interval of fewer than two is all that a gain
+/// may be, -1 to 1. Two that gained the same have an interval without width, so that few examples
+/// look surer than they are: take 30 at least.
+///
+/// Draws each example 10,000 times: a thousand take some hundredths of a second.
+///
+/// ```
+/// use dsrs::optimize::paired_bootstrap;
+/// let before = [0.0, 1.0, 0.0, 0.5].repeat(10);
+/// let after = [1.0, 1.0, 0.0, 1.0].repeat(10);
+/// let found = paired_bootstrap(&before, &after, 7);
+/// assert_eq!((found.n, found.wins, found.ties, found.losses), (40, 20, 20, 0));
+/// assert_eq!(found.gain, 0.375);
+/// assert!(0.2 < found.low && found.low < 0.375 && 0.375 < found.high && found.high < 0.6);
+/// ```
+#[must_use]
+pub fn paired_bootstrap(before: &[f64], after: &[f64], seed: u64) -> Comparison {
+    let pairs = || before.iter().zip(after);
+    let gains: Vec<f64> = pairs().map(|(before, after)| after - before).collect();
+    let gain = mean(&gains);
+    let (low, high) = ends(&gains, gain, seed).unwrap_or((-1.0, 1.0));
+    let n = gains.len();
+    let wins = pairs().filter(|(before, after)| after > before).count();
+    let losses = pairs().filter(|(before, after)| after < before).count();
+    Comparison {
+        n,
+        mean_before: mean(before.get(..n).unwrap_or_default()),
+        mean_after: mean(after.get(..n).unwrap_or_default()),
+        gain,
+        low,
+        high,
+        wins,
+        ties: n - wins - losses,
+        losses,
+    }
+}
+
+/// The mean of scores from 0 to 1 and how sure it is. The same seed gives the same interval; that of
+/// fewer than two scores is 0 to 1.
+#[must_use]
+pub fn mean_interval(scores: &[f64], seed: u64) -> Interval {
+    let mean = mean(scores);
+    let (low, high) = ends(scores, mean, seed).unwrap_or((0.0, 1.0));
+    Interval { n: scores.len(), mean, low, high }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The ends of the interval around a mean; none of fewer than two values.
+fn ends(values: &[f64], mean: f64, seed: u64) -> Option<(f64, f64)> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mut draw = Rng::with_seed(seed);
+    let mut means: Vec<f64> = (0..RESAMPLES).map(|_| resampled(values, &mut draw)).collect();
+    // As many are left out at each end, so that the interval of a loss is that of the gain, turned.
+    means.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (means.get(LEFT_OUT)?, means.get(RESAMPLES - 1 - LEFT_OUT)?);
+    // Sums in another order differ in their last digits.
+    Some((low.min(mean), high.max(mean)))
+}
+
+/// The mean of as many values as there are, each drawn from all.
+fn resampled(values: &[f64], draw: &mut Rng) -> f64 {
+    let drawn = (0..values.len()).filter_map(|_| values.get(draw.usize(..values.len())));
+    drawn.sum::<f64>() / values.len() as f64
+}
