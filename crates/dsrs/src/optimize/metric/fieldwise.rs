@@ -5,23 +5,27 @@ use std::sync::Arc;
 
 use super::form::told;
 use super::numeric::Tolerance;
+use super::options::{fields, object, tolerance};
+use super::read::Said;
 use super::{contains, exact, f1, normalized};
 use crate::optimize::{Case, Score};
 use crate::predict::PredictError;
-use crate::read::listed;
+use crate::problem::Problems;
+use crate::read::{Object, listed};
+use crate::signature::SignatureSchema;
 use crate::strategy::judging::unjudged;
 use crate::value::{Fields, Payload};
 
 /// A comparison of fields.
 pub(super) struct Fieldwise {
     /// The outputs that are compared; all that something is expected of where they are not said.
-    pub(super) fields: Option<Vec<Arc<str>>>,
-    pub(super) by: Comparison,
+    fields: Option<Vec<Arc<str>>>,
+    by: Comparison,
 }
 
 /// How an output is compared with what is expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Comparison {
+enum Comparison {
     Exact,
     Normalized,
     Contains,
@@ -30,6 +34,36 @@ pub(super) enum Comparison {
 }
 
 impl Fieldwise {
+    /// A comparison of outputs of a program, and how its options are written.
+    pub(super) fn read(
+        program: &SignatureSchema,
+        said: Said<'_>,
+        problems: &mut Problems,
+    ) -> Option<(Self, Payload)> {
+        let mut read = Object::open(said.options, said.at, problems)?;
+        let fields = fields(&mut read, program);
+        let (by, near) = match said.name {
+            "exact" => (Comparison::Exact, None),
+            "normalized_exact" => (Comparison::Normalized, None),
+            "contains" => (Comparison::Contains, None),
+            "f1" => (Comparison::F1, None),
+            _ => {
+                let near = tolerance(&mut read);
+                (Comparison::Numeric(near), Some(near))
+            }
+        };
+        read.close();
+        let names = |names: &Vec<Arc<str>>| {
+            Payload::list(names.iter().cloned().map(Payload::Str).collect())
+        };
+        let options = object([
+            ("fields", fields.as_ref().map(names)),
+            ("tolerance", near.map(|near| near.within.into())),
+            ("relative", near.map(|near| near.relative.into())),
+        ]);
+        Some((Self { fields, by }, options))
+    }
+
     /// The mean over the fields that are compared, and what is wrong with those that are.
     pub(super) fn score(&self, case: Case<'_>) -> Result<Score, PredictError> {
         let (mut sum, mut count, mut wrong) = (0.0, 0_u32, Vec::new());

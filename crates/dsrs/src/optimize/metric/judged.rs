@@ -3,17 +3,22 @@
 
 use std::sync::Arc;
 
+use super::options::{object, scale, written};
+use super::read::{Reading, Said};
 use crate::optimize::{Case, Score, Step};
 use crate::predict::{Ctx, PredictError};
-use crate::strategy::judging::{Judging, OfExample, Shown};
+use crate::problem::Problems;
+use crate::read::{Object, shared_text};
+use crate::strategy::judging::{Judging, OfExample, Shown, Sight, View, Wanted};
+use crate::strategy::{GraphPin, registry};
 use crate::value::{Map, Payload};
 
 /// A judgement brought to 0 to 1.
 pub(super) struct Judged {
-    pub(super) judging: Judging,
-    pub(super) scale: Scale,
+    judging: Judging,
+    scale: Scale,
     /// What is told of a score that is not full and comes without words.
-    pub(super) told: Option<Arc<str>>,
+    told: Option<Arc<str>>,
 }
 
 /// The ends of the scale that scores are given on.
@@ -29,6 +34,83 @@ impl Scale {
 }
 
 impl Judged {
+    /// An expression, and how it is written.
+    pub(super) fn read_expression(
+        reading: &Reading<'_>,
+        said: Said<'_>,
+        problems: &mut Problems,
+    ) -> Option<(Self, Payload)> {
+        let judging = kept(Judging::expression(said.options, view(reading), said.at), problems)?;
+        let told = shared_text(said.options, said.at, problems);
+        Some((Self { judging, scale: Scale::UNIT, told }, said.options.clone()))
+    }
+
+    /// A judge, and how it is written.
+    pub(super) fn read_judge(
+        reading: &Reading<'_>,
+        said: Said<'_>,
+        problems: &mut Problems,
+    ) -> Option<(Self, Payload)> {
+        let judging = Judging::judge(reading.env, said.options, view(reading), said.at);
+        let judging = kept(judging, problems);
+        let members = said.options.as_map()?;
+        let member = |name: &str| members.get(name).filter(|found| !found.is_null()).cloned();
+        let scale = match member("scale") {
+            Some(found) => scale(&found, &said.at.key("scale"), problems)?,
+            None => Scale::UNIT,
+        };
+        let strategy = member("strategy").unwrap_or_else(|| "predict".into());
+        let config = member("config").map(|config| match &strategy {
+            Payload::Str(strategy) => registry::pinned(reading.env, strategy, config),
+            _ => config,
+        });
+        let options = object([
+            ("signature", member("signature")),
+            ("score", member("score")),
+            ("feedback", member("feedback")),
+            ("strategy", Some(strategy)),
+            ("config", config),
+            ("scale", written(scale)),
+        ]);
+        Some((Self { judging: judging?, scale, told: None }, options))
+    }
+
+    /// A stored graph, and how it is written: its options stand beside its name.
+    pub(super) fn read_graph(
+        reading: &Reading<'_>,
+        said: Said<'_>,
+        problems: &mut Problems,
+    ) -> Option<(Self, Payload)> {
+        let mut read = Object::open(said.options, said.at, problems)?;
+        let pin = GraphPin::read(&mut read);
+        let score = read.optional("score", shared_text);
+        let feedback = read.optional("feedback", shared_text);
+        let scale = read.optional("scale", scale).unwrap_or(Scale::UNIT);
+        read.close();
+        let pin = pin?;
+        let pin = match reading.env.is_stored() {
+            true => pin,
+            false => reading.env.pin_graph(&pin).unwrap_or(pin),
+        };
+        let wanted = Wanted {
+            score: score.as_deref().map(|name| (name, said.at.key("score"))),
+            usual: "score",
+            feedback: feedback.as_deref().map(|name| (name, said.at.key("feedback"))),
+        };
+        let place = said.at.key("graph");
+        let judging = Judging::graph(reading.env, &pin, &wanted, view(reading), &place);
+        let judging = kept(judging, problems)?;
+        let options = object([
+            ("score", score.map(Payload::Str)),
+            ("feedback", feedback.map(Payload::Str)),
+            ("scale", written(scale)),
+        ]);
+        let mut members = Map::new();
+        pin.write(&mut members);
+        members.extend(options.as_map().cloned().unwrap_or_default());
+        Some((Self { judging, scale, told: None }, Payload::map(members)))
+    }
+
     pub(super) async fn score(&self, ctx: &Ctx, case: Case<'_>) -> Result<Score, PredictError> {
         let trace = || trace(case.steps);
         let of_example = OfExample { expected: &case.example.expected, trace: &trace };
@@ -48,6 +130,16 @@ impl Judged {
     pub(super) fn calls_lm(&self) -> bool {
         self.judging.calls_lm()
     }
+}
+
+/// Examples are judged.
+const fn view<'r>(reading: &Reading<'r>) -> View<'r> {
+    View { schema: Some(reading.program), sight: Sight::Example }
+}
+
+/// What was made, or its problems with the others.
+fn kept<T>(made: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
+    made.map_err(|found| problems.extend(found)).ok()
 }
 
 /// The steps of a run as expressions see them.

@@ -2,15 +2,14 @@
 //! reported, in parts of parts too.
 
 use super::composed::{Composed, Way};
-use super::fieldwise::{Comparison, Fieldwise};
-use super::judged::{Judged, Scale};
-use super::options::{fields, object, scale, threshold, tolerance, weight, written};
+use super::fieldwise::Fieldwise;
+use super::judged::Judged;
+use super::options::{object, threshold, weight};
 use super::{Kind, Metric};
 use crate::problem::{At, Code, Problems};
-use crate::read::{Object, list, nearest, shared_text, wrong_type};
+use crate::read::{Object, list, nearest, wrong_type};
 use crate::signature::SignatureSchema;
-use crate::strategy::judging::{Judging, Sight, View, Wanted};
-use crate::strategy::{BuildEnv, GraphPin, registry};
+use crate::strategy::BuildEnv;
 use crate::value::{Map, Payload};
 
 /// How many metrics one may be made of.
@@ -19,8 +18,11 @@ const LIMIT: usize = 100;
 /// How deep metrics may be parts of metrics.
 const DEPTH: usize = 8;
 
+/// The metric that is a stored graph.
+const GRAPH: &str = "graph";
+
 /// All metrics.
-pub(super) const NAMES: [&str; 14] = [
+const NAMES: [&str; 14] = [
     "exact",
     "normalized_exact",
     "contains",
@@ -28,7 +30,7 @@ pub(super) const NAMES: [&str; 14] = [
     "numeric",
     "expression",
     "judge",
-    "graph",
+    GRAPH,
     "mean",
     "weighted",
     "min",
@@ -40,10 +42,20 @@ pub(super) const NAMES: [&str; 14] = [
 /// Those that may be written as their names alone.
 pub(super) const PLAIN: [&str; 5] = ["exact", "normalized_exact", "contains", "f1", "numeric"];
 
+/// A metric as it stands in a document.
+#[derive(Clone, Copy)]
+pub(super) struct Said<'s> {
+    pub(super) name: &'static str,
+    pub(super) options: &'s Payload,
+    /// The place of the options.
+    pub(super) at: &'s At<'s>,
+}
+
 /// A reading of one document.
 pub(super) struct Reading<'r> {
-    env: &'r dyn BuildEnv,
-    program: &'r SignatureSchema,
+    pub(super) env: &'r dyn BuildEnv,
+    /// What the program takes and gives.
+    pub(super) program: &'r SignatureSchema,
     /// How many metrics have been read.
     count: usize,
     /// How many metrics this is inside of.
@@ -72,13 +84,16 @@ impl<'r> Reading<'r> {
         }
         match payload {
             Payload::Str(name) => self.plain(name, at, problems),
-            Payload::Map(members) if members.contains_key("graph") => {
-                self.graph(payload, at, problems)
+            // The one metric whose options stand beside its name.
+            Payload::Map(members) if members.contains_key(GRAPH) => {
+                let said = Said { name: GRAPH, options: payload, at };
+                let (judged, written) = Judged::read_graph(self, said, problems)?;
+                Some(Metric { name: GRAPH, kind: Kind::Judged(judged), written })
             }
             Payload::Map(members) => {
                 let (name, options) = only(members, at, problems)?;
                 self.depth += 1;
-                let metric = self.named(name, options, &at.key(name), problems);
+                let metric = self.named(Said { name, options, at: &at.key(name) }, problems);
                 self.depth -= 1;
                 metric
             }
@@ -91,175 +106,44 @@ impl<'r> Reading<'r> {
 
     /// A metric by its name alone.
     fn plain(&mut self, name: &str, at: &At<'_>, problems: &mut Problems) -> Option<Metric> {
-        if PLAIN.contains(&name) {
-            let name = known(name, at, problems)?;
-            return self.named(name, &Payload::map(Map::new()), at, problems);
-        }
         let name = known(name, at, problems)?;
+        if PLAIN.contains(&name) {
+            return self.named(Said { name, options: &Payload::map(Map::new()), at }, problems);
+        }
         let detail = format!("`{name}` has to be told more: write an object `{{\"{name}\": …}}`");
         problems.add(at, Code::InvalidValue, detail);
         None
     }
 
-    fn named(
-        &mut self,
-        name: &'static str,
-        options: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
-        match name {
-            "exact" => self.fieldwise(name, Comparison::Exact, options, at, problems),
-            "normalized_exact" => {
-                self.fieldwise(name, Comparison::Normalized, options, at, problems)
+    fn named(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<Metric> {
+        let (kind, options) = match said.name {
+            "expression" => judged(Judged::read_expression(self, said, problems)?),
+            "judge" => judged(Judged::read_judge(self, said, problems)?),
+            "weighted" => composed(self.weighted(said, problems)?),
+            "at_least" => composed(self.at_least(said, problems)?),
+            plain if PLAIN.contains(&plain) => {
+                let (fieldwise, options) = Fieldwise::read(self.program, said, problems)?;
+                (Kind::Fieldwise(fieldwise), options)
             }
-            "contains" => self.fieldwise(name, Comparison::Contains, options, at, problems),
-            "f1" => self.fieldwise(name, Comparison::F1, options, at, problems),
-            "numeric" => self.numeric(name, options, at, problems),
-            "expression" => self.expression(name, options, at, problems),
-            "judge" => self.judge(name, options, at, problems),
-            "mean" => self.parts(name, Way::Mean, options, at, problems),
-            "min" => self.parts(name, Way::Min, options, at, problems),
-            "max" => self.parts(name, Way::Max, options, at, problems),
-            "product" => self.parts(name, Way::Product, options, at, problems),
-            "weighted" => self.weighted(name, options, at, problems),
-            "at_least" => self.at_least(name, options, at, problems),
-            _ => None,
-        }
-    }
-
-    fn fieldwise(
-        &self,
-        name: &'static str,
-        by: Comparison,
-        options: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
-        let mut read = Object::open(options, at, problems)?;
-        let fields = fields(&mut read, self.program);
-        read.close();
-        let options = object([("fields", fields.as_deref().map(texts))]);
-        Some(Metric::named(name, Kind::Fieldwise(Fieldwise { fields, by }), options))
-    }
-
-    fn numeric(
-        &self,
-        name: &'static str,
-        options: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
-        let mut read = Object::open(options, at, problems)?;
-        let fields = fields(&mut read, self.program);
-        let tolerance = tolerance(&mut read);
-        read.close();
-        let options = object([
-            ("fields", fields.as_deref().map(texts)),
-            ("tolerance", Some(tolerance.within.into())),
-            ("relative", Some(tolerance.relative.into())),
-        ]);
-        let by = Comparison::Numeric(tolerance);
-        Some(Metric::named(name, Kind::Fieldwise(Fieldwise { fields, by }), options))
-    }
-
-    fn expression(
-        &self,
-        name: &'static str,
-        source: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
-        let judging = kept(Judging::expression(source, self.view(), at), problems)?;
-        let told = shared_text(source, at, problems);
-        let judged = Judged { judging, scale: Scale::UNIT, told };
-        Some(Metric::named(name, Kind::Judged(judged), source.clone()))
-    }
-
-    fn judge(
-        &self,
-        name: &'static str,
-        judge: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
-        let judging = kept(Judging::judge(self.env, judge, self.view(), at), problems);
-        let members = judge.as_map()?;
-        let said = |name: &str| members.get(name).filter(|found| !found.is_null()).cloned();
-        let scale = match said("scale") {
-            Some(found) => scale(&found, &at.key("scale"), problems)?,
-            None => Scale::UNIT,
+            _ => composed(self.parts(said, problems)?),
         };
-        let strategy = said("strategy").unwrap_or_else(|| "predict".into());
-        let config = said("config").map(|config| match &strategy {
-            Payload::Str(strategy) => registry::pinned(self.env, strategy, config),
-            _ => config,
-        });
-        let options = object([
-            ("signature", said("signature")),
-            ("score", said("score")),
-            ("feedback", said("feedback")),
-            ("strategy", Some(strategy)),
-            ("config", config),
-            ("scale", written(scale)),
-        ]);
-        let judged = Judged { judging: judging?, scale, told: None };
-        Some(Metric::named(name, Kind::Judged(judged), options))
+        Some(Metric::named(said.name, kind, options))
     }
 
-    /// A stored graph: the one metric whose options stand beside its name.
-    fn graph(&self, payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Metric> {
-        let mut read = Object::open(payload, at, problems)?;
-        let pin = GraphPin::read(&mut read);
-        let score = read.optional("score", shared_text);
-        let feedback = read.optional("feedback", shared_text);
-        let scale = read.optional("scale", scale).unwrap_or(Scale::UNIT);
-        read.close();
-        let pin = pin?;
-        let pin = match self.env.is_stored() {
-            true => pin,
-            false => self.env.pin_graph(&pin).unwrap_or(pin),
-        };
-        let wanted = Wanted {
-            score: score.as_deref().map(|name| (name, at.key("score"))),
-            usual: "score",
-            feedback: feedback.as_deref().map(|name| (name, at.key("feedback"))),
-        };
-        let judging = Judging::graph(self.env, &pin, &wanted, self.view(), &at.key("graph"));
-        let judging = kept(judging, problems)?;
-        let mut members = Map::new();
-        pin.write(&mut members);
-        let options = object([
-            ("score", score.map(Payload::Str)),
-            ("feedback", feedback.map(Payload::Str)),
-            ("scale", written(scale)),
-        ]);
-        members.extend(options.as_map().cloned().unwrap_or_default());
-        let kind = Kind::Judged(Judged { judging, scale, told: None });
-        Some(Metric { name: "graph", kind, written: Payload::map(members) })
-    }
-
-    fn parts(
-        &mut self,
-        name: &'static str,
-        way: Way,
-        parts: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
+    fn parts(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<(Composed, Payload)> {
         let read = |part: &Payload, at: &At<'_>, found: &mut Problems| self.metric(part, at, found);
-        let parts = some(list(parts, at, problems, read)?, parts, at, problems)?;
+        let parts = some(list(said.options, said.at, problems, read)?, said, problems)?;
         let written = Payload::list(parts.iter().map(Metric::to_payload).collect());
-        Some(Metric::named(name, Kind::Composed(Composed::new(parts, way)), written))
+        let way = match said.name {
+            "min" => Way::Min,
+            "max" => Way::Max,
+            "product" => Way::Product,
+            _ => Way::Mean,
+        };
+        Some((Composed::new(parts, way), written))
     }
 
-    fn weighted(
-        &mut self,
-        name: &'static str,
-        parts: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
+    fn weighted(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<(Composed, Payload)> {
         let read = |part: &Payload, at: &At<'_>, problems: &mut Problems| {
             let mut part = Object::open(part, at, problems)?;
             let metric = part.required("metric", |part, at, found| self.metric(part, at, found));
@@ -267,37 +151,33 @@ impl<'r> Reading<'r> {
             part.close();
             Some((metric?, weight?))
         };
-        let parts = some(list(parts, at, problems, read)?, parts, at, problems)?;
+        let parts = some(list(said.options, said.at, problems, read)?, said, problems)?;
         let (parts, weights): (Vec<Metric>, Vec<f64>) = parts.into_iter().unzip();
         let options = |(part, weight): (&Metric, &f64)| {
             object([("metric", Some(part.to_payload())), ("weight", Some((*weight).into()))])
         };
         let written = Payload::list(parts.iter().zip(&weights).map(options).collect());
-        let composed = Composed::new(parts, Way::Weighted(weights));
-        Some(Metric::named(name, Kind::Composed(composed), written))
+        Some((Composed::new(parts, Way::Weighted(weights)), written))
     }
 
-    fn at_least(
-        &mut self,
-        name: &'static str,
-        options: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Metric> {
-        let mut read = Object::open(options, at, problems)?;
+    fn at_least(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<(Composed, Payload)> {
+        let mut read = Object::open(said.options, said.at, problems)?;
         let metric = read.required("metric", |part, at, found| self.metric(part, at, found));
         let threshold = read.required("threshold", threshold);
         read.close();
         let (metric, threshold) = (metric?, threshold?);
-        let options =
+        let written =
             object([("metric", Some(metric.to_payload())), ("threshold", Some(threshold.into()))]);
-        let composed = Composed::new(vec![metric], Way::AtLeast(threshold));
-        Some(Metric::named(name, Kind::Composed(composed), options))
+        Some((Composed::new(vec![metric], Way::AtLeast(threshold)), written))
     }
+}
 
-    const fn view(&self) -> View<'r> {
-        View { schema: Some(self.program), sight: Sight::Example }
-    }
+fn judged((judged, written): (Judged, Payload)) -> (Kind, Payload) {
+    (Kind::Judged(judged), written)
+}
+
+fn composed((composed, written): (Composed, Payload)) -> (Kind, Payload) {
+    (Kind::Composed(composed), written)
 }
 
 /// The one member of an object that says a metric.
@@ -329,24 +209,10 @@ fn known(name: &str, at: &At<'_>, problems: &mut Problems) -> Option<&'static st
 }
 
 /// The parts, if all could be read and there are any.
-fn some<T>(
-    read: Vec<T>,
-    written: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<Vec<T>> {
-    let count = written.as_list().map_or(0, <[_]>::len);
+fn some<T>(read: Vec<T>, said: Said<'_>, problems: &mut Problems) -> Option<Vec<T>> {
+    let count = said.options.as_list().map_or(0, <[_]>::len);
     if count == 0 {
-        problems.add(at, Code::InvalidValue, "one metric at least is needed");
+        problems.add(said.at, Code::InvalidValue, "one metric at least is needed");
     }
     (count > 0 && read.len() == count).then_some(read)
-}
-
-/// What was made, or its problems with the others.
-fn kept<T>(made: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
-    made.map_err(|found| problems.extend(found)).ok()
-}
-
-fn texts(names: &[std::sync::Arc<str>]) -> Payload {
-    Payload::list(names.iter().cloned().map(Payload::Str).collect())
 }

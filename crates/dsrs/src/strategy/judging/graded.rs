@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::feeds::Feeds;
 use super::view::{Shown, View};
-use super::{Found, check_feedback, check_score, found, score_type};
+use super::{Found, Says, found};
 use crate::predict::{Ctx, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::listed;
-use crate::signature::{FieldSchema, SignatureSchema};
+use crate::signature::SignatureSchema;
 use crate::strategy::{DynModule, GraphPin};
-use crate::types::{Type, brief};
+use crate::types::brief;
 
 /// A stored graph that judges. Its predictors are tuned where the graph is.
 pub(crate) struct Graded {
@@ -43,7 +43,7 @@ impl Graded {
         let score = score_of(pin, schema, wanted, at)?;
         if let Some((name, place)) = &wanted.feedback {
             let mut problems = Problems::new();
-            check_feedback(&format!("`{}`", pin.graph), schema, name, place, &mut problems);
+            Says::Feedback.check(&format!("`{}`", pin.graph), schema, name, place, &mut problems);
             problems.or(())?;
         }
         let feedback = wanted.feedback.as_ref().map(|(name, _)| Arc::from(*name));
@@ -81,7 +81,7 @@ fn score_of(
 ) -> Result<Arc<str>, Problems> {
     if let Some((name, place)) = &wanted.score {
         let mut problems = Problems::new();
-        check_score(&format!("`{}`", pin.graph), schema, name, place, &mut problems);
+        Says::Score.check(&format!("`{}`", pin.graph), schema, name, place, &mut problems);
         return problems.or(Arc::from(*name));
     }
     let field = schema.output(wanted.usual).or(match schema.outputs.as_slice() {
@@ -89,7 +89,7 @@ fn score_of(
         _ => None,
     });
     match field {
-        Some(field) if is_score(schema, field) => Ok(field.name.clone()),
+        Some(field) if Says::Score.fits(schema, field) => Ok(field.name.clone()),
         other => {
             let found = other.map_or_else(
                 || format!("`{}` gives {}", pin.graph, tell(schema)),
@@ -103,11 +103,6 @@ fn score_of(
             Err(Problem { pointer, code: Code::TypeMismatch, detail }.into())
         }
     }
-}
-
-fn is_score(schema: &SignatureSchema, field: &FieldSchema) -> bool {
-    let wanted = Type::new(score_type(), schema.defs.clone());
-    schema.type_of(field).assignable_to(&wanted).is_ok()
 }
 
 fn tell(schema: &SignatureSchema) -> String {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::feeds::Feeds;
 use super::view::{Shown, View};
-use super::{Found, check_feedback, check_score, found};
+use super::{Found, Says, found};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::read::{Object, shared_text};
@@ -84,10 +84,10 @@ impl Judge {
                 return Err(problems);
             }
         };
-        check_score("the judge", module.schema(), &score, &at.key("score"), &mut problems);
+        Says::Score.check("the judge", module.schema(), &score, &at.key("score"), &mut problems);
         if let Some(name) = &feedback {
             let place = at.key("feedback");
-            check_feedback("the judge", module.schema(), name, &place, &mut problems);
+            Says::Feedback.check("the judge", module.schema(), name, &place, &mut problems);
         }
         match Feeds::between(view, module.schema(), &at.key("signature")) {
             Ok(feeds) if problems.is_empty() => Ok(Self { module, score, feedback, feeds }),

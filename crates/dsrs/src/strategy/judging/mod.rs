@@ -21,7 +21,7 @@ use super::{BuildEnv, GraphPin, NoGraph};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{listed, nearest};
-use crate::signature::SignatureSchema;
+use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Type, TypeIR, brief};
 use crate::value::{Fields, Payload};
 
@@ -137,58 +137,55 @@ impl Judging {
     }
 }
 
-/// What a score may be.
-fn score_type() -> TypeIR {
-    TypeIR::Union([TypeIR::Float, TypeIR::Bool].into())
+/// What an output is to say.
+#[derive(Clone, Copy)]
+enum Says {
+    Score,
+    Feedback,
 }
 
-/// What feedback may be.
-fn feedback_type() -> TypeIR {
-    TypeIR::Union([TypeIR::Str, TypeIR::Null].into())
-}
-
-/// Checks that outputs have one of this name and type; `who` has them.
-fn check_output(
-    who: &str,
-    schema: &SignatureSchema,
-    (name, ty, told): (&str, TypeIR, &str),
-    at: &At<'_>,
-    problems: &mut Problems,
-) {
-    let Some(field) = schema.output(name) else {
-        let known = || schema.outputs.iter().map(|field| field.name.as_ref());
-        let hint = nearest(name, known())
-            .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-        let detail = format!("{who} has no output `{name}`; {hint}it has {}", listed(known()));
-        return problems.add(at, Code::UnknownField, detail);
-    };
-    let wanted = Type::new(ty, schema.defs.clone());
-    if schema.type_of(field).assignable_to(&wanted).is_err() {
-        let detail = format!("`{name}` is `{}`; {told}", brief(&field.ty));
-        problems.add(at, Code::TypeMismatch, detail);
+impl Says {
+    /// The types that it may be of.
+    fn ty(self) -> TypeIR {
+        match self {
+            Self::Score => TypeIR::Union([TypeIR::Float, TypeIR::Bool].into()),
+            Self::Feedback => TypeIR::Union([TypeIR::Str, TypeIR::Null].into()),
+        }
     }
-}
 
-fn check_score(
-    who: &str,
-    schema: &SignatureSchema,
-    name: &str,
-    at: &At<'_>,
-    problems: &mut Problems,
-) {
-    let wanted = (name, score_type(), "a score is a number or a bool");
-    check_output(who, schema, wanted, at, problems);
-}
+    const fn told(self) -> &'static str {
+        match self {
+            Self::Score => "a score is a number or a bool",
+            Self::Feedback => "feedback is a text",
+        }
+    }
 
-fn check_feedback(
-    who: &str,
-    schema: &SignatureSchema,
-    name: &str,
-    at: &At<'_>,
-    problems: &mut Problems,
-) {
-    let wanted = (name, feedback_type(), "feedback is a text");
-    check_output(who, schema, wanted, at, problems);
+    fn fits(self, schema: &SignatureSchema, field: &FieldSchema) -> bool {
+        let wanted = Type::new(self.ty(), schema.defs.clone());
+        schema.type_of(field).assignable_to(&wanted).is_ok()
+    }
+
+    /// Checks that `who` has an output of this name that can say it.
+    fn check(
+        self,
+        who: &str,
+        schema: &SignatureSchema,
+        name: &str,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) {
+        let Some(field) = schema.output(name) else {
+            let known = || schema.outputs.iter().map(|field| field.name.as_ref());
+            let hint = nearest(name, known())
+                .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+            let detail = format!("{who} has no output `{name}`; {hint}it has {}", listed(known()));
+            return problems.add(at, Code::UnknownField, detail);
+        };
+        if !self.fits(schema, field) {
+            let detail = format!("`{name}` is `{}`; {}", brief(&field.ty), self.told());
+            problems.add(at, Code::TypeMismatch, detail);
+        }
+    }
 }
 
 /// What outputs say: the score as a number, and the feedback where one is wanted and there.
