@@ -11,6 +11,7 @@
 mod comparisons;
 mod composition;
 mod expressions;
+mod guide;
 mod intervals;
 mod judges;
 mod reading;

@@ -266,6 +266,8 @@ fn everything_that_is_wrong_is_told_at_once_at_its_place() {
         of(r#"{"expression": "inputs.questoin + outputs.answer|length + score"}"#),
         ["/config/reward/expression unknown_field", "/config/reward/expression unknown_field"]
     );
+    let method = of(r#"{"expression": "outputs.items()|length"}"#);
+    assert_eq!(method, ["/config/reward/expression unknown_field"], "there are no methods");
     assert_eq!(of("{}"), ["/config/reward invalid_config"]);
     assert_eq!(of(r#"{"expression": "1", "graph": "g"}"#), ["/config/reward invalid_config"]);
     assert_eq!(of(r#"{"graph": "g"}"#), ["/config/reward/graph invalid_config"]);
