@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod bootstrap;
 mod engine;
 mod labeled_few_shot;
 mod support;

@@ -1,10 +1,16 @@
 //! What the tests of optimizers share: a task over a graph, an LM and rows of examples.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use dsrs::lm::synthetic::SyntheticTask;
+
 use dsrs::graph::Program;
-use dsrs::lm::{Account, Budget, InMemory, Lm, Models, Purse, Usage};
+use dsrs::lm::{
+    Account, Budget, InMemory, Lm, LmReply, Models, Purchase, Purchases, Purse, RequestKey,
+    Synthetic, Unkept, Usage,
+};
 use dsrs::optimize::{
     Bench, Candidate, Deaf, Evaluator, Example, Metric, Report, Stop, Task, Workbench,
     create_optimizer, optimize,
@@ -13,6 +19,8 @@ use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
 use dsrs::strategy::BuildEnv;
 use dsrs::value::{Fields, Payload};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Env;
@@ -86,4 +94,97 @@ pub(crate) async fn run(
     let bench = Workbench::new(task);
     let report = optimize(&bench, made.as_ref(), held_out).await;
     (report, bench)
+}
+
+/// One of the three tasks of the synthetic LM: `triage`, `sums`, `orders`; 40 examples to learn
+/// from, 60 to choose by, and with it 100 that are held out.
+pub(crate) fn synthetic(name: &str, seed: u64, budget: Budget) -> (Task, Vec<Example>) {
+    let known = SyntheticTask::named(name).unwrap();
+    let rows = known.rows(seed, 200).into_iter();
+    let mut rows: Vec<_> = rows.map(|row| Example::of(row.inputs, row.expected)).collect();
+    let held_out = rows.split_off(100);
+    let val = rows.split_off(40);
+    let lm = Arc::new(Synthetic::seeded(seed));
+    (Task { train: rows, val, seed, ..task(known.document, lm, budget) }, held_out)
+}
+
+/// The mean scores on what was held out, before and after.
+pub(crate) fn means(report: &Report) -> (f64, f64) {
+    let (before, after) = report.held_out_scores();
+    let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+    (mean(before), mean(after))
+}
+
+/// Remembers what was bought, as a database would.
+#[derive(Default)]
+pub(crate) struct Remembering {
+    bought: Mutex<HashMap<RequestKey, LmReply>>,
+    /// How many requests were paid for.
+    pub(crate) paid: Mutex<usize>,
+}
+
+impl Purchases for Remembering {
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+        let found = self.bought.lock().unwrap().get(&key).cloned();
+        async { Ok(found) }.boxed()
+    }
+
+    fn keep(&self, purchase: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
+        *self.paid.lock().unwrap() += 1;
+        let mut bought = self.bought.lock().unwrap();
+        bought.extend(purchase.reply.map(|reply| (purchase.key, reply)));
+        async { Ok(()) }.boxed()
+    }
+}
+
+/// The task, with a purse that remembers what is bought: a second run of it is a resumed one.
+pub(crate) fn remembering(mut task: Task, budget: Budget, kept: &Arc<Remembering>) -> Task {
+    let account = Account::open(budget, Usage::default(), 0.0);
+    task.evaluator.purse = Some(Arc::new(Purse::new(account, kept.clone())));
+    task
+}
+
+/// Holds an optimizer to what all must keep: it gains at least so much on held-out examples of a
+/// task, over three seeds, within a budget of calls, comes to the same board each time, asks for
+/// nothing anew when it is started again, and stops on a smaller budget with what it has.
+pub(crate) async fn keeps_the_rules(
+    optimizer: &str,
+    config: &str,
+    name: &str,
+    calls: u64,
+    gain: f64,
+) {
+    let budget = Budget { lm_calls: Some(calls), ..Budget::default() };
+    for seed in 1..=3 {
+        let kept = Arc::new(Remembering::default());
+        let (task, held_out) = synthetic(name, seed, budget);
+        let (first, _) = run(optimizer, config, remembering(task, budget, &kept), &held_out).await;
+        let first = first.unwrap();
+        assert_eq!(first.stopped, None, "{optimizer}, {name}, seed {seed}: {:?}", first.spent);
+        let (before, after) = means(&first);
+        let told = format!("{optimizer}, {name}, seed {seed}: {before} to {after}");
+        println!("{told}, {} candidates, {} calls", first.trials.len(), first.spent.lm_calls);
+        assert!(after - before >= gain, "{told}");
+
+        let paid = *kept.paid.lock().unwrap();
+        let (task, held_out) = synthetic(name, seed, budget);
+        let (again, _) = run(optimizer, config, remembering(task, budget, &kept), &held_out).await;
+        let again = again.unwrap();
+        assert_eq!(*kept.paid.lock().unwrap(), paid, "{told}: asked for something anew");
+        assert_eq!(board(&again), board(&first), "{told}");
+    }
+    let small = Budget { lm_calls: Some(calls / 2), ..Budget::default() };
+    let (task, held_out) = synthetic(name, 1, small);
+    let (stopped, _) = run(optimizer, config, task, &held_out).await;
+    let stopped = stopped.unwrap();
+    assert!(stopped.spent.lm_calls <= calls / 2);
+}
+
+/// What is on a board: origins and scores.
+pub(crate) fn board(report: &Report) -> Vec<(String, Option<String>)> {
+    let told = |trial: &dsrs::optimize::Trial| {
+        let mean = trial.full.map(|scored| format!("{:.4}", scored.mean));
+        (trial.origin.to_string(), mean)
+    };
+    report.trials.iter().map(told).collect()
 }

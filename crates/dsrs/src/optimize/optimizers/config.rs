@@ -36,7 +36,6 @@ pub(in crate::optimize) fn count(config: &Payload, name: &str, default: usize) -
 }
 
 /// A number, or what it is when it is not said.
-#[allow(dead_code, reason = "for the optimizers to come")]
 pub(in crate::optimize) fn number(config: &Payload, name: &str, default: f64) -> f64 {
     match member(config, name) {
         Some(Payload::Int(found)) => *found as f64,

@@ -1,4 +1,7 @@
 //! The optimizers, one file each. Each knows the workbench and nothing of the others.
 
+mod bootstrap;
+mod bootstrap_few_shot;
+mod bootstrap_random_search;
 pub(in crate::optimize) mod config;
 mod labeled_few_shot;

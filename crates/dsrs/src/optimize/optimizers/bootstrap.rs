@@ -1,0 +1,176 @@
+//! Bootstrapping: a teacher is run on the trainset, and where its outputs are good, what its
+//! predictors took and gave becomes demos, those of steps in between included. After DSPy's
+//! `BootstrapFewShot` (Khattab et al. 2023, arXiv 2310.03714). Knows nothing of what is done with
+//! the candidates.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use indexmap::IndexMap;
+
+use super::config::{count, member, number};
+use crate::optimize::{
+    Candidate, Example, Rollout, Stop, Workbench, labeled_demo, step_demo, tunable,
+};
+use crate::predict::{Demo, Variation};
+use crate::signature::SignatureSchema;
+use crate::value::Payload;
+
+/// The members of a config that say how to bootstrap, with their schemas.
+pub(super) const PROPERTIES: [(&str, &str); 5] = [
+    (
+        "max_bootstrapped_demos",
+        r#"{"type": "integer", "minimum": 0, "maximum": 64, "default": 4,
+            "description": "demos of each predictor that come from rollouts that went well"}"#,
+    ),
+    (
+        "max_labeled_demos",
+        r#"{"type": "integer", "minimum": 0, "maximum": 256, "default": 16,
+            "description": "demos of each predictor in all, the rest straight from examples"}"#,
+    ),
+    (
+        "max_rounds",
+        r#"{"type": "integer", "minimum": 1, "maximum": 10, "default": 1,
+            "description": "tries at each example; from the second on at temperature 1"}"#,
+    ),
+    (
+        "metric_threshold",
+        r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 1,
+            "description": "the score from which on a rollout has gone well"}"#,
+    ),
+    (
+        "teacher_model",
+        r#"{"type": "string",
+            "description": "the model alias that demos are made with; each predictor's own, if not said"}"#,
+    ),
+];
+
+/// The temperature of tries after the first.
+const TEMPERATURE: f64 = 1.0;
+
+/// How to bootstrap.
+#[derive(Clone, Debug)]
+pub(super) struct Bootstrap {
+    pub(super) max_bootstrapped: usize,
+    pub(super) max_labeled: usize,
+    pub(super) max_rounds: usize,
+    pub(super) threshold: f64,
+    pub(super) teacher_model: Option<Arc<str>>,
+}
+
+/// Demos by predictor, and the examples that they were made of.
+#[derive(Default)]
+struct Found<'e> {
+    demos: IndexMap<Arc<str>, Vec<Demo>>,
+    used: Vec<&'e Example>,
+}
+
+impl Bootstrap {
+    /// What a config says.
+    pub(super) fn read(config: &Payload) -> Self {
+        Self {
+            max_bootstrapped: count(config, "max_bootstrapped_demos", 4),
+            max_labeled: count(config, "max_labeled_demos", 16),
+            max_rounds: count(config, "max_rounds", 1),
+            threshold: number(config, "metric_threshold", 1.0),
+            teacher_model: member(config, "teacher_model").and_then(Payload::as_str).map(Arc::from),
+        }
+    }
+
+    /// The candidate with demos made of these examples, tried in this order.
+    pub(super) async fn demonstrate(
+        &self,
+        bench: &Workbench,
+        student: &Candidate,
+        order: &[&Example],
+    ) -> Result<Candidate, Stop> {
+        let predictors = tunable(&*bench.program(student).await?);
+        let found = self.bootstrap(bench, student, order, &predictors).await?;
+        let mut taught = student.clone();
+        for (path, schema) in &predictors {
+            let mut demos = found.demos.get(path).cloned().unwrap_or_default();
+            let left = order.iter().filter(|example| !contains(&found.used, example));
+            let labeled = left.filter_map(|example| labeled_demo(schema, example));
+            demos.extend(labeled.take(self.max_labeled.saturating_sub(found.used.len())));
+            taught = taught.with(path, |state| state.demos = demos);
+        }
+        Ok(taught)
+    }
+
+    async fn bootstrap<'e>(
+        &self,
+        bench: &Workbench,
+        student: &Candidate,
+        order: &[&'e Example],
+        predictors: &[(Arc<str>, Arc<SignatureSchema>)],
+    ) -> Result<Found<'e>, Stop> {
+        let mut found = Found::default();
+        let shown: Vec<&Example> = order.iter().copied().take(self.max_labeled).collect();
+        for round in 0..self.max_rounds {
+            let mut left = order.iter().copied();
+            while found.used.len() < self.max_bootstrapped {
+                // As many at a time as are still needed: none is bought that nobody needs.
+                let needed = self.max_bootstrapped - found.used.len();
+                let untried = left.by_ref().filter(|example| !contains(&found.used, example));
+                let wave: Vec<&Example> = untried.take(needed).collect();
+                if wave.is_empty() {
+                    break;
+                }
+                let tries = wave.iter().map(|example| {
+                    let teacher = self.teacher(student, &shown, example, predictors);
+                    async move { bench.evaluate(&teacher, &[example], varied(round)).await }
+                });
+                for (example, tried) in wave.iter().zip(try_join_all(tries).await?) {
+                    let good = tried.rollouts.into_iter().find(|one| one.value() >= self.threshold);
+                    good.into_iter().for_each(|rollout| found.take(example, &rollout));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The teacher for an example: the student, shown examples as they are, this one never.
+    fn teacher(
+        &self,
+        student: &Candidate,
+        shown: &[&Example],
+        example: &Example,
+        predictors: &[(Arc<str>, Arc<SignatureSchema>)],
+    ) -> Candidate {
+        let mut teacher = student.clone();
+        for (path, schema) in predictors {
+            let others = shown.iter().filter(|other| other.id != example.id);
+            let demos: Vec<Demo> = others.filter_map(|other| labeled_demo(schema, other)).collect();
+            teacher = teacher.with(path, |state| {
+                if !demos.is_empty() {
+                    state.demos = demos;
+                }
+                if let Some(model) = &self.teacher_model {
+                    state.lm.model = Some(model.clone());
+                }
+            });
+        }
+        teacher
+    }
+}
+
+impl<'e> Found<'e> {
+    /// Makes demos of a rollout: one of each predictor, of several calls of one the last, which is
+    /// what the others led to.
+    fn take(&mut self, example: &'e Example, rollout: &Rollout) {
+        let steps: IndexMap<&Arc<str>, Demo> =
+            rollout.steps.iter().map(|step| (&step.predictor, step_demo(step))).collect();
+        for (predictor, demo) in steps {
+            self.demos.entry(predictor.clone()).or_default().push(demo);
+        }
+        self.used.push(example);
+    }
+}
+
+fn contains(examples: &[&Example], example: &Example) -> bool {
+    examples.iter().any(|known| known.id == example.id)
+}
+
+fn varied(round: usize) -> Option<Variation> {
+    (round > 0).then_some(Variation { number: round, temperature: TEMPERATURE })
+}

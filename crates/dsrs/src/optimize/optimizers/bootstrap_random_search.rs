@@ -1,0 +1,115 @@
+//! `bootstrap_random_search`: many sets of demos, and the one that does best. After DSPy's
+//! `BootstrapFewShotWithRandomSearch`.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::bootstrap::{Bootstrap, PROPERTIES};
+use super::config::{config_schema, count, member, number};
+use crate::optimize::{
+    Candidate, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId,
+    Workbench,
+};
+use crate::problem::{At, Problems};
+use crate::value::Payload;
+
+/// What this one has beside the members of bootstrapping.
+const OWN: [(&str, &str); 2] = [
+    (
+        "num_candidate_programs",
+        r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 16,
+            "description": "sets of demos by chance, beside the three that are always tried"}"#,
+    ),
+    (
+        "stop_at_score",
+        r#"{"type": "number", "minimum": 0, "maximum": 1,
+            "description": "a candidate that reaches this score ends the search"}"#,
+    ),
+];
+
+struct Factory;
+
+inventory::submit!(OptimizerRegistration(&Factory));
+
+impl OptimizerFactory for Factory {
+    fn name(&self) -> &'static str {
+        "bootstrap_random_search"
+    }
+
+    fn description(&self) -> &'static str {
+        "Makes many sets of demos as bootstrap_few_shot does, from shuffled trainsets and of \
+         different sizes, tries each on the whole valset and takes the best. Good from about fifty \
+         examples on."
+    }
+
+    fn config_schema(&self) -> Payload {
+        let members: Vec<_> = OWN.into_iter().chain(PROPERTIES).collect();
+        config_schema(&members)
+    }
+
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+        Ok(Box::new(RandomSearch {
+            bootstrap: Bootstrap::read(config),
+            candidates: count(config, "num_candidate_programs", 16),
+            enough: member(config, "stop_at_score").map(|_| number(config, "stop_at_score", 1.0)),
+        }))
+    }
+}
+
+struct RandomSearch {
+    bootstrap: Bootstrap,
+    candidates: usize,
+    enough: Option<f64>,
+}
+
+/// One candidate that is to be made.
+enum Plan {
+    AsItWas,
+    Labeled,
+    Bootstrapped,
+    Shuffled(usize),
+}
+
+impl Optimizer for RandomSearch {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        self.search(bench).boxed()
+    }
+}
+
+impl RandomSearch {
+    async fn search(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+        let plans = [Plan::AsItWas, Plan::Labeled, Plan::Bootstrapped].into_iter();
+        // One after the other: a budget that ends then leaves whole candidates behind.
+        for plan in plans.chain((1..=self.candidates).map(Plan::Shuffled)) {
+            let (candidate, origin) = self.make(bench, &plan).await?;
+            let id = bench.enter(candidate, &[Workbench::BASE], origin);
+            let mean = bench.full(id).await?.mean();
+            if self.enough.is_some_and(|enough| mean >= enough) {
+                break;
+            }
+        }
+        Ok(bench.best().map_or(Workbench::BASE, |trial| trial.id))
+    }
+
+    async fn make(&self, bench: &Workbench, plan: &Plan) -> Result<(Candidate, String), Stop> {
+        let student = bench.candidate(Workbench::BASE);
+        let mut order: Vec<&Example> = bench.train().iter().collect();
+        let mut bootstrap = self.bootstrap.clone();
+        let origin = match plan {
+            Plan::AsItWas => return Ok(((*student).clone(), String::new())),
+            Plan::Labeled => {
+                bootstrap.max_bootstrapped = 0;
+                "demos straight from examples".to_owned()
+            }
+            Plan::Bootstrapped => "bootstrapped demos, in the order of the trainset".to_owned(),
+            Plan::Shuffled(number) => {
+                let mut rng = bench.rng(&format!("demos {number}"));
+                rng.shuffle(&mut order);
+                bootstrap.max_bootstrapped = rng.usize(1..=bootstrap.max_bootstrapped.max(1));
+                let most = bootstrap.max_bootstrapped;
+                format!("up to {most} bootstrapped demos, shuffle {number}")
+            }
+        };
+        Ok((bootstrap.demonstrate(bench, &student, &order).await?, origin))
+    }
+}
