@@ -14,7 +14,8 @@ use crate::value::{Map, Payload};
 
 /// An optimizer with its config, ready to work.
 pub trait Optimizer: Send + Sync {
-    /// Looks for a better candidate, and says which one it is: one of the board.
+    /// Looks for a candidate that is better than the one that the bench
+    /// [starts](Workbench::start) with, and says which one it is: one of the board.
     ///
     /// Decides by what the workbench tells it and by nothing else (not by time, not by what has been
     /// spent, not by the order in which rollouts end), so that it can be started again.

@@ -57,6 +57,13 @@ pub struct Task {
 
 /// What an optimizer works with.
 pub struct Workbench {
+    shared: Arc<Shared>,
+    start: TrialId,
+    seed: u64,
+}
+
+/// What a workbench shares with those that were made of it.
+struct Shared {
     task: Task,
     metric: Arc<str>,
     limit: Semaphore,
@@ -82,41 +89,62 @@ impl Workbench {
     pub fn new(task: Task) -> Self {
         let mut board = Board::default();
         board.enter(task.base.clone(), &[], "as it was".into());
-        Self {
+        let seed = task.seed;
+        let shared = Shared {
             metric: task.evaluator.metric.to_payload().to_json().into(),
             limit: Semaphore::new(task.concurrency.max(1)),
             board: Mutex::new(board),
             programs: Cache::new(PROGRAMS),
             rollouts: Cache::new(ROLLOUTS),
             task,
-        }
+        };
+        Self { shared: Arc::new(shared), start: Self::BASE, seed }
     }
 
-    /// The program as it is, the first on the board.
+    /// The program as it is, the first on the board. An optimizer begins at [`Self::start`], which
+    /// may be another.
     pub const BASE: TrialId = TrialId(0);
+
+    /// The candidate that an optimizer begins with: the program as it is, or what another optimizer
+    /// has made of it.
+    #[must_use]
+    pub const fn start(&self) -> TrialId {
+        self.start
+    }
+
+    /// A workbench on which another optimizer goes on from a candidate. Board, limits, budget and
+    /// rollouts are the same; chance is its own, and the same for the same candidate.
+    ///
+    /// For one at a time: the order in which candidates come must not depend on which optimizer is
+    /// faster.
+    #[must_use]
+    pub fn starting_from(&self, id: TrialId) -> Self {
+        let seed = self.rng(&format!("starting from {}", id.0)).u64(..);
+        Self { shared: self.shared.clone(), start: id, seed }
+    }
 
     /// What it was given.
     #[must_use]
-    pub const fn task(&self) -> &Task {
-        &self.task
+    pub fn task(&self) -> &Task {
+        &self.shared.task
     }
 
     /// The examples that demos and reflections are taken from.
     #[must_use]
     pub fn train(&self) -> &[Example] {
-        &self.task.train
+        &self.task().train
     }
 
     /// The examples that candidates are chosen by.
     #[must_use]
     pub fn val(&self) -> &[Example] {
-        &self.task.val
+        &self.task().val
     }
 
     /// The budget, if there is one.
     #[must_use]
     pub fn account(&self) -> Option<&Account> {
-        self.task.evaluator.purse.as_ref().map(|purse| purse.account())
+        self.task().evaluator.purse.as_ref().map(|purse| purse.account())
     }
 
     /// Chance for one purpose: the same for the same seed and purpose, whatever else happened.
@@ -126,7 +154,7 @@ impl Workbench {
         let hash = purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        fastrand::Rng::with_seed(self.task.seed ^ hash)
+        fastrand::Rng::with_seed(self.seed ^ hash)
     }
 
     /// Puts a candidate on the board, with what it was made from and how. One that is there already
@@ -155,7 +183,7 @@ impl Workbench {
     #[must_use]
     pub fn candidate(&self, id: TrialId) -> Arc<Candidate> {
         let found = self.board().get(id).map(|trial| trial.candidate.clone());
-        found.unwrap_or_else(|| Arc::new(self.task.base.clone()))
+        found.unwrap_or_else(|| Arc::new(self.task().base.clone()))
     }
 
     /// All candidates so far, in the order in which they came.
@@ -181,15 +209,15 @@ impl Workbench {
     /// [`Stop::Failed`] with all that is wrong with it.
     pub async fn program(&self, candidate: &Candidate) -> Result<Arc<Program>, Stop> {
         let hash = candidate.hash();
-        if let Some(program) = self.programs.get(&hash) {
+        if let Some(program) = self.shared.programs.get(&hash) {
             return Ok(program);
         }
-        let built = self.task.workshop.build(candidate).await;
+        let built = self.task().workshop.build(candidate).await;
         let program = built.map_err(|problems| {
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
             Stop::Failed(format!("a candidate does not fit: {}", problems.join("; ")).into())
         })?;
-        self.programs.insert(hash, program.clone());
+        self.shared.programs.insert(hash, program.clone());
         Ok(program)
     }
 
@@ -249,7 +277,7 @@ impl Workbench {
             .iter()
             .enumerate()
             .map(|(at, example)| {
-                let key = RolloutKey::of(&hash, example, &self.metric, variation);
+                let key = RolloutKey::of(&hash, example, &self.shared.metric, variation);
                 let one = self.one(&program, example, key, variation);
                 async move { (at, one.await) }
             })
@@ -277,25 +305,26 @@ impl Workbench {
         key: RolloutKey,
         variation: Option<Variation>,
     ) -> Result<Arc<Rollout>, Stop> {
-        if let Some(rollout) = self.rollouts.get(&key) {
+        if let Some(rollout) = self.shared.rollouts.get(&key) {
             return Ok(rollout);
         }
-        let _turn = self.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
+        let _turn = self.shared.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
         // The same may have been rolled out while this one waited.
-        if let Some(rollout) = self.rollouts.get(&key) {
+        if let Some(rollout) = self.shared.rollouts.get(&key) {
             return Ok(rollout);
         }
-        let kept = self.task.store.find(key).await.map_err(unkept)?;
+        let kept = self.task().store.find(key).await.map_err(unkept)?;
         let rollout = match kept {
             Some(rollout) => Arc::new(rollout),
             None => {
-                let rolled_out = self.task.evaluator.roll_out(program, example, variation).await?;
+                let rolled_out =
+                    self.task().evaluator.roll_out(program, example, variation).await?;
                 let rollout = Arc::new(rolled_out);
-                self.task.store.keep(key, &rollout).await.map_err(unkept)?;
+                self.task().store.keep(key, &rollout).await.map_err(unkept)?;
                 rollout
             }
         };
-        self.rollouts.insert(key, rollout.clone());
+        self.shared.rollouts.insert(key, rollout.clone());
         Ok(rollout)
     }
 
@@ -312,10 +341,10 @@ impl Workbench {
         number: usize,
         temperature: f64,
     ) -> Result<Fields, AskError> {
-        let evaluator = &self.task.evaluator;
-        let ctx = evaluator.ctx(OPTIMIZER, self.task.proposer.clone());
+        let evaluator = &self.task().evaluator;
+        let ctx = evaluator.ctx(OPTIMIZER, self.task().proposer.clone());
         let ctx = if number == 0 { ctx } else { ctx.varied_at(number, temperature) };
-        let _turn = self.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
+        let _turn = self.shared.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
         let predictor = SchemaPredictor::new(signature.clone(), OPTIMIZER);
         match predictor.forward(&ctx, inputs).await {
             Ok(outputs) => Ok(outputs),
@@ -341,11 +370,11 @@ impl Workbench {
     }
 
     fn tell(&self, progress: Progress<'_>) {
-        self.task.listener.hear(progress);
+        self.task().listener.hear(progress);
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

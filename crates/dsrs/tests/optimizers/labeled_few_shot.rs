@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use dsrs::lm::{Budget, Scripted};
-use dsrs::optimize::{TrialId, Workbench};
+use dsrs::optimize::{TrialId, Workbench, create_optimizer};
+use dsrs::problem::At;
 
-use crate::support::{QA, questions, run, task};
+use crate::support::{QA, json, questions, run, task};
 
 /// An LM that knows the answer once it has seen how others were answered.
 pub(crate) fn copies_demos() -> Arc<Scripted> {
@@ -31,4 +32,23 @@ async fn demos_of_the_trainset_are_given_and_measured_once() {
     assert_eq!(report.spent.lm_calls, 10 + 20 + 10);
     assert_eq!(lm.requests().len(), 40);
     assert!(bench.candidate(Workbench::BASE).state.0.is_empty());
+}
+
+#[tokio::test]
+async fn what_another_optimizer_found_is_where_it_goes_on() {
+    let bench = Workbench::new(task(QA, copies_demos(), Budget::default()));
+    let brief = bench
+        .candidate(Workbench::BASE)
+        .with("qa", |state| state.instruction = Some("Be brief.".into()));
+    let brief = bench.enter(brief, &[Workbench::BASE], "by hand");
+    let config = json(r#"{"k": 2}"#);
+    let (_, optimizer) = create_optimizer("labeled_few_shot", Some(&config), &At::Root).unwrap();
+    let goes_on = bench.starting_from(brief);
+    let found = optimizer.run(&goes_on).await.unwrap();
+    let tuned = &bench.candidate(found).state.0["qa"];
+    assert_eq!((tuned.instruction.as_deref(), tuned.demos.len()), (Some("Be brief."), 2));
+    assert_eq!(bench.trials()[found.0].parents, [brief]);
+    // Both work on one board.
+    assert_eq!((goes_on.start(), bench.start()), (brief, Workbench::BASE));
+    assert_eq!(goes_on.best().map(|best| best.id), Some(found));
 }

@@ -52,7 +52,7 @@ impl Optimizer for LabeledFewShot {
 
 impl LabeledFewShot {
     async fn demonstrate(&self, bench: &Workbench) -> Result<TrialId, Stop> {
-        let base = bench.candidate(Workbench::BASE);
+        let base = bench.candidate(bench.start());
         let program = bench.program(&base).await?;
         let mut candidate = (*base).clone();
         for (path, schema) in tunable(&program) {
@@ -63,7 +63,7 @@ impl LabeledFewShot {
             candidate = candidate.with(&path, |state| state.demos = demos);
         }
         let origin = format!("up to {} demos from the trainset", self.k);
-        let id = bench.enter(candidate, &[Workbench::BASE], origin);
+        let id = bench.enter(candidate, &[bench.start()], origin);
         bench.full(id).await?;
         Ok(id)
     }
