@@ -10,9 +10,10 @@ use uuid::Uuid;
 
 use super::attempt::Request;
 use super::batch_attempt::BatchAttempt;
-use super::batch_upload::{ItemSource, store_items};
+use super::batch_upload::store_batch;
 use super::clock::now;
 use super::error::besides;
+use super::items::ItemSource;
 use super::{App, AppError};
 use crate::store::batch::{self, BatchRow, Counts, ResultRow, Spent};
 use crate::store::batch_upload::Upload;
@@ -58,7 +59,7 @@ impl App {
         let id = Uuid::now_v7();
         let mut upload = Upload::begin(scope, &self.db, id).await?;
         let most = self.limits.batch_items as usize;
-        let stored = store_items(&mut upload, program, items, most).await;
+        let stored = store_batch(&mut upload, program, items, most).await;
         let total = besides(faults, stored)?;
         let asked = Request { timeout: request.timeout, request_id: request.request_id };
         let batch = BatchRow {

@@ -145,6 +145,8 @@ fn read_limits(read: &mut Reader<'_>) -> Option<Limits> {
     let body_bytes = read.required("limits.body_bytes", parse::bytes);
     let batch_bytes = read.required("limits.batch_bytes", parse::bytes);
     let batch_items = read.required("limits.batch_items", parse::positive);
+    let dataset_bytes = read.required("limits.dataset_bytes", parse::bytes);
+    let dataset_examples = read.required("limits.dataset_examples", parse::positive);
     let run_timeout = read.required("limits.run_timeout_ms", parse::millis);
     let max_concurrent_runs = read.required("limits.max_concurrent_runs", parse::positive);
     let requests = "limits.max_concurrent_lm_requests";
@@ -155,6 +157,8 @@ fn read_limits(read: &mut Reader<'_>) -> Option<Limits> {
         body_bytes: body_bytes?,
         batch_bytes: batch_bytes?,
         batch_items: batch_items?,
+        dataset_bytes: dataset_bytes?,
+        dataset_examples: dataset_examples?,
         run_timeout: run_timeout?,
         max_concurrent_runs: max_concurrent_runs?,
         max_concurrent_lm_requests,

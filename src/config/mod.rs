@@ -125,6 +125,10 @@ pub struct Limits {
     pub batch_bytes: usize,
     /// Most items of a batch.
     pub batch_items: u32,
+    /// Largest upload of a dataset in bytes.
+    pub dataset_bytes: usize,
+    /// Most examples of a dataset.
+    pub dataset_examples: u32,
     /// Time limit of a run.
     pub run_timeout: Duration,
     /// Runs at the same time.

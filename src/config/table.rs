@@ -234,6 +234,10 @@ pub static SETTINGS: &[Setting] = &[
     row("limits.body_bytes", Kind::Bytes, "largest request body").default("4MiB").flag(),
     row("limits.batch_bytes", Kind::Bytes, "largest body of a batch").default("256MiB").flag(),
     row("limits.batch_items", Kind::Count, "most items of a batch").default("1000000").flag(),
+    row("limits.dataset_bytes", Kind::Bytes, "largest upload of a dataset").default("1GiB").flag(),
+    row("limits.dataset_examples", Kind::Count, "most examples of a dataset")
+        .default("1000000")
+        .flag(),
     row("limits.run_timeout_ms", Kind::Millis, "time limit of a run").default("300000").flag(),
     row("limits.max_concurrent_runs", Kind::Count, "runs at the same time").default("1024").flag(),
     row(

@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::accept::prefers_lines;
 use super::answer;
-use super::batch_items::BodyItems;
 use super::body::parse;
+use super::body_items::BodyItems;
 use super::caller::Caller;
 use super::idempotency::{IdempotencyKey, once_for};
 use super::page::{PageRequest, cursor_of, key_of};
@@ -25,7 +25,7 @@ use super::problem::ApiProblem;
 use super::query::{NoQuery, Query, plain_number};
 use super::runs::{error_json, millis, read_pick};
 use super::schema::{Batch, BatchBody, BatchPage, BatchResultPage};
-use super::upload::{Form, Spooled, Uploaded};
+use super::upload::{Form, OfBatch, Spooled, Uploaded};
 use crate::app::json::JsonObject;
 use crate::app::{App, AppError, BatchRequest, on_own_thread, timestamp};
 use crate::store::Scope;
@@ -66,7 +66,7 @@ pub(super) async fn batch_start(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     query: Query,
-    Uploaded { hash, body }: Uploaded,
+    Uploaded { hash, body, .. }: Uploaded<OfBatch>,
 ) -> Response {
     // The options of lines stand in the query, and are a part of what is asked for.
     let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.spelled());
@@ -88,7 +88,7 @@ async fn read_batch(
     request_id: Arc<str>,
 ) -> Result<(BatchRequest, BodyItems), ApiProblem> {
     let (form, most) = (body.form, app.worker.batch_concurrency);
-    let mut items = BodyItems::of(body, app.limits.body_bytes);
+    let mut items = BodyItems::of(body, "items", app.limits.body_bytes);
     if form == Form::Lines {
         return Ok((read_query(query, most, request_id)?, items));
     }

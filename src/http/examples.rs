@@ -65,6 +65,42 @@ pub(super) fn batch() -> Value {
     })
 }
 
+/// Two examples of that graph.
+pub(super) fn dataset() -> Value {
+    json!({
+        "name": "tickets",
+        "description": "Tickets of last week, with the mood that a person saw in them",
+        "examples": [
+            {
+                "inputs": {"ticket": "My parcel has not arrived."},
+                "expected": {"mood": "calm"},
+                "split": "train"
+            },
+            {"inputs": {"ticket": "Where is my refund?!"}, "expected": {"mood": "angry"}}
+        ]
+    })
+}
+
+/// A part of them, looked at against that graph.
+pub(super) fn dataset_check() -> Value {
+    json!({
+        "graph": "support-reply",
+        "split": "train",
+        "seed": 0,
+        "fractions": {"train": 0.8, "val": 0.2}
+    })
+}
+
+/// A run made an example, with what it should have said.
+pub(super) fn from_runs() -> Value {
+    let run = "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
+    json!({
+        "runs": [run],
+        "corrections": {run: {"mood": "angry"}},
+        "split": "train"
+    })
+}
+
 /// How a run goes on: as it began.
 pub(super) fn resume() -> Value {
     json!({"timeout_ms": 60000})

@@ -3,10 +3,14 @@
 
 mod accept;
 mod answer;
-mod batch_items;
 mod batches;
 mod body;
+mod body_items;
 mod caller;
+mod dataset_check;
+mod dataset_examples;
+mod dataset_upload;
+mod datasets;
 mod etag;
 mod examples;
 mod fallback;
@@ -32,6 +36,7 @@ pub mod schema;
 mod states;
 mod status;
 mod strategies;
+mod table_items;
 mod upload;
 
 use std::sync::Arc;
@@ -78,6 +83,12 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(batches::batch_get))
         .routes(routes!(batches::batch_results))
         .routes(routes!(batches::batch_cancel))
+        .routes(routes!(datasets::dataset_create, datasets::dataset_list))
+        .routes(routes!(datasets::dataset_get, datasets::dataset_put, datasets::dataset_delete))
+        .routes(routes!(datasets::dataset_versions))
+        .routes(routes!(dataset_examples::dataset_examples))
+        .routes(routes!(datasets::dataset_from_runs))
+        .routes(routes!(dataset_check::dataset_check))
         .routes(routes!(predictors::predictor_list))
         .routes(routes!(predictors::predictor_get))
         .routes(routes!(states::state_get, states::state_put))

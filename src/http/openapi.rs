@@ -27,6 +27,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "graphs", description = "Typed graphs and their versions"),
         (name = "runs", description = "Executions and their records"),
         (name = "batches", description = "One graph over many items"),
+        (name = "datasets", description = "Examples, in versions that never change"),
         (name = "state", description = "What is tuned in a graph's predictors"),
         (name = "strategies", description = "What the server offers"),
         (name = "operations", description = "For those who watch the server"),

@@ -30,7 +30,8 @@ pub(super) fn may_stream<B>(request: &Request<B>) -> bool {
 #[must_use]
 pub(super) fn may_be_lines<B>(request: &Request<B>) -> bool {
     let path = request.uri().path();
-    path.starts_with("/v1/batches/") && path.ends_with("/results")
+    (path.starts_with("/v1/batches/") && path.ends_with("/results"))
+        || (path.starts_with("/v1/datasets/") && path.ends_with("/examples"))
 }
 
 fn is_small(headers: &HeaderMap) -> bool {

@@ -2,6 +2,7 @@
 //! ones in memory all the same. Knows media types and sizes, and no resource.
 
 use std::io::{Seek, Write};
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::body::{broken_off, declared, drain, is_json, too_large, too_slow};
 use super::problem::ApiProblem;
 use super::status::ProblemCode;
 use crate::app::{App, on_own_thread};
+use crate::config::Limits;
 
 /// How long such a body may take to come.
 const LONGEST_ARRIVAL: Duration = Duration::from_secs(600);
@@ -33,6 +35,56 @@ pub(super) enum Form {
     Json,
     /// A JSON document a line.
     Lines,
+    /// A table with a header, as RFC 4180 has it.
+    Table,
+}
+
+/// What kind of upload a route takes.
+pub(super) trait Taken: Send {
+    /// What may be declared, in words.
+    const WANTED: &'static str;
+    /// The setting of the limit.
+    const SETTING: &'static str;
+
+    /// The form of a media type, where it is taken.
+    fn form(essence: &[u8]) -> Option<Form>;
+
+    /// The largest body in bytes.
+    fn limit(limits: &Limits) -> usize;
+}
+
+/// The items of a batch.
+#[derive(Debug)]
+pub(super) struct OfBatch;
+
+impl Taken for OfBatch {
+    const WANTED: &'static str = "application/json or application/jsonl";
+    const SETTING: &'static str = "limits.batch_bytes";
+
+    fn form(essence: &[u8]) -> Option<Form> {
+        json_form(essence)
+    }
+
+    fn limit(limits: &Limits) -> usize {
+        limits.batch_bytes
+    }
+}
+
+/// The examples of a dataset.
+#[derive(Debug)]
+pub(super) struct OfDataset;
+
+impl Taken for OfDataset {
+    const WANTED: &'static str = "application/json, application/jsonl or text/csv";
+    const SETTING: &'static str = "limits.dataset_bytes";
+
+    fn form(essence: &[u8]) -> Option<Form> {
+        if essence == b"text/csv" { Some(Form::Table) } else { json_form(essence) }
+    }
+
+    fn limit(limits: &Limits) -> usize {
+        limits.dataset_bytes
+    }
 }
 
 /// A body, at its start.
@@ -45,27 +97,29 @@ pub(super) struct Spooled {
 /// A body that came. Routes that answer once for a key take it, because the refusal of a body is an
 /// answer too.
 #[derive(Debug)]
-pub(super) struct Uploaded {
+pub(super) struct Uploaded<T> {
     /// A hash of its bytes; of a body over the limit that of its beginning.
     pub(super) hash: Vec<u8>,
     /// The body, or why it is refused.
     pub(super) body: Result<Spooled, ApiProblem>,
+    taken: PhantomData<T>,
 }
 
-impl FromRequest<Arc<App>> for Uploaded {
+impl<T: Taken> FromRequest<Arc<App>> for Uploaded<T> {
     type Rejection = ApiProblem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiProblem> {
-        let form = declared(request.headers(), "application/json or application/jsonl", form);
-        let arriving = spool(request.into_body(), app.limits.batch_bytes, app.spool_dir.clone());
+        let form = declared(request.headers(), T::WANTED, T::form);
+        let limit = (T::limit(&app.limits), T::SETTING);
+        let arriving = spool(request.into_body(), limit, app.spool_dir.clone());
         let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
         let (spool, fits) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
         let body = form.and_then(|form| fits.map(|()| Spooled { form, file: spool.file }));
-        Ok(Self { hash: spool.hash.finalize().to_vec(), body })
+        Ok(Self { hash: spool.hash.finalize().to_vec(), body, taken: PhantomData })
     }
 }
 
-fn form(essence: &[u8]) -> Option<Form> {
+fn json_form(essence: &[u8]) -> Option<Form> {
     let lines = [&b"application/jsonl"[..], b"application/x-ndjson", b"application/x-jsonlines"];
     if lines.contains(&essence) {
         return Some(Form::Lines);
@@ -94,7 +148,7 @@ impl Spool {
 /// Takes a body in, and says whether it keeps within the limit.
 async fn spool(
     mut body: Body,
-    limit: usize,
+    (limit, setting): (usize, &str),
     directory: PathBuf,
 ) -> Result<(Spool, Result<(), ApiProblem>), ApiProblem> {
     let file = spooled_tempfile_in(IN_MEMORY, directory);
@@ -105,7 +159,7 @@ async fn spool(
         size += data.len();
         if size > limit {
             drain(&mut body).await;
-            fits = Err(too_large(limit, "limits.batch_bytes"));
+            fits = Err(too_large(limit, setting));
             break;
         }
         piece.extend_from_slice(&data);

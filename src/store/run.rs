@@ -4,7 +4,7 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, Postgres, QueryBuilder};
+use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::graph::GraphRef;
@@ -205,6 +205,50 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<RunRow, StoreError>
         trace: row.trace,
         created_by: row.created_by,
     })
+}
+
+/// What a run was given and gave. Documents are JSON text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Its id.
+    pub id: Uuid,
+    /// The graph's id.
+    pub graph_id: Uuid,
+    /// The graph's name at the time.
+    pub graph_name: String,
+    /// How it stands.
+    pub status: RunStatus,
+    /// What it was given.
+    pub inputs: String,
+    /// What came out.
+    pub outputs: Option<String>,
+}
+
+/// What these runs were given and gave, in any order, without those that are not there.
+pub(super) async fn said(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<Said>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, graph_id, graph_name, status, inputs::text as "inputs!", outputs::text
+           from runs where workspace_id = $1 and id = any($2)"#,
+        scope.workspace,
+        ids
+    )
+    .fetch_all(connection)
+    .await?;
+    let said = rows.into_iter().map(|row| {
+        Ok(Said {
+            id: row.id,
+            graph_id: row.graph_id,
+            graph_name: row.graph_name,
+            status: row.status.try_into()?,
+            inputs: row.inputs,
+            outputs: row.outputs,
+        })
+    });
+    said.collect()
 }
 
 /// How a run stands; `None` when there is no such run.

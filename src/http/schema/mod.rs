@@ -4,6 +4,7 @@
 
 mod assignable;
 mod batch;
+mod dataset;
 mod graph;
 mod health;
 mod model;
@@ -21,6 +22,10 @@ use serde_json::Value;
 
 pub use assignable::{AssignableAnswer, AssignableRequest};
 pub use batch::{Batch, BatchBody, BatchCounts, BatchPage, BatchResult, BatchResultPage};
+pub use dataset::{
+    ChangedDataset, Dataset, DatasetBody, DatasetCheckBody, DatasetExample, DatasetExamplePage,
+    DatasetPage, DatasetVersion, DatasetVersionPage, FittingDataset, FromRunsBody, PickedDataset,
+};
 pub use graph::{
     CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphEdit, GraphEdits, GraphItem,
     GraphPage, LmSettings, Node, PutGraph, ValidGraph, VersionDiff, VersionItem, VersionPage,

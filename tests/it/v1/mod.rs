@@ -2,6 +2,7 @@
 
 mod assignable;
 mod batches;
+mod datasets;
 mod edits;
 mod execute;
 mod followed_runs;

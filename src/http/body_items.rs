@@ -1,6 +1,6 @@
-//! The items of a batch as a body spells them: the elements of `items` in one JSON document, beside
-//! which the document's other members are small; or a line each. Never more than one of them is in
-//! memory. Knows nothing of graphs.
+//! Many items as a body spells them: the elements of one member of a JSON document, beside which the
+//! document's other members are small; or a line each. Never more than one of them is in memory. Knows
+//! nothing of what they are.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,15 +15,14 @@ use tempfile::SpooledTempFile;
 use super::problem::ApiProblem;
 use super::status::ProblemCode;
 use super::upload::{Form, Spooled};
-use crate::app::{ItemSource, WrittenItem};
+use crate::app::{ItemSource, Said, WrittenItem};
 
-/// The member that holds the items.
-const ITEMS: &str = "items";
-
-/// A batch's items in its body.
+/// The items in a body.
 pub(super) struct BodyItems {
     file: SpooledTempFile,
     form: Form,
+    /// The member that holds the items.
+    member: &'static str,
     /// Longest item in bytes.
     longest: usize,
 }
@@ -31,20 +30,20 @@ pub(super) struct BodyItems {
 type Take<'t> = dyn FnMut(WrittenItem<'_>) -> ControlFlow<()> + 't;
 
 impl BodyItems {
-    pub(super) fn of(body: Spooled, longest: usize) -> Self {
-        Self { file: body.file, form: body.form, longest }
+    pub(super) fn of(body: Spooled, member: &'static str, longest: usize) -> Self {
+        Self { file: body.file, form: body.form, member, longest }
     }
 
     /// The document without its items: JSON text in which an empty array stands for them, and a
     /// value of the same kind for anything else that stands in their place. What is not JSON is
     /// refused here, all of the body considered.
     pub(super) fn options(&mut self) -> Result<String, ApiProblem> {
-        let (gauge, longest) = (Gauge::new(self.longest), self.longest);
+        let (gauge, longest, member) = (Gauge::new(self.longest), self.longest, self.member);
         let metered = Metered { reader: BufReader::new(&mut self.file), gauge: &gauge };
         let mut reader = serde_json::Deserializer::from_reader(metered);
-        let found = Outline { gauge: &gauge, longest }.deserialize(&mut reader);
+        let found = Outline { gauge: &gauge, member, longest }.deserialize(&mut reader);
         let read = found.and_then(|options| reader.end().map(|()| options));
-        let options = read.map_err(|error| refusal(&error, &gauge, longest))?;
+        let options = read.map_err(|error| refusal(&error, &gauge, member, longest))?;
         self.file.rewind().map_err(|error| unreadable(&error))?;
         Ok(options)
     }
@@ -54,7 +53,7 @@ impl BodyItems {
         let metered = Metered { reader: BufReader::new(self.file), gauge: &gauge };
         let mut reader = serde_json::Deserializer::from_reader(metered);
         let elements = Elements { gauge: &gauge, longest: self.longest, take };
-        match Document(elements).deserialize(&mut reader) {
+        match (Document { member: self.member, elements }).deserialize(&mut reader) {
             Err(error) if gauge.broken.get() => Err(error.to_string()),
             // Whoever takes has enough, which ends the reading with an error, too.
             _ => Ok(()),
@@ -64,9 +63,10 @@ impl BodyItems {
     fn each_line(self, take: &mut Take<'_>) -> Result<(), String> {
         let (mut reader, longest) = (BufReader::new(self.file), self.longest);
         let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(2);
-        let mut line = Vec::new();
+        let (mut line, mut number) = (Vec::new(), 0);
         loop {
             line.clear();
+            number += 1;
             let read = reader.by_ref().take(most).read_until(b'\n', &mut line);
             if read.map_err(|error| error.to_string())? == 0 {
                 return Ok(());
@@ -74,8 +74,8 @@ impl BodyItems {
             let text = line.trim_ascii();
             let flow = match text.len() {
                 0 => ControlFlow::Continue(()),
-                length if length > longest => take(too_long(longest)),
-                _ => take(WrittenItem::Text(text)),
+                length if length > longest => take(too_long(longest, Some(number))),
+                _ => take(WrittenItem { said: Said::Text(text), line: Some(number) }),
             };
             if flow.is_break() {
                 return Ok(());
@@ -91,58 +91,60 @@ impl ItemSource for BodyItems {
     fn each(self, take: &mut Take<'_>) -> Result<(), String> {
         match self.form {
             Form::Json => self.each_element(take),
-            Form::Lines => self.each_line(take),
+            Form::Lines | Form::Table => self.each_line(take),
         }
     }
 }
 
-fn too_long(longest: usize) -> WrittenItem<'static> {
+/// An item that is too long to be read.
+pub(super) fn too_long(longest: usize, line: Option<u64>) -> WrittenItem<'static> {
     let detail = format!("an item is over the limit of {longest} bytes (`limits.body_bytes`)");
-    WrittenItem::Misfit(Code::TooLarge, detail)
+    WrittenItem { said: Said::Misfit(Code::TooLarge, detail), line }
 }
 
-fn refusal(error: &serde_json::Error, gauge: &Gauge, longest: usize) -> ApiProblem {
+fn refusal(error: &serde_json::Error, gauge: &Gauge, member: &str, longest: usize) -> ApiProblem {
     if gauge.broken.get() {
         return unreadable(error);
     }
     if gauge.is_used_up() {
         let detail = format!(
-            "what stands beside `items` is over the limit of {longest} bytes (`limits.body_bytes`)"
+            "what stands beside `{member}` is over the limit of {longest} bytes (`limits.body_bytes`)"
         );
         return ApiProblem::new(ProblemCode::TooLarge, detail);
     }
     ApiProblem::new(ProblemCode::InvalidJson, format!("invalid JSON: {error}"))
 }
 
-fn unreadable(error: &dyn fmt::Display) -> ApiProblem {
+/// What was kept of a body cannot be read.
+pub(super) fn unreadable(error: &dyn fmt::Display) -> ApiProblem {
     tracing::error!(%error, "a body that was kept cannot be read");
     ApiProblem::new(ProblemCode::Internal, "something broke on our side; the log has it")
 }
 
 /// How much may still be read in one piece, and whether reading failed for another reason.
-struct Gauge {
+pub(super) struct Gauge {
     left: Cell<usize>,
-    broken: Cell<bool>,
+    pub(super) broken: Cell<bool>,
 }
 
 impl Gauge {
-    fn new(bytes: usize) -> Self {
+    pub(super) fn new(bytes: usize) -> Self {
         Self { left: Cell::new(bytes), broken: Cell::new(false) }
     }
 
-    fn allow(&self, bytes: usize) {
+    pub(super) fn allow(&self, bytes: usize) {
         self.left.set(bytes);
     }
 
-    fn is_used_up(&self) -> bool {
+    pub(super) fn is_used_up(&self) -> bool {
         self.left.get() == 0
     }
 }
 
 /// Reads as much as its gauge allows, so that nothing without an end is gathered in memory.
-struct Metered<'a, R> {
-    reader: R,
-    gauge: &'a Gauge,
+pub(super) struct Metered<'a, R> {
+    pub(super) reader: R,
+    pub(super) gauge: &'a Gauge,
 }
 
 impl<R: Read> Read for Metered<'_, R> {
@@ -161,6 +163,7 @@ impl<R: Read> Read for Metered<'_, R> {
 /// The document but for its items.
 struct Outline<'a> {
     gauge: &'a Gauge,
+    member: &'static str,
     longest: usize,
 }
 
@@ -220,7 +223,7 @@ impl<'de> Visitor<'de> for StandIn<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<String, A::Error> {
-        let Some(Outline { gauge, longest }) = self.0 else {
+        let Some(Outline { gauge, member, longest }) = self.0 else {
             while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok("{}".to_owned());
         };
@@ -228,7 +231,7 @@ impl<'de> Visitor<'de> for StandIn<'_> {
         loop {
             gauge.allow(longest);
             let Some(name) = access.next_key::<String>()? else { break };
-            let value = if name == ITEMS {
+            let value = if name == member {
                 gauge.allow(usize::MAX);
                 access.next_value_seed(StandIn(None))?
             } else {
@@ -243,7 +246,10 @@ impl<'de> Visitor<'de> for StandIn<'_> {
 }
 
 /// A document of which only the items are looked at.
-struct Document<'a, 't>(Elements<'a, 't>);
+struct Document<'a, 't> {
+    member: &'static str,
+    elements: Elements<'a, 't>,
+}
 
 impl<'de> DeserializeSeed<'de> for Document<'_, '_> {
     type Value = ();
@@ -262,8 +268,8 @@ impl<'de> Visitor<'de> for Document<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
         while let Some(name) = access.next_key::<String>()? {
-            if name == ITEMS {
-                return access.next_value_seed(self.0);
+            if name == self.member {
+                return access.next_value_seed(self.elements);
             }
             access.next_value::<IgnoredAny>()?;
         }
@@ -299,16 +305,20 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
             self.gauge.allow(self.longest.saturating_add(1));
             let flow = match access.next_element::<Box<RawValue>>() {
                 Ok(None) => return Ok(()),
-                Ok(Some(item)) => (self.take)(WrittenItem::Text(item.get().as_bytes())),
+                Ok(Some(item)) => {
+                    let said = Said::Text(item.get().as_bytes());
+                    (self.take)(WrittenItem { said, line: None })
+                }
                 Err(error) if self.gauge.broken.get() => return Err(error),
                 Err(_) if self.gauge.is_used_up() => {
-                    let _ = (self.take)(too_long(self.longest));
+                    let _ = (self.take)(too_long(self.longest, None));
                     ControlFlow::Break(())
                 }
                 // All of it was JSON before: what is left is text that is not UTF-8.
                 Err(error) => {
                     let detail = format!("not JSON: {error}");
-                    let _ = (self.take)(WrittenItem::Misfit(Code::InvalidValue, detail));
+                    let said = Said::Misfit(Code::InvalidValue, detail);
+                    let _ = (self.take)(WrittenItem { said, line: None });
                     ControlFlow::Break(())
                 }
             };
@@ -330,15 +340,16 @@ mod tests {
         let mut file = tempfile::spooled_tempfile(1 << 20);
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
-        BodyItems::of(Spooled { form, file }, 24)
+        BodyItems::of(Spooled { form, file }, "items", 24)
     }
 
     fn items(form: Form, text: &str) -> Vec<String> {
         let mut found = Vec::new();
         let read = body(form, text).each(&mut |item| {
-            found.push(match item {
-                WrittenItem::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
-                WrittenItem::Misfit(code, _) => code.to_string(),
+            found.push(match item.said {
+                Said::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
+                Said::Value(value) => value.to_json(),
+                Said::Misfit(code, _) => code.to_string(),
             });
             if found.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

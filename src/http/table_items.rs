@@ -1,0 +1,254 @@
+//! The items of a table as RFC 4180 has it: a header, then a row each, as an object of texts by
+//! column. Never more than one row is in memory. Knows nothing of what they are.
+
+use std::cell::Cell;
+use std::io::{self, BufReader, Read, Seek};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use dsrs::problem::{At, Code, Problems};
+use dsrs::value::{Map, Payload};
+use tempfile::SpooledTempFile;
+
+use super::body_items::{Gauge, Metered, too_long, unreadable};
+use super::problem::ApiProblem;
+use super::status::ProblemCode;
+use super::upload::Spooled;
+use crate::app::{ItemSource, Said, WrittenItem};
+
+/// How far the reader may be ahead of a row's end.
+const AHEAD: usize = 64 << 10;
+
+/// A table's rows in a body.
+pub(super) struct TableItems {
+    file: SpooledTempFile,
+    columns: Vec<Arc<str>>,
+    /// Longest row in bytes.
+    longest: usize,
+}
+
+type Take<'t> = dyn FnMut(WrittenItem<'_>) -> ControlFlow<()> + 't;
+
+impl TableItems {
+    /// Reads the header. What is no header is refused here.
+    pub(super) fn of(body: Spooled, longest: usize) -> Result<Self, ApiProblem> {
+        let mut file = body.file;
+        let (gauge, quotes) = (Gauge::new(longest.saturating_add(AHEAD)), Cell::new(0));
+        let mut header = ByteRecord::new();
+        let read = reader(&mut file, &gauge, &quotes).read_byte_record(&mut header);
+        let found = match read {
+            Ok(found) => found,
+            Err(_) if gauge.is_used_up() => {
+                let detail = format!("the header is over {longest} bytes (`limits.body_bytes`)");
+                return Err(ApiProblem::new(ProblemCode::TooLarge, detail));
+            }
+            Err(error) => return Err(unreadable(&error)),
+        };
+        let mut problems = Problems::new();
+        if !found {
+            problems.add(
+                &At::Root,
+                Code::MissingField,
+                "the table is empty; it begins with a header",
+            );
+        }
+        let columns = read_header(&header, &mut problems);
+        if !problems.is_empty() {
+            return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
+        }
+        file.rewind().map_err(|error| unreadable(&error))?;
+        Ok(Self { file, columns, longest })
+    }
+
+    /// The names in the header, in order.
+    pub(super) fn columns(&self) -> &[Arc<str>] {
+        &self.columns
+    }
+}
+
+fn read_header(header: &ByteRecord, problems: &mut Problems) -> Vec<Arc<str>> {
+    let mut columns: Vec<Arc<str>> = Vec::with_capacity(header.len());
+    for (index, cell) in header.iter().enumerate() {
+        let place = At::Root.key("header");
+        let at = place.index(index);
+        match std::str::from_utf8(cell).map(str::trim) {
+            Err(_) => problems.add(&at, Code::InvalidValue, "the header is not UTF-8"),
+            Ok("") => problems.add(&at, Code::InvalidName, "a column has no name"),
+            Ok(name) if columns.iter().any(|known| known.as_ref() == name) => {
+                problems.add(&at, Code::DuplicateName, format!("two columns are named `{name}`"));
+            }
+            Ok(name) => columns.push(name.into()),
+        }
+    }
+    columns
+}
+
+impl ItemSource for TableItems {
+    fn each(self, take: &mut Take<'_>) -> Result<(), String> {
+        let Self { file, columns, longest } = self;
+        let (gauge, quotes) = (Gauge::new(usize::MAX), Cell::new(0));
+        let mut reader = reader(file, &gauge, &quotes);
+        let (mut record, mut is_header) = (ByteRecord::new(), true);
+        loop {
+            gauge.allow(longest.saturating_add(AHEAD));
+            let line = reader.position().line();
+            match reader.read_byte_record(&mut record) {
+                Ok(true) if is_header => is_header = false,
+                Ok(true) => {
+                    let line = record.position().map_or(line, csv::Position::line);
+                    let row = match record.as_slice().len() > longest {
+                        true => too_long(longest, Some(line)),
+                        false => WrittenItem { said: row(&columns, &record), line: Some(line) },
+                    };
+                    if take(row).is_break() {
+                        return Ok(());
+                    }
+                }
+                Ok(false) if quotes.get() % 2 == 1 => {
+                    let detail = "the table has an odd number of quotation marks: a cell is not \
+                                  closed, or one within a cell is not doubled";
+                    let said = Said::Misfit(Code::InvalidValue, detail.to_owned());
+                    let _ = take(WrittenItem { said, line: None });
+                    return Ok(());
+                }
+                Ok(false) => return Ok(()),
+                // Where it would go on is anyone's guess.
+                Err(_) if gauge.is_used_up() => {
+                    let _ = take(too_long(longest, Some(line)));
+                    return Ok(());
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+}
+
+/// A row as an object of texts.
+fn row(columns: &[Arc<str>], record: &ByteRecord) -> Said<'static> {
+    if record.len() != columns.len() {
+        let detail = format!("the row has {} cells, the header {}", record.len(), columns.len());
+        return Said::Misfit(Code::InvalidValue, detail);
+    }
+    let mut cells = Map::with_capacity(columns.len());
+    for (name, cell) in columns.iter().zip(record) {
+        match std::str::from_utf8(cell) {
+            Ok(cell) => drop(cells.insert(name.clone(), Payload::from(cell))),
+            Err(_) => {
+                let detail = format!("the cell of `{name}` is not UTF-8");
+                return Said::Misfit(Code::InvalidValue, detail);
+            }
+        }
+    }
+    Said::Value(Payload::map(cells))
+}
+
+fn reader<'a, R: Read>(
+    file: R,
+    gauge: &'a Gauge,
+    quotes: &'a Cell<u64>,
+) -> Reader<Quotes<'a, Metered<'a, BufReader<R>>>> {
+    let metered = Metered { reader: BufReader::new(file), gauge };
+    // Rows of other lengths are told of by us, each with its line.
+    let mut builder = ReaderBuilder::new();
+    builder.has_headers(false).flexible(true).buffer_capacity(AHEAD / 2);
+    builder.from_reader(Quotes { reader: metered, seen: quotes })
+}
+
+/// Counts quotation marks: those of a table come in pairs.
+struct Quotes<'a, R> {
+    reader: R,
+    seen: &'a Cell<u64>,
+}
+
+impl<R: Read> Read for Quotes<'_, R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(room)?;
+        let found = room.iter().take(read).filter(|byte| **byte == b'"').count();
+        self.seen.update(|seen| seen.wrapping_add(found as u64));
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::upload::Form;
+    use super::*;
+
+    fn table(text: &[u8]) -> Result<TableItems, ApiProblem> {
+        let mut file = tempfile::spooled_tempfile(1 << 20);
+        file.write_all(text).unwrap();
+        file.rewind().unwrap();
+        TableItems::of(Spooled { form: Form::Table, file }, 40)
+    }
+
+    /// Each row as its line and its text, or why it cannot be taken.
+    fn rows(text: &[u8]) -> Vec<String> {
+        let mut found = Vec::new();
+        let read = table(text).unwrap().each(&mut |item| {
+            let line = item.line.map_or("-".to_owned(), |line| line.to_string());
+            found.push(match item.said {
+                Said::Value(value) => format!("{line} {}", value.to_json()),
+                Said::Misfit(_, detail) => format!("{line} {detail}"),
+                Said::Text(_) => unreachable!("a table has no JSON"),
+            });
+            ControlFlow::Continue(())
+        });
+        read.unwrap();
+        found
+    }
+
+    #[test]
+    fn cells_hold_what_rfc_4180_lets_them_hold() {
+        let text = "\u{feff}a,b\r\n1,\"x, \"\"y\"\"\r\nz\"\r\n\r\n,é\r\n\"last\",\"\"";
+        let wanted = [
+            r#"2 {"a":"1","b":"x, \"y\"\r\nz"}"#,
+            r#"5 {"a":"","b":"é"}"#,
+            r#"6 {"a":"last","b":""}"#,
+        ];
+        assert_eq!(rows(text.as_bytes()), wanted);
+    }
+
+    #[test]
+    fn rows_that_are_none_are_told_with_their_lines() {
+        assert_eq!(
+            rows(b"a,b\n1\n2,3,4\n5,6\n7,\xff\n"),
+            [
+                "2 the row has 1 cells, the header 2",
+                "3 the row has 3 cells, the header 2",
+                r#"4 {"a":"5","b":"6"}"#,
+                "5 the cell of `b` is not UTF-8"
+            ]
+        );
+        let open = rows(b"a,b\n1,2\n3,\"4\n5,6\n");
+        assert_eq!(open.len(), 3, "{open:?}");
+        assert!(open[2].starts_with("- the table has an odd number"), "{open:?}");
+    }
+
+    #[test]
+    fn a_row_without_an_end_is_not_gathered() {
+        let endless = format!("a\nshort\n\"{}", "x\n".repeat(1 << 20));
+        let found = rows(endless.as_bytes());
+        assert_eq!(found[0], r#"2 {"a":"short"}"#);
+        assert!(found[1].starts_with("3 an item is over the limit of 40 bytes"), "{found:?}");
+        let long = rows(format!("a\n{}\nx\n", "y".repeat(41)).as_bytes());
+        assert_eq!(long.len(), 2);
+        assert!(long[0].contains("over the limit") && long[1].starts_with("3 "), "{long:?}");
+    }
+
+    #[test]
+    fn a_header_names_every_column_once() {
+        let refused = |text: &[u8]| {
+            let Err(problem) = table(text) else { panic!("{text:?} has a header") };
+            problem.detail().to_owned()
+        };
+        assert!(refused(b"").contains("the table is empty"));
+        assert!(refused(b"\n\n").contains("the table is empty"));
+        assert!(refused(b"a,b,a\n").contains("two columns are named `a`"));
+        assert!(refused(b"a,,b\n").contains("a column has no name"));
+        assert!(refused(b"a,\xff\n").contains("not UTF-8"));
+        assert_eq!(table(b"\xef\xbb\xbf a , b\n").unwrap().columns().concat(), "ab");
+    }
+}

@@ -1,0 +1,114 @@
+//! The examples of a dataset's version, page by page, in order. Written by `dataset_edit`.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{Db, Scope, StoreError};
+
+/// An example of a version. Documents are JSON text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExampleRow {
+    /// Which example, counted from 0.
+    pub position: i32,
+    /// Its id in the dataset.
+    pub id: String,
+    /// The split that it names.
+    pub split: Option<String>,
+    /// Its inputs.
+    pub inputs: String,
+    /// What is expected.
+    pub expected: String,
+    /// Whether its values are texts of table cells.
+    pub cells: bool,
+}
+
+/// An example without what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExampleKey {
+    /// Which example, counted from 0.
+    pub position: i32,
+    /// Its id in the dataset.
+    pub id: String,
+    /// The split that it names.
+    pub split: Option<String>,
+}
+
+/// How much of a version is read at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Examples.
+    pub count: i64,
+    /// Bytes of their texts; one example is read whatever its size.
+    pub bytes: i64,
+}
+
+/// Examples behind a position: of one split, where it is named.
+pub async fn page(
+    scope: &Scope,
+    db: &Db,
+    version: (Uuid, i32),
+    split: Option<&str>,
+    after: i32,
+    room: Room,
+) -> Result<Vec<ExampleRow>, StoreError> {
+    let mut connection = db.pool().acquire().await?;
+    page_on(scope, &mut connection, version, split, after, room).await
+}
+
+pub(super) async fn page_on(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    (dataset, version): (Uuid, i32),
+    split: Option<&str>,
+    after: i32,
+    room: Room,
+) -> Result<Vec<ExampleRow>, StoreError> {
+    let rows = sqlx::query_as!(
+        ExampleRow,
+        r#"select page.position as "position!", page.example_id as "id!", page.split,
+                  said.inputs::text as "inputs!", said.expected::text as "expected!", said.cells
+           from (select position, example_id, split, hash, size,
+                        sum(size) over (order by position) as upto
+                 from (select position, example_id, split, hash, size from dataset_examples
+                       where dataset_id = $1 and version = $2 and workspace_id = $3
+                         and position > $4 and ($5::text is null or split = $5)
+                       order by position limit $6) found) page
+           join dataset_contents said on said.dataset_id = $1 and said.hash = page.hash
+           where page.upto - page.size < $7
+           order by page.position"#,
+        dataset,
+        version,
+        scope.workspace,
+        after,
+        split,
+        room.count,
+        room.bytes
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Examples behind a position, without what they say.
+pub async fn keys(
+    scope: &Scope,
+    db: &Db,
+    (dataset, version): (Uuid, i32),
+    after: i32,
+    count: i64,
+) -> Result<Vec<ExampleKey>, StoreError> {
+    let rows = sqlx::query_as!(
+        ExampleKey,
+        "select position, example_id as id, split from dataset_examples
+         where dataset_id = $1 and version = $2 and workspace_id = $3 and position > $4
+         order by position limit $5",
+        dataset,
+        version,
+        scope.workspace,
+        after,
+        count
+    )
+    .fetch_all(db.pool())
+    .await?;
+    Ok(rows)
+}
