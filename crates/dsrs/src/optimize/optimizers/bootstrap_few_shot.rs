@@ -42,9 +42,9 @@ impl Optimizer for BootstrapFewShot {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
         async {
             let order: Vec<&Example> = bench.train().iter().collect();
-            let student = bench.candidate(Workbench::BASE);
+            let student = bench.candidate(bench.start());
             let taught = self.0.demonstrate(bench, &student, &order).await?;
-            let id = bench.enter(taught, &[Workbench::BASE], "bootstrapped demos");
+            let id = bench.enter(taught, &[bench.start()], "bootstrapped demos");
             bench.full(id).await?;
             Ok(id)
         }

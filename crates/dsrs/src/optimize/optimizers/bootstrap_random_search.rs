@@ -82,17 +82,17 @@ impl RandomSearch {
         // One after the other: a budget that ends then leaves whole candidates behind.
         for plan in plans.chain((1..=self.candidates).map(Plan::Shuffled)) {
             let (candidate, origin) = self.make(bench, &plan).await?;
-            let id = bench.enter(candidate, &[Workbench::BASE], origin);
+            let id = bench.enter(candidate, &[bench.start()], origin);
             let mean = bench.full(id).await?.mean();
             if self.enough.is_some_and(|enough| mean >= enough) {
                 break;
             }
         }
-        Ok(bench.best().map_or(Workbench::BASE, |trial| trial.id))
+        Ok(bench.best().map_or(bench.start(), |trial| trial.id))
     }
 
     async fn make(&self, bench: &Workbench, plan: &Plan) -> Result<(Candidate, String), Stop> {
-        let student = bench.candidate(Workbench::BASE);
+        let student = bench.candidate(bench.start());
         let mut order: Vec<&Example> = bench.train().iter().collect();
         let mut bootstrap = self.bootstrap.clone();
         let origin = match plan {
