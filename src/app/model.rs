@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Constrain, ConstraintForm, Gate, GrammarField, Heard, HttpLimits, Lm, LmError, LmErrorKind,
-    LmParams, LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig, Prices, ReplyCache,
+    Constrain, ConstraintForm, Embedded, Embedder, Gate, GrammarField, Heard, HttpLimits, Lm,
+    LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig,
+    OpenAiEmbedder, Prices, ReplyCache,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
@@ -39,6 +40,9 @@ pub fn engine_models(settings: &ModelSettings, limits: &Limits) -> Result<Models
 }
 
 fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
+    if settings.embedding {
+        return embedding_model(alias, settings);
+    }
     let lm: Arc<dyn Lm> = match settings.provider {
         Provider::OpenAi => Arc::new(openai(alias, settings)?),
         _ => native_model(settings)
@@ -49,6 +53,7 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
         alias: Arc::from(alias),
         model: Arc::from(settings.model.as_str()),
         lm: Arc::new(Limited { lm, timeout: settings.timeout }),
+        embedder: None,
         params: LmParams {
             temperature: settings.temperature,
             max_tokens: settings.max_tokens,
@@ -62,6 +67,19 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
         gate: settings.max_concurrent.map(Gate::of),
         cache: settings.cache.map(reply_cache),
         fallback: settings.fallback.iter().map(|alias| alias.as_str().into()).collect(),
+    })
+}
+
+fn embedding_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
+    let embedder = OpenAiEmbedder::new(&openai_config(settings))
+        .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })?;
+    let embedder = LimitedEmbedder { embedder, timeout: settings.timeout };
+    let prices = settings.input_price.map(|input| Prices { input, output: 0.0 });
+    Ok(Model {
+        model: Arc::from(settings.model.as_str()),
+        prices,
+        gate: settings.max_concurrent.map(Gate::of),
+        ..Model::embedding(alias, Arc::new(embedder))
     })
 }
 
@@ -90,15 +108,18 @@ fn grammar_field(capabilities: &[Capability]) -> GrammarField {
 }
 
 fn openai(alias: &str, settings: &ModelConfig) -> Result<OpenAi, ModelError> {
+    OpenAi::new(openai_config(settings))
+        .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })
+}
+
+fn openai_config(settings: &ModelConfig) -> OpenAiConfig {
     let idle_connections = settings.max_connections as usize;
-    let config = OpenAiConfig {
+    OpenAiConfig {
         api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
         grammar_field: grammar_field(&settings.capabilities),
         http: HttpLimits { idle_connections, ..HttpLimits::default() },
         ..OpenAiConfig::new(settings.base_url.as_str(), settings.model.as_str())
-    };
-    OpenAi::new(config)
-        .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })
+    }
 }
 
 /// A model whose requests have a time limit each.
@@ -119,6 +140,19 @@ impl Lm for Limited {
         heard: Heard<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let limited = tokio::time::timeout(self.timeout, self.lm.stream(request, heard));
+        limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
+    }
+}
+
+/// An embedding model with a time limit for each batch that it is asked for.
+struct LimitedEmbedder {
+    embedder: OpenAiEmbedder,
+    timeout: Duration,
+}
+
+impl Embedder for LimitedEmbedder {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+        let limited = tokio::time::timeout(self.timeout, self.embedder.embed(texts));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
     }
 }

@@ -90,9 +90,13 @@ pub enum Capability {
     StructuredOutputs,
     /// `tools` in the request, and calls of them in the answer.
     Tools,
+    /// Vectors of texts, and nothing else.
+    Embeddings,
 }
 
 impl Capability {
+    /// Those that may be listed; embedding models are told by a setting of their own, because they
+    /// can do nothing else.
     pub(super) const ALL: [Self; 6] = [
         Self::JsonObject,
         Self::JsonSchema,
@@ -111,6 +115,7 @@ impl Capability {
             Self::GuidedGrammar => "guided_grammar",
             Self::StructuredOutputs => "structured_outputs",
             Self::Tools => "tools",
+            Self::Embeddings => "embeddings",
         }
     }
 }

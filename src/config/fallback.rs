@@ -17,6 +17,11 @@ pub(super) fn check_fallbacks(read: &mut Reader<'_>, models: &Models) {
                 read.refuse(&path, given, &format!("no model has the alias \"{unknown}\"{hint}"));
             }
         }
+        let embeds = |alias: &&String| models.own(alias).is_some_and(|model| model.embedding);
+        for embedding in model.fallback.iter().filter(embeds) {
+            let why = format!("\"{embedding}\" is an embedding model and cannot answer");
+            read.refuse(&path, given, &why);
+        }
         if let Some(way) = way_back(models, position) {
             let way = way.join(" -> ");
             read.refuse(

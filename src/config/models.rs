@@ -40,6 +40,8 @@ pub struct ModelConfig {
     pub fallback: Vec<String>,
     /// Whether its replies are kept, and how.
     pub cache: Option<CacheConfig>,
+    /// Whether it makes vectors of texts instead of answering.
+    pub embedding: bool,
     /// What the endpoint can do beyond plain chat.
     pub capabilities: Vec<Capability>,
     /// What the endpoint holds answers to.

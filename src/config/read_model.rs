@@ -46,6 +46,7 @@ pub(super) fn read_model(
     let cache = read_cache(read, alias);
     let capabilities = read_capabilities(read, &at("capabilities"));
     let constrain = read_constrain(read, &at("constrain"), provider);
+    let embedding = read_embedding(read, alias, provider);
     let input_price = read.optional(&at("input_price"), parse::price);
     let output_price = read.optional(&at("output_price"), parse::price);
     let fallback = read.given(&at("fallback")).map_or_else(Vec::new, |given| {
@@ -67,7 +68,8 @@ pub(super) fn read_model(
         max_concurrent,
         fallback,
         cache,
-        capabilities,
+        embedding: embedding?,
+        capabilities: if embedding? { vec![Capability::Embeddings] } else { capabilities },
         constrain: constrain?,
         input_price,
         output_price,
@@ -117,6 +119,39 @@ fn read_constrain(
         return None;
     }
     Some(constrain)
+}
+
+/// What is said of answers, which embedding models do not give.
+const OF_ANSWERS: [&str; 8] = [
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "seed",
+    "constrain",
+    "capabilities",
+    "cache_bytes",
+    "fallback",
+];
+
+/// Whether it makes vectors of texts; then there is nothing to say of answers.
+fn read_embedding(read: &mut Reader<'_>, alias: &str, provider: Option<Provider>) -> Option<bool> {
+    let path = format!("models.{alias}.embedding");
+    let embedding = read.required(&path, parse::switch)?;
+    if !embedding {
+        return Some(false);
+    }
+    if let Some(given) = read.given(&path)
+        && provider.is_some_and(|found| found != Provider::OpenAi)
+    {
+        read.refuse(&path, given, "only OpenAI-compatible servers are asked for embeddings");
+    }
+    for setting in OF_ANSWERS {
+        let path = format!("models.{alias}.{setting}");
+        if let Some(given) = read.given(&path) {
+            read.refuse(&path, given, "an embedding model does not answer; leave it out");
+        }
+    }
+    Some(true)
 }
 
 /// Whether and how replies are kept: the room for them switches it on.

@@ -23,6 +23,7 @@ pub(super) fn read_models(read: &mut Reader<'_>) -> Option<Models> {
         Some(alias) if alias != DEFAULT_ALIAS => Some(known_alias(read, &models, alias)?),
         _ => unnamed_default(read, &mut models, endpoint),
     };
+    check_default(read, &models, default.as_deref());
     Some(models.with_default(default))
 }
 
@@ -62,8 +63,19 @@ fn known_alias(read: &mut Reader<'_>, models: &Models, alias: String) -> Option<
     None
 }
 
-/// What `default` is when nobody says: `[models.default]`, else the only model, else one made
-/// from the common endpoint, else nothing.
+/// Refuses a default that cannot answer.
+fn check_default(read: &mut Reader<'_>, models: &Models, default: Option<&str>) {
+    let Some(alias) = default else { return };
+    if models.own(alias).is_some_and(|model| model.embedding) {
+        read.problems.push(format!(
+            "models.{alias} is an embedding model and what `default` stands for; set default_model to \
+             one that answers"
+        ));
+    }
+}
+
+/// What `default` is when nobody says: `[models.default]`, else the only model that answers, else
+/// one made from the common endpoint, else nothing.
 fn unnamed_default(
     read: &mut Reader<'_>,
     models: &mut Models,
@@ -84,7 +96,7 @@ fn unnamed_default(
 }
 
 fn only_alias(models: &Models) -> Option<&str> {
-    let mut aliases = models.iter().map(|(alias, _)| alias);
+    let mut aliases = models.iter().filter(|(_, model)| !model.embedding).map(|(alias, _)| alias);
     let first = aliases.next()?;
     aliases.next().is_none().then_some(first)
 }
@@ -104,6 +116,7 @@ fn implicit(read: &mut Reader<'_>, model: String, endpoint: Endpoint) -> Option<
         max_concurrent: None,
         fallback: Vec::new(),
         cache: None,
+        embedding: false,
         capabilities: Vec::new(),
         constrain: Constrain::None,
         input_price: None,

@@ -194,6 +194,8 @@ pub static SETTINGS: &[Setting] = &[
     row("models.*.cache_bytes", Kind::Bytes, "room to keep replies in for the same requests"),
     row("models.*.cache_ttl", Kind::Duration, "how long a reply is kept").default("1h"),
     row("models.*.capabilities", Kind::List, "what the endpoint can do beyond plain chat"),
+    row("models.*.embedding", Kind::Switch, "makes vectors of texts and answers nothing")
+        .default("false"),
     row(
         "models.*.constrain",
         Kind::OneOf(&["none", "gbnf", "json_schema"]),

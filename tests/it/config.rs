@@ -252,6 +252,31 @@ fn default_is_the_named_one_else_the_one_called_so_else_the_only_one() {
 }
 
 #[test]
+fn an_embedding_model_is_never_the_default_nor_asked_instead_and_has_nothing_of_answers() {
+    let vectors = "[models.vectors]\nmodel = 'e'\nembedding = true\n";
+    let models = SettingsFile::new(&format!("{vectors}[models.fast]\nmodel = 'x'\n"));
+    let models = models.load(&[]).unwrap().models;
+    assert_eq!(models.default_alias(), Some("fast"));
+    assert!(models.get("vectors").unwrap().embedding && !models.get("fast").unwrap().embedding);
+    assert_eq!(SettingsFile::new(vectors).load(&[]).unwrap().models.default_alias(), None);
+
+    let file = SettingsFile::new(&format!(
+        "default_model = 'vectors'\n{vectors}temperature = 1\nfallback = 'fast'\n\
+         [models.fast]\nmodel = 'x'\nfallback = 'vectors'\n"
+    ));
+    assert_eq!(
+        problems(file.load(&[])),
+        [
+            "models.vectors.temperature = \"1\" (FILE:5): an embedding model does not answer; leave it out",
+            "models.vectors.fallback = \"fast\" (FILE:6): an embedding model does not answer; leave it out",
+            "models.vectors.fallback = \"fast\" (FILE:6): this leads back to itself, vectors -> fast -> vectors; leave out one of them",
+            "models.fast.fallback = \"vectors\" (FILE:9): \"vectors\" is an embedding model and cannot answer",
+            "models.vectors is an embedding model and what `default` stands for; set default_model to one that answers",
+        ]
+    );
+}
+
+#[test]
 fn a_default_model_that_is_none_of_them_is_refused() {
     let file = SettingsFile::new("default_model = 'fsat'\n[models.fast]\nmodel = 'x'\n");
     assert_eq!(
@@ -413,6 +438,9 @@ fn a_provider_has_an_address_of_its_own_and_never_the_common_key() {
             "models.c.constrain = \"gbnf\" (FILE:7): only OpenAI-compatible servers take a grammar; try \"json_schema\"",
         ]
     );
+    let embeds = "[models.v]\nmodel = 'e'\nprovider = 'cohere'\nembedding = true\n";
+    let told = problems(SettingsFile::new(embeds).load(&[]));
+    assert!(told[0].contains("only OpenAI-compatible servers are asked"), "{told:?}");
 }
 
 #[test]

@@ -21,7 +21,8 @@ pub struct Model {
     pub top_p: Option<f64>,
     /// Sampling seed.
     pub seed: Option<i64>,
-    /// What the endpoint can do beyond plain chat.
+    /// What the endpoint can do beyond plain chat; `embeddings` of a model that makes vectors of
+    /// texts and does not chat.
     pub capabilities: Vec<String>,
     /// What the endpoint holds answers to while it writes them: `none`, `gbnf` or `json_schema`.
     pub constrain: String,

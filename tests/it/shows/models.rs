@@ -58,6 +58,30 @@ async fn a_model_that_is_down_is_replaced_by_the_one_it_falls_back_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_embedding_model_is_listed_as_one_and_a_node_that_asks_it_is_told_so() {
+    let lm = FakeLm::doing([score()]).await;
+    let setup = on(&test_database().await, &lm)
+        .env("DSRS_MODELS__VECTORS__MODEL", "embed-1")
+        .env("DSRS_MODELS__VECTORS__EMBEDDING", "true")
+        .env("DSRS_MODELS__FAST__MODEL", "fast-1");
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    let models = api.get("/v1/models").await.expect(200).json();
+    let of = |alias: &str| {
+        let found = models["items"].as_array().unwrap().iter().find(|item| item["name"] == alias);
+        found.map(|found| (found["capabilities"].clone(), found["default"].clone()))
+    };
+    assert_eq!(of("vectors"), Some((json!(["embeddings"]), json!(false))));
+    assert_eq!(of("fast"), Some((json!([]), json!(true))));
+
+    let graph = one_node("q", "question -> score: float", json!({"lm": {"model": "vectors"}}));
+    api.post("/v1/graphs", graph).await.expect(201);
+    let refused = api.post("/v1/graphs/q/execute", json!({"inputs": {"question": "?"}})).await;
+    assert!(refused.text.contains("`vectors` is an embedding model"), "{}", refused.text);
+    assert_eq!(lm.asked().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_same_request_is_not_sent_twice_where_replies_are_kept() {
     let lm = FakeLm::doing([score()]).await;
     let setup = on(&test_database().await, &lm)

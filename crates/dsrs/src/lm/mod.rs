@@ -5,6 +5,7 @@ mod bought;
 mod budget;
 mod cache;
 mod constrain;
+mod embed;
 mod error;
 mod failure;
 mod gate;
@@ -28,6 +29,7 @@ pub use bought::{InMemory, Paying, Purchase, Purchases, Purse, Unkept};
 pub use budget::{Account, Budget, Hold, Limit, Reserve};
 pub use cache::{Asking, Found, ReplyCache, RequestKey};
 pub use constrain::{Constrain, Constraint, ConstraintForm};
+pub use embed::{Embedded, Embedder, batches, cosine};
 pub use error::{LmError, LmErrorKind};
 pub use gate::{Gate, Gates, Lane, Passed, Permit};
 pub use http::{HttpLimits, tls};
@@ -36,9 +38,11 @@ pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usa
 pub use models::{Model, Models, Prices};
 #[cfg(feature = "genai")]
 pub use native::{Native, NativeConfig, Protocol};
-pub use openai::{GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError};
+pub use openai::{
+    GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
+};
 pub use scripted::{Answer, Scripted};
-pub use synthetic::Synthetic;
+pub use synthetic::{Synthetic, SyntheticEmbedder};
 pub use tool::{ToolCall, ToolSet, ToolSpec};
 
 /// One endpoint of a language model. Implementations send one request and report what came back;

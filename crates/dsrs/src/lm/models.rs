@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Constrain, Gate, Lane, Lm, LmParams, ReplyCache, Usage};
+use super::embed::NoChat;
+use super::{Constrain, Embedder, Gate, Lane, Lm, LmParams, ReplyCache, Usage};
 
 /// A configured model.
 #[derive(Clone)]
@@ -16,6 +17,8 @@ pub struct Model {
     pub model: Arc<str>,
     /// Where requests go.
     pub lm: Arc<dyn Lm>,
+    /// What makes vectors of texts. A model has this or answers, not both.
+    pub embedder: Option<Arc<dyn Embedder>>,
     /// Settings that hold where neither state nor node says otherwise.
     pub params: LmParams,
     /// What tokens cost, if it is known.
@@ -41,6 +44,7 @@ impl Model {
             model: alias.clone(),
             alias,
             lm,
+            embedder: None,
             params: LmParams::default(),
             prices: None,
             constrain: Arc::default(),
@@ -49,6 +53,14 @@ impl Model {
             cache: None,
             fallback: Vec::new(),
         }
+    }
+
+    /// A model that makes vectors of texts, and refuses to answer.
+    #[must_use]
+    pub fn embedding(alias: impl Into<Arc<str>>, embedder: Arc<dyn Embedder>) -> Self {
+        let alias = alias.into();
+        let lm = Arc::new(NoChat::of(alias.clone()));
+        Self { embedder: Some(embedder), ..Self::of(alias, lm) }
     }
 }
 

@@ -3,6 +3,8 @@
 //! one header and nowhere else.
 
 mod chunks;
+mod embed;
+mod endpoint;
 mod hear;
 mod wire;
 
@@ -11,13 +13,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
-use hyper::Uri;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::header::HeaderMap;
 
+pub use self::embed::OpenAiEmbedder;
+use self::endpoint::Endpoint;
 use self::hear::Taken;
 use self::wire::{Dialect, NoReply, Wanted};
 use super::failure;
-use super::http::{HttpAnswer, HttpClient, HttpError, HttpLimits};
+use super::http::{HttpAnswer, HttpError, HttpLimits};
 use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest};
 
 /// Under which name the limit of an answer is sent.
@@ -97,10 +100,7 @@ pub enum OpenAiConfigError {
 
 /// A model behind an OpenAI-compatible endpoint.
 pub struct OpenAi {
-    http: HttpClient,
-    host: Arc<str>,
-    model: Arc<str>,
-    key: Option<String>,
+    endpoint: Endpoint,
     dialect: Dialect,
     /// The most that is kept of an answer.
     answer_bytes: usize,
@@ -110,7 +110,8 @@ pub struct OpenAi {
 impl fmt::Debug for OpenAi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("OpenAi");
-        shown.field("host", &self.host).field("model", &self.model).finish_non_exhaustive()
+        let Endpoint { host, model, .. } = &self.endpoint;
+        shown.field("host", host).field("model", model).finish_non_exhaustive()
     }
 }
 
@@ -120,16 +121,8 @@ impl OpenAi {
     /// # Errors
     /// When the address, the key or the machine's certificates cannot be used.
     pub fn new(config: OpenAiConfig) -> Result<Self, OpenAiConfigError> {
-        let address = endpoint(&config.base_url).map_err(OpenAiConfigError::BaseUrl)?;
-        let host = address.authority().map_or_else(|| "".into(), |host| host.as_str().into());
-        let key = config.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
-        let http = HttpClient::new(address, headers(key)?, &config.http)
-            .map_err(OpenAiConfigError::Tls)?;
         Ok(Self {
-            http,
-            host,
-            model: config.model,
-            key: key.map(str::to_owned),
+            endpoint: Endpoint::new(&config, "/chat/completions", config.http)?,
             dialect: Dialect { max_tokens: config.max_tokens_field, grammar: config.grammar_field },
             answer_bytes: config.http.answer_bytes,
             taken: Taken::default(),
@@ -138,14 +131,15 @@ impl OpenAi {
 
     async fn ask(&self, request: &LmRequest) -> Result<LmReply, LmError> {
         let body = self.body(request, Wanted::Whole)?;
-        let answer = self.http.post(body, Wanted::Whole.accept()).await;
-        let answer = answer.map_err(|error| self.unanswered(error))?;
+        let answer = self.endpoint.http.post(body, Wanted::Whole.accept()).await;
+        let answer = answer.map_err(|error| self.endpoint.unanswered(error))?;
         self.reply(&answer, request)
     }
 
     fn body(&self, request: &LmRequest, wanted: Wanted) -> Result<Vec<u8>, LmError> {
-        wire::body(&self.model, request, self.dialect, wanted)
-            .map_err(|error| self.error(LmErrorKind::Refused, format!("not sent: {error}")))
+        wire::body(&self.endpoint.model, request, self.dialect, wanted).map_err(|error| {
+            self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
+        })
     }
 
     fn reply(&self, answer: &HttpAnswer, request: &LmRequest) -> Result<LmReply, LmError> {
@@ -160,10 +154,10 @@ impl OpenAi {
                 _ if refused => LmErrorKind::ConstraintRefused,
                 kind => kind,
             };
-            return Err(self.failed(answer, kind));
+            return Err(self.endpoint.failed(answer, kind));
         }
-        wire::reply(&answer.body, &self.model).map_err(|why| match why {
-            NoReply::Error => self.failed(answer, LmErrorKind::Provider),
+        wire::reply(&answer.body, &self.endpoint.model).map_err(|why| match why {
+            NoReply::Error => self.endpoint.failed(answer, LmErrorKind::Provider),
             why => self.no_reply(why, answer.status, ""),
         })
     }
@@ -174,48 +168,18 @@ impl OpenAi {
             NoReply::Error => {
                 let body = Bytes::copy_from_slice(said.as_bytes());
                 let answer = HttpAnswer { status, headers: HeaderMap::new(), body };
-                return self.failed(&answer, LmErrorKind::Provider);
+                return self.endpoint.failed(&answer, LmErrorKind::Provider);
             }
             NoReply::Malformed(reason) => {
                 let text = format!("the answer is not a chat completion: {reason}");
-                self.error(LmErrorKind::Malformed, text)
+                self.endpoint.error(LmErrorKind::Malformed, text)
             }
-            NoReply::TooLarge => return self.unanswered(HttpError::TooLarge),
+            NoReply::TooLarge => return self.endpoint.unanswered(HttpError::TooLarge),
             NoReply::BrokenOff => {
-                self.error(LmErrorKind::Connection, "the answer broke off".to_owned())
+                self.endpoint.error(LmErrorKind::Connection, "the answer broke off".to_owned())
             }
         };
         LmError { status: Some(status), ..error }
-    }
-
-    fn failed(&self, answer: &HttpAnswer, kind: LmErrorKind) -> LmError {
-        let status = failure::status_line(answer.status);
-        let words = failure::provider_message(&answer.body, self.key.as_deref())
-            .map_or_else(String::new, |words| format!(": {words}"));
-        LmError {
-            status: Some(answer.status),
-            retry_after: failure::retry_after(&answer.headers),
-            ..self.error(kind, format!("answered {status}{words}"))
-        }
-    }
-
-    fn unanswered(&self, error: HttpError) -> LmError {
-        match error {
-            HttpError::Connect(why) => {
-                self.error(LmErrorKind::Connection, format!("no connection: {why}"))
-            }
-            HttpError::Broken(why) => {
-                self.error(LmErrorKind::Connection, format!("the connection broke off: {why}"))
-            }
-            HttpError::TooLarge => {
-                self.error(LmErrorKind::Malformed, "the answer is too large to be one".into())
-            }
-        }
-    }
-
-    fn error(&self, kind: LmErrorKind, what: String) -> LmError {
-        let message = format!("model {} at {}: {what}", self.model, self.host);
-        LmError { kind, message, status: None, retry_after: None }
     }
 }
 
@@ -233,60 +197,9 @@ impl Lm for OpenAi {
     }
 }
 
-/// The address as given, with or without a slash at its end, plus the path of the call. A query
-/// (some gateways want an API version there) stays behind it.
-fn endpoint(base_url: &str) -> Result<Uri, &'static str> {
-    let base_url = base_url.trim();
-    let (base, query) = match base_url.split_once('?') {
-        Some((base, query)) => (base, format!("?{query}")),
-        None => (base_url, String::new()),
-    };
-    let uri: Uri = format!("{}/chat/completions{query}", base.trim_end_matches('/'))
-        .parse()
-        .map_err(|_| "it cannot be read as an address")?;
-    match (uri.scheme_str(), uri.authority()) {
-        (Some("http" | "https"), Some(host)) if host.as_str().contains('@') => {
-            Err("a user and password do not belong into it")
-        }
-        (Some("http" | "https"), Some(_)) => Ok(uri),
-        _ => Err("it must start with http:// or https:// and name a host"),
-    }
-}
-
-fn headers(key: Option<&str>) -> Result<HeaderMap, OpenAiConfigError> {
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
-    headers.insert(USER_AGENT, HeaderValue::from_static(agent));
-    if let Some(key) = key {
-        let mut bearer = HeaderValue::try_from(format!("Bearer {key}"))
-            .map_err(|_| OpenAiConfigError::ApiKey)?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
-    }
-    Ok(headers)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_address_is_taken_as_given_and_only_its_end_is_tidied() {
-        let address = |base: &str| endpoint(base).map(|uri| uri.to_string());
-        let plain = "https://api.openai.com/v1/chat/completions";
-        assert_eq!(address("https://api.openai.com/v1").as_deref(), Ok(plain));
-        assert_eq!(address(" https://api.openai.com/v1/ ").as_deref(), Ok(plain));
-        let bare = address("http://127.0.0.1:8000");
-        assert_eq!(bare.as_deref(), Ok("http://127.0.0.1:8000/chat/completions"));
-        let versioned = address("https://gate.example/openai?api-version=7");
-        let expected = "https://gate.example/openai/chat/completions?api-version=7";
-        assert_eq!(versioned.as_deref(), Ok(expected));
-        for odd in ["", "api.openai.com/v1", "ftp://host/v1", "http://", "http://me:secret@host"] {
-            let error = address(odd).unwrap_err();
-            assert!(!error.contains("secret"), "{error}");
-        }
-    }
 
     #[test]
     fn neither_client_nor_settings_show_the_key() {

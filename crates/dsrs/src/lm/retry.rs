@@ -1,13 +1,16 @@
-//! Sends a request to an LM, each try when it is its turn, until it is answered, the tries are used
+//! Sends a request to an LM, or texts to an embedding model, each try when it is its turn, until it is answered, the tries are used
 //! up, time is over or nobody wants the answer any more. Knows LMs by trait; what an attempt means
 //! to a trace is the caller's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gates, Lm, LmError, LmErrorKind, LmReply, LmRequest, Passed};
+use super::{
+    Embedded, Embedder, Gates, Lm, LmError, LmErrorKind, LmReply, LmRequest, Passed, batches,
+};
 
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
@@ -61,31 +64,78 @@ pub async fn complete(
 ) -> Result<LmReply, LmError> {
     let mut number = 1;
     loop {
-        if policy.cancelled.is_cancelled() {
-            return Err(cancelled());
-        }
-        if policy.deadline <= Instant::now() {
-            return Err(too_late(number));
-        }
-        let (passed, waited) = turn(policy, number).await?;
+        let (passed, waited) = admitted(policy, number).await?;
         on_attempt(Attempt::Started { number, waited });
         let result = attempt(lm, request, policy, number, &mut on_attempt).await;
         drop(passed);
         on_attempt(Attempt::Ended(&result));
-        let error = match result {
-            Err(error) if error.is_transient() && number <= policy.retries => error,
-            last => return last,
-        };
-        let wait = error.retry_after.unwrap_or_else(|| backoff(number, fastrand::f64()));
-        if wait >= policy.deadline.saturating_duration_since(Instant::now()) {
-            return Err(error);
-        }
-        tokio::select! {
-            biased;
-            () = policy.cancelled.cancelled() => return Err(cancelled()),
-            () = sleep(wait) => {}
+        match result {
+            Err(error) => pause(policy, number, error).await?,
+            answered => return answered,
         }
         number += 1;
+    }
+}
+
+/// Vectors for any number of texts, in their order: batch by batch, each sent again as
+/// [`complete`] sends a request, so that what has come is not asked for twice.
+///
+/// # Errors
+/// As of [`complete`]; vectors of one batch that do not go with those of another are `Malformed`.
+pub async fn embed(
+    embedder: &dyn Embedder,
+    texts: &[Arc<str>],
+    policy: &RetryPolicy<'_>,
+) -> Result<Embedded, LmError> {
+    let mut all = Embedded::default();
+    for batch in batches(texts) {
+        all.add(embedded(embedder, batch, policy).await?)?;
+    }
+    Ok(all)
+}
+
+async fn embedded(
+    embedder: &dyn Embedder,
+    batch: &[Arc<str>],
+    policy: &RetryPolicy<'_>,
+) -> Result<Embedded, LmError> {
+    let mut number = 1;
+    loop {
+        let (passed, _) = admitted(policy, number).await?;
+        let result = within(policy, embedder.embed(batch), number).await.flatten();
+        drop(passed);
+        match result {
+            Err(error) => pause(policy, number, error).await?,
+            embedded => return embedded,
+        }
+        number += 1;
+    }
+}
+
+/// Waits for the turn of a try, if there is to be one at all.
+async fn admitted(policy: &RetryPolicy<'_>, number: u32) -> Result<(Passed, Duration), LmError> {
+    if policy.cancelled.is_cancelled() {
+        return Err(cancelled());
+    }
+    if policy.deadline <= Instant::now() {
+        return Err(too_late(number));
+    }
+    turn(policy, number).await
+}
+
+/// Waits before the next try, or gives the failure back where there is none.
+async fn pause(policy: &RetryPolicy<'_>, number: u32, error: LmError) -> Result<(), LmError> {
+    if !error.is_transient() || number > policy.retries {
+        return Err(error);
+    }
+    let wait = error.retry_after.unwrap_or_else(|| backoff(number, fastrand::f64()));
+    if wait >= policy.deadline.saturating_duration_since(Instant::now()) {
+        return Err(error);
+    }
+    tokio::select! {
+        biased;
+        () = policy.cancelled.cancelled() => Err(cancelled()),
+        () = sleep(wait) => Ok(()),
     }
 }
 

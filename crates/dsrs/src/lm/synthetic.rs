@@ -5,6 +5,7 @@
 
 mod asked;
 mod chance;
+mod embedder;
 mod notation;
 mod propose;
 mod skill;
@@ -24,6 +25,7 @@ use super::scripted::{reply, sections::layout};
 use super::{Lm, LmError, LmParams, LmReply, LmRequest};
 use crate::value::Payload;
 
+pub use embedder::SyntheticEmbedder;
 pub use tasks::{SyntheticRow, SyntheticTask};
 
 /// An LM whose answers get better with its prompt.

@@ -70,8 +70,8 @@ impl OpenAi {
 
     async fn send(&self, request: &LmRequest, wanted: Wanted) -> Result<Sent<'_>, LmError> {
         let body = self.body(request, wanted)?;
-        let unanswered = |error| self.unanswered(error);
-        let answer = self.http.open(body, wanted.accept()).await.map_err(unanswered)?;
+        let unanswered = |error| self.endpoint.unanswered(error);
+        let answer = self.endpoint.http.open(body, wanted.accept()).await.map_err(unanswered)?;
         if answer.status == 200 && answer.is_events {
             let reader = SseReader::new(self.answer_bytes);
             return Ok(Sent::Pieces(Events { body: answer.body, reader }));
@@ -93,7 +93,9 @@ impl OpenAi {
             if chunks.are_done() {
                 // A server that is slow to end, or does not, loses the connection and nothing else.
                 let _ = timeout(FAREWELL, events.drain()).await;
-                return chunks.finish(&self.model).map_err(|why| self.no_reply(why, 200, ""));
+                return chunks
+                    .finish(&self.endpoint.model)
+                    .map_err(|why| self.no_reply(why, 200, ""));
             }
         }
         // What was not ended by a blank line counts, if it was not cut off.
@@ -102,16 +104,16 @@ impl OpenAi {
         {
             return Err(self.no_reply(NoReply::Error, 200, &event.data));
         }
-        chunks.finish(&self.model).map_err(|why| self.no_reply(why, 200, ""))
+        chunks.finish(&self.endpoint.model).map_err(|why| self.no_reply(why, 200, ""))
     }
 
     fn unheard(&self, error: Unheard) -> LmError {
         match error {
-            Unheard::Http(error) => self.unanswered(error),
-            Unheard::Events(SseFault::TooLarge) => self.unanswered(HttpError::TooLarge),
+            Unheard::Http(error) => self.endpoint.unanswered(error),
+            Unheard::Events(SseFault::TooLarge) => self.endpoint.unanswered(HttpError::TooLarge),
             Unheard::Events(SseFault::NotText) => {
                 let text = "the answer is not a stream of events in UTF-8".to_owned();
-                self.error(LmErrorKind::Malformed, text)
+                self.endpoint.error(LmErrorKind::Malformed, text)
             }
         }
     }

@@ -1,0 +1,146 @@
+//! A client for `POST …/embeddings` of OpenAI-compatible endpoints: OpenAI, llama.cpp, vLLM, Ollama,
+//! gateways. What comes back is looked at before it counts: a vector for each text, all of one
+//! length. Never retries.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use serde::{Deserialize, Serialize};
+
+use super::endpoint::Endpoint;
+use super::{OpenAiConfig, OpenAiConfigError};
+use crate::lm::http::{HttpAnswer, HttpLimits};
+use crate::lm::{Embedded, Embedder, LmError, LmErrorKind, Usage, batches, failure};
+
+/// By how much an answer may be larger than that of a chat: 256 vectors of 4096 numbers as text.
+const LARGER: usize = 4;
+
+/// An embedding model behind an OpenAI-compatible endpoint.
+pub struct OpenAiEmbedder {
+    endpoint: Endpoint,
+}
+
+impl fmt::Debug for OpenAiEmbedder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("OpenAiEmbedder");
+        let Endpoint { host, model, .. } = &self.endpoint;
+        shown.field("host", host).field("model", model).finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    input: Vec<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    data: Vec<Item>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+    #[serde(default)]
+    error: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    /// Which text it is for; some servers leave it out and keep the order.
+    #[serde(default)]
+    index: Option<usize>,
+    embedding: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+}
+
+impl OpenAiEmbedder {
+    /// A client with connections of its own. Connects to nothing yet. What the config says of
+    /// answers in words does not matter here.
+    ///
+    /// # Errors
+    /// When the address, the key or the machine's certificates cannot be used.
+    pub fn new(config: &OpenAiConfig) -> Result<Self, OpenAiConfigError> {
+        let answer_bytes = config.http.answer_bytes.saturating_mul(LARGER);
+        let limits = HttpLimits { answer_bytes, ..config.http };
+        Ok(Self { endpoint: Endpoint::new(config, "/embeddings", limits)? })
+    }
+
+    async fn ask(&self, batch: &[Arc<str>]) -> Result<Embedded, LmError> {
+        let input = batch.iter().map(AsRef::as_ref).collect();
+        let body =
+            serde_json::to_vec(&Body { model: &self.endpoint.model, input }).map_err(|error| {
+                self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
+            })?;
+        let answer = self.endpoint.http.post(body, "application/json").await;
+        self.read(&answer.map_err(|error| self.endpoint.unanswered(error))?, batch.len())
+    }
+
+    fn read(&self, answer: &HttpAnswer, count: usize) -> Result<Embedded, LmError> {
+        if !(200..300).contains(&answer.status) {
+            let kind = match failure::overflows(answer.status, &answer.body) {
+                true => LmErrorKind::ContextOverflow,
+                false => failure::kind(answer.status),
+            };
+            return Err(self.endpoint.failed(answer, kind));
+        }
+        let malformed = |why: String| {
+            let what = format!("the answer is not a list of embeddings: {why}");
+            let error = self.endpoint.error(LmErrorKind::Malformed, what);
+            LmError { status: Some(answer.status), ..error }
+        };
+        let found: Answer =
+            serde_json::from_slice(&answer.body).map_err(|error| malformed(error.to_string()))?;
+        if found.error.is_some() && found.data.is_empty() {
+            return Err(self.endpoint.failed(answer, LmErrorKind::Provider));
+        }
+        let input_tokens = found.usage.and_then(|tokens| tokens.prompt_tokens).unwrap_or_default();
+        let vectors = vectors(found.data, count).map_err(malformed)?;
+        Ok(Embedded { vectors, usage: Usage { lm_calls: 1, input_tokens, ..Usage::default() } })
+    }
+}
+
+impl Embedder for OpenAiEmbedder {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+        async move {
+            let mut all = Embedded::default();
+            for batch in batches(texts) {
+                all.add(self.ask(batch).await?)?;
+            }
+            Ok(all)
+        }
+        .boxed()
+    }
+}
+
+/// The vectors in the order of the texts that they are for, if there is one for each and all are of
+/// one length.
+fn vectors(items: Vec<Item>, count: usize) -> Result<Vec<Arc<[f32]>>, String> {
+    if items.len() != count {
+        return Err(format!("it has {} vectors for {count} texts", items.len()));
+    }
+    let length = items.first().map_or(0, |item| item.embedding.len());
+    let mut found: Vec<Option<Arc<[f32]>>> = vec![None; count];
+    for (position, item) in items.into_iter().enumerate() {
+        let index = item.index.unwrap_or(position);
+        if item.embedding.is_empty() || item.embedding.len() != length {
+            let other = item.embedding.len();
+            return Err(format!("vector {index} has {other} numbers, another one {length}"));
+        }
+        // Whether JSON that is read says so first depends on how it was built.
+        if !item.embedding.iter().all(|number| number.is_finite()) {
+            return Err(format!("vector {index} has a number that is not finite"));
+        }
+        match found.get_mut(index) {
+            Some(place @ None) => *place = Some(item.embedding.into()),
+            Some(Some(_)) => return Err(format!("it has two vectors of index {index}")),
+            None => return Err(format!("it has a vector of index {index} for {count} texts")),
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
