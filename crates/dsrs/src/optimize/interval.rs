@@ -119,6 +119,10 @@ fn ends(values: &[f64], mean: f64, seed: u64) -> Option<(f64, f64)> {
 
 /// The mean of as many values as there are, each drawn from all.
 fn resampled(values: &[f64], draw: &mut Rng) -> f64 {
-    let drawn = (0..values.len()).filter_map(|_| values.get(draw.usize(..values.len())));
-    drawn.sum::<f64>() / values.len() as f64
+    let count = values.len();
+    let mut sum = 0.0;
+    for _ in 0..count {
+        sum += values.get(draw.usize(..count)).copied().unwrap_or_default();
+    }
+    sum / count as f64
 }

@@ -55,6 +55,8 @@ async fn contains_looks_for_what_is_expected_within_the_output() {
         ("4", "4.0", "1"),
         (r#"{"a": "x"}"#, r#"{"b": 1, "a": "xyz"}"#, "1"),
         (r#"{"a": "x"}"#, r#"{"b": "x"}"#, "0"),
+        (r#"{"a": "X", "b": null}"#, r#"{"a": "xyz"}"#, "1"),
+        (r#"["a", 2.0]"#, r#"[2, "A", true]"#, "1"),
         ("[]", r#""anything""#, "1"),
     ];
     assert_scores(r#""contains""#, "answer", &rows).await;

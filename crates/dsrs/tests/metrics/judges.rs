@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::optimize::Metric;
+use dsrs::problem::At;
+use dsrs::strategy::Stored;
 use tokio::time::Instant;
 
-use crate::support::{judge_with, told_by};
+use crate::support::{judged, metric, program, told_by, told_of};
 
 const EXPECTED: &str = r#"{"answer": "Paris", "tags": ["city"], "note": "be strict"}"#;
 const OUTPUTS: &str = r#"{"answer": "Rome", "tags": ["town"]}"#;
@@ -92,6 +95,15 @@ async fn a_stored_graph_judges_with_one_of_its_outputs() {
 }
 
 #[tokio::test]
+async fn a_graph_that_is_gone_since_the_metric_was_written_fails_when_it_is_to_judge() {
+    let written = metric(r#"{"graph": "grader"}"#).to_payload();
+    let stored = Metric::read(&written, &Stored, &program(), &At::Root).unwrap();
+    assert_eq!(stored.to_payload(), written, "it is pinned as it was");
+    let found = told_of(&lm(&[]), &stored, EXPECTED, OUTPUTS).await;
+    assert_eq!(found, "missing_graph: there is no graph `grader` here: this program stores none");
+}
+
+#[tokio::test]
 async fn an_example_that_lacks_what_a_judge_is_shown_cannot_be_judged() {
     let judge = r#"{"judge": {"signature": "expected_answer -> good: bool", "score": "good"}}"#;
     let lm = lm(&[("good", "true")]);
@@ -109,7 +121,7 @@ async fn the_failure_of_a_judges_lm_is_the_failure_of_the_metric() {
     let judge =
         r#"{"mean": ["exact", {"judge": {"signature": "answer -> good: bool", "score": "good"}}]}"#;
     let failing = Arc::new(Scripted::always(Answer::fail(LmErrorKind::Refused, "no")));
-    let error = judge_with(&failing, judge, EXPECTED, OUTPUTS).await.unwrap_err();
+    let error = judged(&failing, &metric(judge), EXPECTED, OUTPUTS).await.unwrap_err();
     assert_eq!(error.kind.code(), "lm_error");
 }
 

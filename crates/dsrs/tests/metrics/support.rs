@@ -73,9 +73,9 @@ pub(crate) fn silent() -> Arc<Scripted> {
 }
 
 /// Judges outputs of an example, with one step in its trace.
-pub(crate) async fn judge_with(
+pub(crate) async fn judged(
     lm: &Arc<Scripted>,
-    metric: &str,
+    metric: &Metric,
     expected: &str,
     outputs: &str,
 ) -> Result<Score, PredictError> {
@@ -89,22 +89,32 @@ pub(crate) async fn judge_with(
         outputs: outputs.clone(),
     };
     let case = Case { example: &example, outputs: &outputs, steps: &[step] };
-    self::metric(metric).score(&ctx, case).await
+    metric.score(&ctx, case).await
 }
 
 /// What a metric says: the score, and the feedback behind a bar; or the code and the message of why
 /// it says nothing.
+pub(crate) async fn told_of(
+    lm: &Arc<Scripted>,
+    metric: &Metric,
+    expected: &str,
+    outputs: &str,
+) -> String {
+    match judged(lm, metric, expected, outputs).await {
+        Ok(Score { value, feedback: None }) => round(value),
+        Ok(Score { value, feedback: Some(words) }) => format!("{} | {words}", round(value)),
+        Err(error) => format!("{}: {}", error.kind.code(), error.message),
+    }
+}
+
+/// As [`told_of`], of a metric as it is written.
 pub(crate) async fn told_by(
     lm: &Arc<Scripted>,
     metric: &str,
     expected: &str,
     outputs: &str,
 ) -> String {
-    match judge_with(lm, metric, expected, outputs).await {
-        Ok(Score { value, feedback: None }) => round(value),
-        Ok(Score { value, feedback: Some(words) }) => format!("{} | {words}", round(value)),
-        Err(error) => format!("{}: {}", error.kind.code(), error.message),
-    }
+    told_of(lm, &self::metric(metric), expected, outputs).await
 }
 
 /// As [`told_by`], without an LM.
