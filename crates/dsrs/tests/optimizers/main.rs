@@ -8,6 +8,7 @@
 )]
 
 mod bootstrap;
+mod copro;
 mod engine;
 mod labeled_few_shot;
 mod support;

@@ -4,4 +4,7 @@ mod bootstrap;
 mod bootstrap_few_shot;
 mod bootstrap_random_search;
 pub(in crate::optimize) mod config;
+mod copro;
 mod labeled_few_shot;
+#[allow(dead_code, reason = "for the optimizers to come")]
+mod telling;

@@ -1,0 +1,63 @@
+use std::sync::Arc;
+
+use dsrs::lm::{Answer, Budget, LmErrorKind, Scripted};
+use dsrs::optimize::TrialId;
+
+use crate::support::{QA, keeps_the_rules, run, task};
+
+#[tokio::test]
+async fn instructions_are_found_that_make_triage_better() {
+    let config = r#"{"breadth": 5, "depth": 2}"#;
+    keeps_the_rules("copro", config, "triage", 1_000, 0.05).await;
+}
+
+#[tokio::test]
+async fn both_nodes_of_a_chain_get_better_instructions() {
+    let config = r#"{"breadth": 5, "depth": 2}"#;
+    keeps_the_rules("copro", config, "orders", 3_000, 0.08).await;
+}
+
+/// An LM that writes instructions, each of its own, and answers by the last that it wrote.
+fn writes(script: fn(usize) -> Answer) -> Arc<Scripted> {
+    let written = std::sync::atomic::AtomicUsize::new(0);
+    Arc::new(Scripted::by(move |request| {
+        let said: String = request.chat.messages().map(|said| said.content.to_string()).collect();
+        if said.contains("new_instruction") {
+            return script(written.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        }
+        let answer = if said.contains("Say a20.") { "a20" } else { "no idea" };
+        format!("[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]").into()
+    }))
+}
+
+#[tokio::test]
+async fn what_the_lm_is_shown_are_the_parts_and_what_was_tried_the_best_last() {
+    let lm = writes(|number| {
+        let text = ["Say a20.", "Say nothing.", "Say it."][number % 3];
+        format!("[[ ## new_instruction ## ]]\n{text}\n\n[[ ## completed ## ]]").into()
+    });
+    let task = task(QA, lm.clone(), Budget::default());
+    let (report, bench) = run("copro", r#"{"breadth": 3, "depth": 2}"#, task, &[]).await;
+    let best = report.unwrap().best;
+    assert_eq!(bench.candidate(best).state.0["qa"].instruction.as_deref(), Some("Say a20."));
+    let requests = lm.requests();
+    let climbs = requests.iter().filter(|request| {
+        request.chat.messages().any(|said| said.content.contains("the best comes last"))
+    });
+    let shown = climbs.last().unwrap().chat.turns[0].content.clone();
+    let places: Vec<_> = ["Say nothing.", "Score 0.050:\nSay a20."]
+        .iter()
+        .map(|text| shown.find(text).unwrap_or_else(|| panic!("{text} in {shown}")))
+        .collect();
+    assert!(places[0] < places[1], "{shown}");
+    assert!(shown.contains("qa: takes `question` (str); gives `answer` (str)"), "{shown}");
+}
+
+#[tokio::test]
+async fn an_lm_that_writes_no_instructions_leaves_the_program_as_it_was() {
+    let lm = writes(|_| Answer::fail(LmErrorKind::Refused, "not today"));
+    let task = task(QA, lm, Budget::default());
+    let (report, _) = run("copro", "{}", task, &[]).await;
+    let report = report.unwrap();
+    assert_eq!((report.best, report.trials.len(), report.stopped), (TrialId(0), 1, None));
+}
