@@ -10,5 +10,7 @@
 mod bootstrap;
 mod copro;
 mod engine;
+mod gepa;
 mod labeled_few_shot;
+mod learning;
 mod support;

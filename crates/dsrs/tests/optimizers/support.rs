@@ -123,6 +123,13 @@ pub(crate) struct Remembering {
     pub(crate) paid: Mutex<usize>,
 }
 
+impl Remembering {
+    /// How many different requests were answered.
+    pub(crate) fn requests(&self) -> usize {
+        self.bought.lock().unwrap().len()
+    }
+}
+
 impl Purchases for Remembering {
     fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
         let found = self.bought.lock().unwrap().get(&key).cloned();
@@ -154,10 +161,22 @@ pub(crate) async fn keeps_the_rules(
     calls: u64,
     gain: f64,
 ) {
+    keeps_the_rules_at(synthetic, optimizer, config, name, calls, gain).await;
+}
+
+/// As [`keeps_the_rules`], at a task that is made in another way.
+pub(crate) async fn keeps_the_rules_at(
+    made: impl Fn(&str, u64, Budget) -> (Task, Vec<Example>),
+    optimizer: &str,
+    config: &str,
+    name: &str,
+    calls: u64,
+    gain: f64,
+) {
     let budget = Budget { lm_calls: Some(calls), ..Budget::default() };
     for seed in 1..=3 {
         let kept = Arc::new(Remembering::default());
-        let (task, held_out) = synthetic(name, seed, budget);
+        let (task, held_out) = made(name, seed, budget);
         let (first, _) = run(optimizer, config, remembering(task, budget, &kept), &held_out).await;
         let first = first.unwrap();
         assert_eq!(first.stopped, None, "{optimizer}, {name}, seed {seed}: {:?}", first.spent);
@@ -167,17 +186,19 @@ pub(crate) async fn keeps_the_rules(
         assert!(after - before >= gain, "{told}");
 
         let paid = *kept.paid.lock().unwrap();
-        let (task, held_out) = synthetic(name, seed, budget);
+        let (task, held_out) = made(name, seed, budget);
         let (again, _) = run(optimizer, config, remembering(task, budget, &kept), &held_out).await;
         let again = again.unwrap();
         assert_eq!(*kept.paid.lock().unwrap(), paid, "{told}: asked for something anew");
         assert_eq!(board(&again), board(&first), "{told}");
     }
     let small = Budget { lm_calls: Some(calls / 2), ..Budget::default() };
-    let (task, held_out) = synthetic(name, 1, small);
-    let (stopped, _) = run(optimizer, config, task, &held_out).await;
+    let (task, held_out) = made(name, 1, small);
+    let (stopped, bench) = run(optimizer, config, task, &held_out).await;
     let stopped = stopped.unwrap();
     assert!(stopped.spent.lm_calls <= calls / 2);
+    let best = bench.best().map_or(Workbench::BASE, |best| best.id);
+    assert!(stopped.stopped.is_none() || stopped.best == best, "{optimizer}, {name}");
 }
 
 /// What is on a board: origins and scores.

@@ -43,3 +43,16 @@ pub(in crate::optimize) fn number(config: &Payload, name: &str, default: f64) ->
         _ => default,
     }
 }
+
+/// A text, if it is said.
+pub(in crate::optimize) fn text<'c>(config: &'c Payload, name: &str) -> Option<&'c str> {
+    member(config, name).and_then(Payload::as_str)
+}
+
+/// Whether something is wanted, or what it is when it is not said.
+pub(in crate::optimize) fn flag(config: &Payload, name: &str, default: bool) -> bool {
+    match member(config, name) {
+        Some(Payload::Bool(found)) => *found,
+        _ => default,
+    }
+}

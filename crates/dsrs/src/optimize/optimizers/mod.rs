@@ -5,6 +5,6 @@ mod bootstrap_few_shot;
 mod bootstrap_random_search;
 pub(in crate::optimize) mod config;
 mod copro;
+mod gepa;
 mod labeled_few_shot;
-#[allow(dead_code, reason = "for the optimizers to come")]
 mod telling;

@@ -1,0 +1,291 @@
+//! `gepa`: instructions get better by reflection on what went wrong, and candidates are bred from
+//! those that are best at something. After Agrawal et al., "GEPA: Reflective Prompt Evolution Can
+//! Outperform Reinforcement Learning" (2025, arXiv 2507.19457) and its merging of candidates; the
+//! options have the names that DSPy's `GEPA` gives them. Differs from both in that a merger is tried
+//! only right after a candidate was taken, and in that the search ends once one is perfect on every
+//! example.
+
+mod merge;
+mod pareto;
+mod pool;
+mod reflect;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+
+use self::merge::{Merger, mergers, probe};
+use self::pareto::sample;
+use self::pool::Pool;
+use self::reflect::{Runs, reflect};
+use super::config::{config_schema, count, flag, number, text};
+use super::telling::Part;
+use crate::optimize::{
+    Candidate, Evaluation, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Stop,
+    TrialId, Workbench, tunable,
+};
+use crate::problem::{At, Problems};
+use crate::value::Payload;
+
+struct Factory;
+
+inventory::submit!(OptimizerRegistration(&Factory));
+
+impl OptimizerFactory for Factory {
+    fn name(&self) -> &'static str {
+        "gepa"
+    }
+
+    fn description(&self) -> &'static str {
+        "Has an LM read what predictors did on a few examples and what the metric said of it, and \
+         write better instructions; goes on from the candidates that are best on some example, and \
+         merges those that improved different predictors. For metrics that give feedback; needs few \
+         examples."
+    }
+
+    fn config_schema(&self) -> Payload {
+        config_schema(&[
+            (
+                "max_iterations",
+                r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 50,
+                    "description": "mutations and merges, at most"}"#,
+            ),
+            (
+                "reflection_minibatch_size",
+                r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 3,
+                    "description": "examples of the trainset that one reflection is about"}"#,
+            ),
+            (
+                "candidate_selection_strategy",
+                r#"{"enum": ["pareto", "current_best"], "default": "pareto",
+                    "description": "which candidate is mutated: one that leads on some example, by chance, or the one with the best mean"}"#,
+            ),
+            (
+                "component_selector",
+                r#"{"enum": ["round_robin", "all"], "default": "round_robin",
+                    "description": "which predictors a mutation changes: one after the other, or all at once"}"#,
+            ),
+            ("use_merge", r#"{"type": "boolean", "default": true}"#),
+            (
+                "max_merge_invocations",
+                r#"{"type": "integer", "minimum": 0, "maximum": 1000, "default": 5}"#,
+            ),
+            (
+                "skip_perfect_score",
+                r#"{"type": "boolean", "default": true,
+                    "description": "do not reflect on examples that all have the perfect score"}"#,
+            ),
+            ("perfect_score", r#"{"type": "number", "minimum": 0, "maximum": 1, "default": 1}"#),
+            (
+                "reflection_temperature",
+                r#"{"type": "number", "minimum": 0, "maximum": 2, "default": 1}"#,
+            ),
+        ])
+    }
+
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+        let use_merge = flag(config, "use_merge", true);
+        let max_merges = count(config, "max_merge_invocations", 5);
+        Ok(Box::new(Gepa {
+            max_iterations: count(config, "max_iterations", 50),
+            minibatch: count(config, "reflection_minibatch_size", 3),
+            only_best: text(config, "candidate_selection_strategy") == Some("current_best"),
+            all_at_once: text(config, "component_selector") == Some("all"),
+            max_merges: if use_merge { max_merges } else { 0 },
+            skip_perfect: flag(config, "skip_perfect_score", true),
+            perfect: number(config, "perfect_score", 1.0),
+            temperature: number(config, "reflection_temperature", 1.0),
+        }))
+    }
+}
+
+struct Gepa {
+    max_iterations: usize,
+    minibatch: usize,
+    /// Whether only the best candidate is mutated, not any of the frontier.
+    only_best: bool,
+    /// Whether all predictors are changed at once, not one after the other.
+    all_at_once: bool,
+    max_merges: usize,
+    skip_perfect: bool,
+    perfect: f64,
+    temperature: f64,
+}
+
+impl Optimizer for Gepa {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        self.search(bench).boxed()
+    }
+}
+
+impl Gepa {
+    async fn search(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+        let mut search = Search::begin(self, bench).await?;
+        for iteration in 0..self.max_iterations {
+            if search.is_over() {
+                break;
+            }
+            search.step(iteration).await?;
+        }
+        Ok(bench.best().map_or(bench.start(), |best| best.id))
+    }
+}
+
+/// A search under way.
+struct Search<'s> {
+    gepa: &'s Gepa,
+    bench: &'s Workbench,
+    parts: Vec<Part>,
+    pool: Pool,
+    /// Whether the last step brought a candidate into the pool, so that merging may be worth it.
+    is_merge_due: bool,
+    mutations: usize,
+    merges: usize,
+}
+
+impl<'s> Search<'s> {
+    async fn begin(gepa: &'s Gepa, bench: &'s Workbench) -> Result<Self, Stop> {
+        let program = bench.program(&bench.candidate(bench.start())).await?;
+        let mut pool = Pool::default();
+        pool.take(bench.start(), &bench.full(bench.start()).await?, &[]);
+        let (is_merge_due, mutations, merges) = (false, 0, 0);
+        Ok(Self { gepa, bench, parts: tunable(&program), pool, is_merge_due, mutations, merges })
+    }
+
+    fn is_over(&self) -> bool {
+        self.parts.is_empty()
+            || self.bench.train().is_empty()
+            || self.pool.reaches(self.gepa.perfect)
+    }
+
+    async fn step(&mut self, iteration: usize) -> Result<(), Stop> {
+        let mut rng = self.bench.rng(&format!("gepa, iteration {iteration}"));
+        let is_due = std::mem::take(&mut self.is_merge_due) && self.merges < self.gepa.max_merges;
+        match is_due.then(|| self.merger(&mut rng)).flatten() {
+            Some(merger) => self.merge(merger, &mut rng).await,
+            None => self.mutate(iteration, &mut rng).await,
+        }
+    }
+
+    /// Has an LM reflect on a few examples, and keeps what it writes if they get better by it.
+    async fn mutate(&mut self, iteration: usize, rng: &mut fastrand::Rng) -> Result<(), Stop> {
+        let bench = self.bench;
+        let parent = match self.gepa.only_best {
+            true => self.pool.best(),
+            false => sample(&self.pool.frontier(), rng),
+        };
+        let before = bench.candidate(self.pool.id(parent));
+        let batch = self.minibatch();
+        let evaluation = bench.evaluate(&before, &batch, None).await?;
+        let is_perfect = evaluation.scores().iter().all(|score| *score >= self.gepa.perfect);
+        if is_perfect && self.gepa.skip_perfect {
+            return Ok(());
+        }
+        let chosen = self.choose(parent);
+        let child = self.rewritten(&before, &chosen, &batch, &evaluation, iteration).await?;
+        let Some(child) = child else { return Ok(()) };
+        let tried = bench.evaluate(&child, &batch, None).await?;
+        let (was, is) = (sum(&evaluation), sum(&tried));
+        let named: Vec<String> = chosen.iter().map(|(path, _)| format!("`{path}`")).collect();
+        let origin = format!(
+            "reflection on {} of {} examples of the trainset: {was:.2} before, {is:.2} after",
+            named.join(", "),
+            batch.len(),
+        );
+        let id = bench.enter(child, &[self.pool.id(parent)], origin);
+        if is > was { self.take(id, &[parent]).await } else { Ok(()) }
+    }
+
+    /// The examples of the next reflection: the trainset in an order of chance, again and again.
+    fn minibatch(&mut self) -> Vec<&'s Example> {
+        let train = self.bench.train();
+        let size = self.gepa.minibatch.min(train.len());
+        let in_epoch = train.len().div_ceil(size.max(1)).max(1);
+        let (epoch, at) = (self.mutations / in_epoch, self.mutations % in_epoch * size);
+        self.mutations += 1;
+        let mut order: Vec<&Example> = train.iter().collect();
+        self.bench.rng(&format!("gepa, epoch {epoch}")).shuffle(&mut order);
+        // The last of an epoch is filled up from its beginning.
+        order.iter().cycle().skip(at).take(size).copied().collect()
+    }
+
+    /// The predictors that are changed next.
+    fn choose(&mut self, parent: usize) -> Vec<Part> {
+        if self.gepa.all_at_once {
+            return self.parts.clone();
+        }
+        let turn = self.pool.turn(parent, self.parts.len());
+        self.parts.get(turn).cloned().into_iter().collect()
+    }
+
+    /// The candidate with new instructions; `None` if nothing new was written.
+    async fn rewritten(
+        &self,
+        before: &Candidate,
+        chosen: &[Part],
+        examples: &[&Example],
+        evaluation: &Evaluation,
+        iteration: usize,
+    ) -> Result<Option<Candidate>, Stop> {
+        let (bench, temperature) = (self.bench, self.gepa.temperature);
+        let program = bench.program(before).await?;
+        let runs = Runs { program: &program, examples, evaluation };
+        let written = chosen
+            .iter()
+            .map(|part| reflect(bench, &self.parts, part, runs, iteration + 1, temperature));
+        let mut child = before.clone();
+        for ((path, _), written) in chosen.iter().zip(join_all(written).await) {
+            if let Some(instruction) = written? {
+                child = child.with(path, |state| state.instruction = Some(instruction));
+            }
+        }
+        Ok((child != *before).then_some(child))
+    }
+
+    /// A merger that was not made before, by chance.
+    fn merger(&self, rng: &mut fastrand::Rng) -> Option<Merger> {
+        let paths: Vec<Arc<str>> = self.parts.iter().map(|(path, _)| path.clone()).collect();
+        let tried = self.bench.trials();
+        let is_new = |merger: &Merger| {
+            let hash = merger.merged.hash();
+            tried.iter().all(|trial| trial.candidate.hash() != hash)
+        };
+        let mut mergers = mergers(self.bench, &self.pool, &self.pool.frontier(), &paths);
+        mergers.retain(is_new);
+        (!mergers.is_empty()).then(|| mergers.swap_remove(rng.usize(0..mergers.len())))
+    }
+
+    /// Tries a merged candidate on a few examples, and keeps it if it does there as well as the
+    /// better of the two that it was made of.
+    async fn merge(&mut self, merger: Merger, rng: &mut fastrand::Rng) -> Result<(), Stop> {
+        self.merges += 1;
+        let Merger { one, other, ancestor, merged } = merger;
+        let probe = probe(self.pool.scores(one), self.pool.scores(other), rng);
+        let parents = [self.pool.id(one), self.pool.id(other)];
+        let ancestor = self.pool.id(ancestor);
+        let origin = format!(
+            "merger of candidates {} and {}, which come of {}",
+            parents[0].0, parents[1].0, ancestor.0
+        );
+        let id = self.bench.enter(merged, &parents, origin);
+        let found = sum(&self.bench.partial(id, &probe).await?);
+        let of =
+            |at: usize| probe.iter().map(|example| self.pool.scores(at)[*example]).sum::<f64>();
+        if found >= of(one).max(of(other)) { self.take(id, &[one, other]).await } else { Ok(()) }
+    }
+
+    /// Tries a candidate on all examples, and takes it into the pool.
+    async fn take(&mut self, id: TrialId, parents: &[usize]) -> Result<(), Stop> {
+        if !self.pool.holds(id) {
+            let evaluation = self.bench.full(id).await?;
+            self.pool.take(id, &evaluation, parents);
+            self.is_merge_due = true;
+        }
+        Ok(())
+    }
+}
+
+fn sum(evaluation: &Evaluation) -> f64 {
+    evaluation.rollouts.iter().map(|rollout| rollout.value()).sum()
+}

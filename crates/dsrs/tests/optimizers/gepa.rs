@@ -1,0 +1,191 @@
+//! `gepa`: instructions that get better by reflection, and candidates that are merged.
+
+use std::sync::Arc;
+
+use dsrs::lm::{Answer, Budget, LmErrorKind, LmRequest, Scripted};
+use dsrs::optimize::{Example, Metric, Report, Task, Trial, Workbench};
+use dsrs::problem::At;
+
+use crate::learning::{goes_on_after_an_end, with_feedback};
+use crate::support::{Env, fields, json, keeps_the_rules_at, program, run, task};
+
+/// Iterations of the tests that find an improvement.
+const CONFIG: &str = r#"{"max_iterations": 20}"#;
+
+#[tokio::test]
+async fn reflection_makes_triage_better() {
+    keeps_the_rules_at(with_feedback, "gepa", CONFIG, "triage", 550, 0.15).await;
+}
+
+#[tokio::test]
+async fn reflection_makes_sums_better() {
+    keeps_the_rules_at(with_feedback, "gepa", CONFIG, "sums", 500, 0.12).await;
+}
+
+#[tokio::test]
+async fn reflection_makes_both_predictors_of_a_chain_better() {
+    keeps_the_rules_at(with_feedback, "gepa", CONFIG, "orders", 900, 0.15).await;
+}
+
+#[tokio::test]
+async fn a_search_that_was_ended_goes_on_to_the_same_end() {
+    let config = r#"{"max_iterations": 8}"#;
+    goes_on_after_an_end("gepa", config, "triage", &[50, 170, 260]).await;
+}
+
+#[tokio::test]
+async fn all_predictors_may_be_changed_at_once() {
+    let config = r#"{"max_iterations": 1, "component_selector": "all"}"#;
+    let (task, _) = with_feedback("orders", 1, Budget::default());
+    let trials = searched(config, task).await.0.trials;
+    let changed: Vec<_> = trials[1].candidate.state.0.keys().cloned().collect();
+    assert_eq!(changed, [Arc::from("find"), Arc::from("answer")]);
+    assert!(trials[1].origin.contains("`find`, `answer`"), "{}", trials[1].origin);
+}
+
+/// All that stands in a request.
+fn said(request: &LmRequest) -> String {
+    request.chat.messages().map(|said| &*said.content).collect()
+}
+
+fn answer(name: &str, value: &str) -> Answer {
+    format!("[[ ## {name} ## ]]\n{value}\n\n[[ ## completed ## ]]").into()
+}
+
+/// What an LM says that writes this instruction when it is asked for one.
+fn instructs(instruction: &str) -> Answer {
+    let text =
+        format!("[[ ## diagnosis ## ]]\n…\n\n[[ ## improved_instruction ## ]]\n{instruction}");
+    format!("{text}\n\n[[ ## completed ## ]]").into()
+}
+
+fn is_reflection(request: &LmRequest) -> bool {
+    said(request).contains("improved_instruction")
+}
+
+/// A task of a graph of its own, whose examples are these.
+fn task_of(document: &str, lm: &Arc<Scripted>, rows: &[(&str, &str)]) -> Task {
+    let graph = program(document);
+    let mut task = task(document, lm.clone(), Budget::default());
+    let metric = Metric::read(&json(r#""exact""#), &Env, &graph, &At::Root).unwrap();
+    task.evaluator.metric = Arc::new(metric);
+    let rows = rows.iter().map(|(inputs, expected)| Example::of(fields(inputs), fields(expected)));
+    task.train = rows.collect();
+    task.val = task.train.clone();
+    task
+}
+
+async fn searched(config: &str, task: Task) -> (Report, Workbench) {
+    let (report, bench) = run("gepa", config, task, &[]).await;
+    (report.unwrap(), bench)
+}
+
+const COUNT: &str = r#"{"name": "count", "nodes": {
+    "count": {"strategy": "predict", "signature": "question -> answer: int"}}}"#;
+const COUNTS: [(&str, &str); 4] = [
+    (r#"{"question": "a"}"#, r#"{"answer": 7}"#),
+    (r#"{"question": "b"}"#, r#"{"answer": 7}"#),
+    (r#"{"question": "c"}"#, r#"{"answer": 7}"#),
+    (r#"{"question": "d"}"#, r#"{"answer": 7}"#),
+];
+
+#[tokio::test]
+async fn answers_that_cannot_be_read_are_reflected_upon() {
+    let lm = Arc::new(Scripted::by(|request| match said(request) {
+        said if is_reflection(request) => {
+            let shown =
+                ["the program failed at `count` (parse_error)", "question: a", "from 0 to 1: 0"];
+            let told =
+                shown.iter().all(|shown| said.contains(shown)) || !said.contains("question: a");
+            instructs(if told { "Write digits." } else { "Be nice." })
+        }
+        said if said.contains("Write digits.") => answer("answer", "7"),
+        _ => answer("answer", "as many as there are"),
+    }));
+    let (report, bench) = searched("{}", task_of(COUNT, &lm, &COUNTS)).await;
+    let best = bench.candidate(report.best);
+    assert_eq!(best.state.0["count"].instruction.as_deref(), Some("Write digits."));
+    assert_eq!((report.trials.len(), report.trials[1].full.unwrap().mean), (2, 1.0));
+}
+
+#[tokio::test]
+async fn nothing_is_reflected_upon_where_everything_is_perfect() {
+    let lm = Arc::new(Scripted::always(answer("answer", "7")));
+    let (report, _) = searched("{}", task_of(COUNT, &lm, &COUNTS)).await;
+    assert_eq!((report.best, report.trials.len()), (Workbench::BASE, 1));
+    assert_eq!(lm.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_reflection_that_fails_is_left_out() {
+    let lm = Arc::new(Scripted::by(|request| match is_reflection(request) {
+        true => Answer::fail(LmErrorKind::Refused, "not today"),
+        false => answer("answer", "8"),
+    }));
+    let (report, _) = searched(r#"{"max_iterations": 3}"#, task_of(COUNT, &lm, &COUNTS)).await;
+    assert_eq!((report.stopped.clone(), report.trials.len()), (None, 1));
+    assert_eq!(lm.requests().iter().filter(|request| is_reflection(request)).count(), 3);
+}
+
+/// Some questions want a good draft and some a good end; the others want both or neither.
+const TWO: &str = r#"{"name": "two", "nodes": {
+    "draft": {"strategy": "predict", "signature": "question -> draft"},
+    "end": {"strategy": "predict", "signature": "draft -> answer"}},
+  "edges": [{"from": "draft.draft", "to": "end.draft"}],
+  "outputs": {"answer": "end.answer"}}"#;
+
+fn writes_two() -> Arc<Scripted> {
+    Arc::new(Scripted::by(|request| {
+        let said = said(request);
+        if is_reflection(request) {
+            let is_draft = said.contains("[[ ## part ## ]]\ndraft:");
+            return instructs(if is_draft { "GOOD DRAFT" } else { "GOOD END" });
+        }
+        let asked = request.chat.messages().last().unwrap().content.to_string();
+        if asked.contains("[[ ## question ## ]]") {
+            let kind = ["deep", "neat", "even"].into_iter().find(|kind| asked.contains(kind));
+            let good = if said.contains("GOOD DRAFT") { "well done" } else { "plain" };
+            return answer("draft", &format!("{} {good}", kind.unwrap_or_default()));
+        }
+        let (draft, end) = (asked.contains("well done"), said.contains("GOOD END"));
+        let is_right = (asked.contains("deep") && draft)
+            || (asked.contains("neat") && end)
+            || (asked.contains("even") && draft == end);
+        answer("answer", if is_right { "yes" } else { "no" })
+    }))
+}
+
+async fn two(config: &str, seed: u64) -> Vec<Trial> {
+    let rows: Vec<(String, &str)> = ["deep", "neat", "even"]
+        .into_iter()
+        .flat_map(|kind| {
+            (0..4)
+                .map(move |n| (format!(r#"{{"question": "{kind} {n}"}}"#), r#"{"answer": "yes"}"#))
+        })
+        .collect();
+    let rows: Vec<(&str, &str)> =
+        rows.iter().map(|(inputs, expected)| (&**inputs, *expected)).collect();
+    let mut task = task_of(TWO, &writes_two(), &rows);
+    task.seed = seed;
+    searched(config, task).await.0.trials
+}
+
+#[tokio::test]
+async fn candidates_that_improved_different_predictors_are_merged() {
+    let is_merger = |trial: &&Trial| trial.parents.len() == 2;
+    let mut mergers = 0;
+    for seed in 0..12 {
+        for merger in two("{}", seed).await.iter().filter(is_merger) {
+            let states = &merger.candidate.state.0;
+            let told = ["draft", "end"].map(|path| states[path].instruction.as_deref().unwrap());
+            assert_eq!(told, ["GOOD DRAFT", "GOOD END"]);
+            assert!(merger.origin.ends_with(", which come of 0"), "{}", merger.origin);
+            assert_eq!((merger.partial[0].examples, merger.full.unwrap().mean), (5, 1.0));
+            mergers += 1;
+        }
+        for off in [r#"{"use_merge": false}"#, r#"{"max_merge_invocations": 0}"#] {
+            assert_eq!(two(off, seed).await.iter().filter(is_merger).count(), 0);
+        }
+    }
+    assert!(mergers >= 3, "{mergers}");
+}

@@ -1,0 +1,89 @@
+//! The synthetic LM's tasks with a metric that says what would have been right, for optimizers that
+//! reflect on what is said; and searches that are ended and go on.
+
+use std::sync::Arc;
+
+use dsrs::graph::{GraphModule, GraphState};
+use dsrs::lm::Budget;
+use dsrs::lm::synthetic::SyntheticTask;
+use dsrs::optimize::{Example, Metric, Task};
+use dsrs::problem::At;
+use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
+use dsrs::value::Payload;
+
+use crate::support::{Remembering, board, json, program, remembering, run, synthetic};
+
+/// A server with the graph `grader`, which compares the output of this name with what is expected
+/// and says what the example's `feedback` says, all without an LM.
+struct Grading(&'static str);
+
+impl BuildEnv for Grading {
+    fn knows_model(&self, _: &str) -> bool {
+        true
+    }
+
+    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+        Ok(GraphPin { version: Some(1), state_version: Some(1), ..graph.clone() })
+    }
+
+    fn graph(&self, _: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+        let (name, is_right) = (self.0, format!("{0} == expected_{0}", self.0));
+        let document = format!(
+            r#"{{
+                "name": "grader",
+                "inputs": {{"{name}": "any", "expected_{name}": "any", "expected_feedback": "str"}},
+                "nodes": {{
+                    "told": {{"strategy": "render", "config": {{"template": "{{{{ 1 if {is_right} else 0 }}}}"}}}},
+                    "score": {{"strategy": "parse_structured", "config": {{"type": "float"}}}},
+                    "why": {{"strategy": "render", "config": {{"template":
+                        "{{% if {is_right} %}}right{{% else %}}{{{{ expected_feedback }}}}{{% endif %}}"}}}}
+                }},
+                "edges": [{{"from": "told.text", "to": "score.text"}}],
+                "outputs": {{"score": "score.value", "why": "why.text"}}
+            }}"#
+        );
+        let made = GraphModule::new(&json(&document), &GraphState::default(), &Stored);
+        Ok(Box::new(made.map_err(|problems| NoGraph::new(problems.to_string()))?))
+    }
+}
+
+/// A task of the synthetic LM whose examples know what to say when something else came out, and
+/// whose metric says it.
+pub(crate) fn with_feedback(name: &str, seed: u64, budget: Budget) -> (Task, Vec<Example>) {
+    let (mut task, mut held_out) = synthetic(name, seed, budget);
+    let known = SyntheticTask::named(name).unwrap();
+    let all = task.train.iter_mut().chain(&mut task.val).chain(&mut held_out);
+    for (example, row) in all.zip(known.rows(seed, 200)) {
+        let mut expected = row.expected;
+        expected.insert("feedback".into(), Payload::Str(row.feedback.into()));
+        *example = Example::of(row.inputs, expected);
+    }
+    let output = match name {
+        "triage" => "queue",
+        "sums" => "result",
+        _ => "answer",
+    };
+    let metric = json(r#"{"graph": "grader", "feedback": "why"}"#);
+    let metric = Metric::read(&metric, &Grading(output), &program(known.document), &At::Root);
+    task.evaluator.metric = Arc::new(metric.unwrap_or_else(|problems| panic!("{problems}")));
+    (task, held_out)
+}
+
+/// Ended after so many calls, and gone on from what was bought until then: the same board as of one
+/// that was not ended, and no request is sent twice.
+pub(crate) async fn goes_on_after_an_end(optimizer: &str, config: &str, name: &str, ends: &[u64]) {
+    let found = async |budget, kept: &Arc<Remembering>| {
+        let (task, held_out) = with_feedback(name, 1, budget);
+        let (report, _) = run(optimizer, config, remembering(task, budget, kept), &held_out).await;
+        report.unwrap()
+    };
+    let whole = found(Budget::default(), &Arc::default()).await;
+    for end in ends {
+        let kept = Arc::default();
+        let ended = found(Budget { lm_calls: Some(*end), ..Budget::default() }, &kept).await;
+        assert!(ended.stopped.is_some(), "{end}");
+        let resumed = found(Budget::default(), &kept).await;
+        assert_eq!(board(&resumed), board(&whole), "{end}");
+        assert_eq!(kept.requests(), *kept.paid.lock().unwrap(), "{end}");
+    }
+}
