@@ -41,10 +41,10 @@ async fn what_the_lm_is_shown_are_the_parts_and_what_was_tried_the_best_last() {
     let best = report.unwrap().best;
     assert_eq!(bench.candidate(best).state.0["qa"].instruction.as_deref(), Some("Say a20."));
     let requests = lm.requests();
-    let climbs = requests.iter().filter(|request| {
+    let mut climbs = requests.iter().filter(|request| {
         request.chat.messages().any(|said| said.content.contains("the best comes last"))
     });
-    let shown = climbs.last().unwrap().chat.turns[0].content.clone();
+    let shown = climbs.next_back().unwrap().chat.turns[0].content.clone();
     let places: Vec<_> = ["Say nothing.", "Score 0.050:\nSay a20."]
         .iter()
         .map(|text| shown.find(text).unwrap_or_else(|| panic!("{text} in {shown}")))

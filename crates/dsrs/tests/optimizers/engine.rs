@@ -1,9 +1,16 @@
 //! The evaluation engine: nothing is bought twice, budgets are kept, what stops stops cleanly.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use dsrs::lm::{Answer, Budget, Limit, LmErrorKind, Scripted};
-use dsrs::optimize::{Example, Stop, TrialId, Workbench};
+use dsrs::lm::{
+    Account, Answer, Budget, InMemory, Limit, LmErrorKind, LmReply, Model, Models, Prices,
+    Purchase, Purchases, Purse, RequestKey, Scripted, Unkept, Usage,
+};
+use dsrs::optimize::{Example, Stop, Task, TrialId, Workbench};
+use dsrs::predict::Variation;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use crate::labeled_few_shot::copies_demos;
 use crate::support::{QA, questions, run, task};
@@ -91,4 +98,127 @@ async fn who_cancels_gets_what_was_found() {
     let report = report.unwrap();
     assert_eq!((report.stopped, report.best), (Some(Stop::Cancelled), TrialId(0)));
     assert_eq!(report.trials.len(), 2);
+}
+
+/// A model that costs 10 for a million tokens read and 30 for a million written.
+fn priced(lm: Arc<Scripted>) -> Models {
+    let prices = Some(Prices { input: 10.0, output: 30.0 });
+    Models::new([Model { prices, ..Model::of(Models::DEFAULT, lm) }], None)
+}
+
+#[tokio::test]
+async fn budgets_of_tokens_and_money_are_never_exceeded_however_many_requests_are_on_their_way() {
+    let budgets = [
+        Budget { tokens: Some(9_000), ..Budget::default() },
+        Budget { tokens: Some(20_000), ..Budget::default() },
+        Budget { cost: Some(0.2), ..Budget::default() },
+        Budget { cost: Some(0.5), tokens: Some(30_000), ..Budget::default() },
+    ];
+    for budget in budgets {
+        let mut task = task(QA, copies_demos(), budget);
+        task.evaluator.models = Arc::new(priced(copies_demos()));
+        let (report, _) = run("labeled_few_shot", r#"{"k": 8}"#, task, &questions(40..60)).await;
+        let report = report.unwrap();
+        let spent = report.spent;
+        assert!(spent.lm_calls > 0, "{budget:?}");
+        let tokens = spent.input_tokens + spent.output_tokens;
+        assert!(budget.tokens.is_none_or(|limit| tokens <= limit), "{budget:?}, {spent:?}");
+        assert!(budget.cost.is_none_or(|limit| spent.cost.unwrap() <= limit), "{spent:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_sent_with_an_end_to_its_answer_where_tokens_are_limited() {
+    let lm = copies_demos();
+    let budget = Budget { tokens: Some(100_000), ..Budget::default() };
+    let bench = Workbench::new(task(QA, lm.clone(), budget));
+    let base = bench.candidate(Workbench::BASE);
+    bench.evaluate(&base, &all(&questions(0..1)), None).await.unwrap();
+    assert_eq!(lm.requests()[0].params.max_tokens, Some(4096));
+}
+
+#[tokio::test]
+async fn money_cannot_be_limited_where_nobody_knows_the_prices() {
+    let budget = Budget { cost: Some(1.0), ..Budget::default() };
+    let task = task(QA, copies_demos(), budget);
+    let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..42)).await;
+    let failed = report.unwrap_err();
+    assert!(matches!(&failed, Stop::Failed(why) if why.contains("`default` has no prices")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_time_is_over_what_was_found_counts() {
+    let lm = Scripted::by(|_| {
+        Answer::from("[[ ## answer ## ]]\na1\n\n[[ ## completed ## ]]")
+            .after(Duration::from_secs(1))
+    });
+    let budget = Budget { seconds: Some(2.5), ..Budget::default() };
+    let task = Task { concurrency: 4, ..task(QA, Arc::new(lm), budget) };
+    let start = tokio::time::Instant::now();
+    let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..44)).await;
+    let report = report.unwrap();
+    assert_eq!(report.stopped, Some(Stop::Spent(Limit::Seconds)));
+    assert!(start.elapsed() <= Duration::from_millis(2_600), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn what_earlier_attempts_spent_counts() {
+    let lm = copies_demos();
+    let mut task = task(QA, lm.clone(), Budget::default());
+    let budget = Budget { lm_calls: Some(12), ..Budget::default() };
+    let before = Usage { lm_calls: 9, ..Usage::default() };
+    let purse = Purse::new(Account::open(budget, before, 0.0), Arc::new(InMemory));
+    task.evaluator.purse = Some(Arc::new(purse));
+    let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..50)).await;
+    assert_eq!((report.unwrap().spent.lm_calls, lm.requests().len()), (12, 3));
+}
+
+#[tokio::test]
+async fn requests_that_fail_count_and_are_repeated() {
+    let lm = Scripted::by(|_| Answer::fail(LmErrorKind::Provider, "down").status(500));
+    let lm = Arc::new(lm);
+    let budget = Budget { lm_calls: Some(5), ..Budget::default() };
+    let mut task = task(QA, lm.clone(), budget);
+    task.concurrency = 1;
+    let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..50)).await;
+    assert_eq!((report.unwrap().spent.lm_calls, lm.requests().len()), (5, 5));
+}
+
+#[tokio::test]
+async fn tries_at_the_same_example_differ_and_the_first_of_them_is_the_same_again() {
+    let lm = copies_demos();
+    let bench = Workbench::new(task(QA, lm.clone(), Budget::default()));
+    let base = bench.candidate(Workbench::BASE);
+    let question = questions(0..1);
+    for number in [1, 2, 1] {
+        let varied = Some(Variation { number, temperature: 0.9 });
+        bench.evaluate(&base, &all(&question), varied).await.unwrap();
+    }
+    let seeds: Vec<_> = lm.requests().iter().map(|request| request.params.seed).collect();
+    assert_eq!((seeds.len(), seeds[0] == seeds[1]), (2, false));
+    assert_eq!(lm.requests()[0].params.temperature, Some(0.9));
+}
+
+/// Keeps nothing, as one who has lost the right to.
+struct Lost;
+
+impl Purchases for Lost {
+    fn find(&self, _: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+        async { Ok(None) }.boxed()
+    }
+
+    fn keep(&self, _: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
+        async { Err(Unkept("another has taken over".into())) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn who_cannot_keep_what_was_bought_stops_and_reports_nothing() {
+    let lm = copies_demos();
+    let mut task = task(QA, lm.clone(), Budget::default());
+    let account = Account::open(Budget::default(), Usage::default(), 0.0);
+    task.evaluator.purse = Some(Arc::new(Purse::new(account, Arc::new(Lost))));
+    let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..41)).await;
+    assert_eq!(report.unwrap_err(), Stop::Unkept("another has taken over".into()));
+    assert_eq!(lm.requests().len(), 1);
 }
