@@ -147,7 +147,7 @@ impl DatasetPick {
     }
 
     /// Reads what [`DatasetPick::to_json`] wrote.
-    #[expect(dead_code, reason = "jobs that work on a pick read it; the first are evaluations")]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for jobs that work on a pick"))]
     pub(crate) fn read(json: &str) -> Option<Self> {
         let payload = Payload::from_json(json).ok()?;
         let mut problems = Problems::new();
@@ -361,4 +361,74 @@ fn nothing(wanted: &DatasetRef, splits: &str, at: &At<'_>) -> AppError {
     let mut problems = Problems::new();
     problems.add(at, Code::InvalidValue, detail);
     AppError::invalid(Invalid::Request, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<DatasetRef, String> {
+        let payload = Payload::from_json(text).unwrap();
+        let mut problems = Problems::new();
+        let found = DatasetRef::read(&payload, &At::Root.key("trainset"), &mut problems);
+        found.ok_or(problems.to_string())
+    }
+
+    #[test]
+    fn a_reference_is_a_name_or_says_what_of_it_is_meant() {
+        let plain = read("\"qa\"").unwrap();
+        assert_eq!(plain, read(r#"{"dataset": "qa"}"#).unwrap());
+        assert_eq!((plain.version, plain.part), (None, DatasetPart::default()));
+        let text = r#"{"dataset": "qa", "version": 3, "split": "val", "seed": 5,
+            "fractions": {"train": 0.5, "val": 0.5}, "limit": 9}"#;
+        let found = read(text).unwrap();
+        assert_eq!((found.version, found.part.limit), (Some(3), Some(9)));
+        assert_eq!(found.part.by_seed, Split::of(5, [("train", 0.5), ("val", 0.5)]).ok());
+        let refused = read(r#"{"version": 0, "seed": -1, "fractions": {"a": 2}, "odd": 1}"#);
+        let refused = refused.unwrap_err();
+        for part in [
+            "/trainset/dataset: ",
+            "/trainset/version: ",
+            "/trainset/seed: ",
+            "/trainset/fractions: `a` must be more than 0",
+            "/trainset/odd: ",
+        ] {
+            assert!(refused.contains(part), "{part} in {refused}");
+        }
+    }
+
+    #[test]
+    fn what_examples_say_of_their_split_wins_over_the_seed() {
+        let by_seed = Split::of(0, [("train", 0.5), ("val", 0.5)]).ok();
+        let part = |by_seed: &Option<Split>| DatasetPart {
+            split: Some("val".into()),
+            by_seed: by_seed.clone(),
+            limit: None,
+        };
+        let ids: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        let count = |part: DatasetPart, split: Option<&str>| {
+            ids.iter().filter(|id| part.has(id, split)).count()
+        };
+        assert_eq!(count(part(&by_seed), Some("val")), 100);
+        assert_eq!(count(part(&by_seed), Some("other")), 0);
+        assert!((30..70).contains(&count(part(&by_seed), None)));
+        assert_eq!((count(part(&None), None), count(part(&None), Some("val"))), (0, 100));
+    }
+
+    #[test]
+    fn a_pick_is_read_as_it_was_written() {
+        let by_seed = Split::of(7, [("train", 0.1), ("val", 0.9)]).ok();
+        for by_seed in [None, by_seed] {
+            let pick = DatasetPick {
+                id: Uuid::from_u128(7),
+                name: "qa".into(),
+                version: 3,
+                content_hash: "abc".into(),
+                part: DatasetPart { split: Some("val".into()), by_seed, limit: Some(4) },
+                count: 4,
+                last: 17,
+            };
+            assert_eq!(DatasetPick::read(&pick.to_json()), Some(pick));
+        }
+    }
 }

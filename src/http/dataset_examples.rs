@@ -21,6 +21,9 @@ use crate::app::{App, AppError, example_line, is_split};
 use crate::store::Scope;
 use crate::store::dataset_example::{ExampleRow, Room};
 
+/// What a page is cut at, however many examples it may have.
+const PAGE_BYTES: i64 = 16 << 20;
+
 /// What is read at a time for a download.
 const DOWNLOAD: Room = Room { count: 500, bytes: 1 << 20 };
 
@@ -67,12 +70,18 @@ pub(super) async fn dataset_examples(
     query.close()?;
     let after = page.after.as_deref().and_then(plain_number).unwrap_or(-1);
     // One more, which tells whether another page follows.
-    let room = Room { count: i64::from(page.limit) + 1, bytes: i64::MAX };
+    let room = Room { count: i64::from(page.limit) + 1, bytes: PAGE_BYTES };
     let mut rows = app.dataset_examples(&scope, version, split.as_deref(), after, room).await?;
-    let more = rows.len() > page.limit as usize;
+    let more = rows.len() > page.limit as usize || fill(&rows);
     rows.truncate(page.limit as usize);
     let last = rows.last().map(|row| row.position).filter(|_| more);
     Ok(page.answer(rows.iter().map(example_json), last))
+}
+
+/// Whether these examples are as many as their size allows, so that others may follow.
+fn fill(rows: &[ExampleRow]) -> bool {
+    let size = rows.iter().map(|row| example_line(row).len()).sum::<usize>();
+    i64::try_from(size).is_ok_and(|size| size >= PAGE_BYTES)
 }
 
 fn example_json(row: &ExampleRow) -> String {

@@ -1,12 +1,13 @@
 //! The items of a table as RFC 4180 has it: a header, then a row each, as an object of texts by
 //! column. Never more than one row is in memory. Knows nothing of what they are.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io::{self, BufReader, Read, Seek};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use csv::{ByteRecord, Reader, ReaderBuilder};
+use csv::{ByteRecord, Position, Reader, ReaderBuilder};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::value::{Map, Payload};
 use tempfile::SpooledTempFile;
@@ -34,9 +35,9 @@ impl TableItems {
     /// Reads the header. What is no header is refused here.
     pub(super) fn of(body: Spooled, longest: usize) -> Result<Self, ApiProblem> {
         let mut file = body.file;
-        let (gauge, quotes) = (Gauge::new(longest.saturating_add(AHEAD)), Cell::new(0));
+        let (gauge, marks) = (Gauge::new(longest.saturating_add(AHEAD)), RefCell::default());
         let mut header = ByteRecord::new();
-        let read = reader(&mut file, &gauge, &quotes).read_byte_record(&mut header);
+        let read = reader(&mut file, &gauge, &marks).read_byte_record(&mut header);
         let found = match read {
             Ok(found) => found,
             Err(_) if gauge.is_used_up() => {
@@ -87,8 +88,8 @@ fn read_header(header: &ByteRecord, problems: &mut Problems) -> Vec<Arc<str>> {
 impl ItemSource for TableItems {
     fn each(self, take: &mut Take<'_>) -> Result<(), String> {
         let Self { file, columns, longest } = self;
-        let (gauge, quotes) = (Gauge::new(usize::MAX), Cell::new(0));
-        let mut reader = reader(file, &gauge, &quotes);
+        let (gauge, marks) = (Gauge::new(usize::MAX), RefCell::default());
+        let mut reader = reader(file, &gauge, &marks);
         let (mut record, mut is_header) = (ByteRecord::new(), true);
         loop {
             gauge.allow(longest.saturating_add(AHEAD));
@@ -96,7 +97,7 @@ impl ItemSource for TableItems {
             match reader.read_byte_record(&mut record) {
                 Ok(true) if is_header => is_header = false,
                 Ok(true) => {
-                    let line = record.position().map_or(line, csv::Position::line);
+                    let line = marks.borrow_mut().line_of(&record, reader.position());
                     let row = match record.as_slice().len() > longest {
                         true => too_long(longest, Some(line)),
                         false => WrittenItem { said: row(&columns, &record), line: Some(line) },
@@ -105,7 +106,7 @@ impl ItemSource for TableItems {
                         return Ok(());
                     }
                 }
-                Ok(false) if quotes.get() % 2 == 1 => {
+                Ok(false) if marks.borrow().quotes % 2 == 1 => {
                     let detail = "the table has an odd number of quotation marks: a cell is not \
                                   closed, or one within a cell is not doubled";
                     let said = Said::Misfit(Code::InvalidValue, detail.to_owned());
@@ -146,26 +147,62 @@ fn row(columns: &[Arc<str>], record: &ByteRecord) -> Said<'static> {
 fn reader<'a, R: Read>(
     file: R,
     gauge: &'a Gauge,
-    quotes: &'a Cell<u64>,
-) -> Reader<Quotes<'a, Metered<'a, BufReader<R>>>> {
+    marks: &'a RefCell<Marks>,
+) -> Reader<Marking<'a, Metered<'a, BufReader<R>>>> {
     let metered = Metered { reader: BufReader::new(file), gauge };
     // Rows of other lengths are told of by us, each with its line.
     let mut builder = ReaderBuilder::new();
     builder.has_headers(false).flexible(true).buffer_capacity(AHEAD / 2);
-    builder.from_reader(Quotes { reader: metered, seen: quotes })
+    builder.from_reader(Marking { reader: metered, marks })
 }
 
-/// Counts quotation marks: those of a table come in pairs.
-struct Quotes<'a, R> {
+/// What is remembered of the bytes that went by.
+#[derive(Default)]
+struct Marks {
+    /// How many bytes.
+    seen: u64,
+    /// Quotation marks: those of a table come in pairs.
+    quotes: u64,
+    /// Where the line ends are that the reader of rows has not passed yet.
+    line_ends: VecDeque<u64>,
+}
+
+impl Marks {
+    fn see(&mut self, bytes: &[u8]) {
+        for (at, byte) in (self.seen..).zip(bytes) {
+            match byte {
+                b'"' => self.quotes += 1,
+                b'\n' => self.line_ends.push_back(at),
+                _ => {}
+            }
+        }
+        self.seen += bytes.len() as u64;
+    }
+
+    /// The line on which a row begins that was read up to here. The reader's own word for it is the
+    /// line on which the row before ended, blank ones between them not counted.
+    fn line_of(&mut self, row: &ByteRecord, end: &Position) -> u64 {
+        let last = end.byte().saturating_sub(1);
+        while self.line_ends.front().is_some_and(|at| *at < last) {
+            self.line_ends.pop_front();
+        }
+        // The `\n` of `\r\n` is left to the next row.
+        let ends_line = self.line_ends.front() == Some(&last);
+        let within = row.as_slice().iter().filter(|byte| **byte == b'\n').count();
+        end.line().saturating_sub(u64::from(ends_line) + within as u64)
+    }
+}
+
+/// Hands bytes on and marks them.
+struct Marking<'a, R> {
     reader: R,
-    seen: &'a Cell<u64>,
+    marks: &'a RefCell<Marks>,
 }
 
-impl<R: Read> Read for Quotes<'_, R> {
+impl<R: Read> Read for Marking<'_, R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(room)?;
-        let found = room.iter().take(read).filter(|byte| **byte == b'"').count();
-        self.seen.update(|seen| seen.wrapping_add(found as u64));
+        self.marks.borrow_mut().see(room.get(..read).unwrap_or_default());
         Ok(read)
     }
 }

@@ -131,7 +131,7 @@ async fn work_that_is_shared_outlasts_the_worker_that_did_it() {
 }
 
 /// The most memory that a process has had, in MiB.
-fn peak_memory(pid: u32) -> u64 {
+pub(super) fn peak_memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10

@@ -4,6 +4,7 @@
 mod batches;
 mod concurrency;
 mod constrained;
+mod datasets;
 mod lasting;
 mod lasting_faults;
 mod lm_faults;
