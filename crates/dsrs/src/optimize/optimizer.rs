@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use futures_util::future::BoxFuture;
-use jsonschema::Validator;
 
 use super::{Stop, TrialId, Workbench};
-use crate::problem::{At, Code, Problem, Problems};
-use crate::read::nearest;
+use crate::problem::{At, Code, Problems};
+use crate::read::{ConfigSchema, unknown_name};
 use crate::value::{Map, Payload};
 
 /// An optimizer with its config, ready to work.
@@ -55,7 +54,7 @@ inventory::collect!(OptimizerRegistration);
 
 struct Entry {
     factory: &'static dyn OptimizerFactory,
-    config: Validator,
+    config: ConfigSchema,
 }
 
 /// All optimizers, by name in alphabetical order.
@@ -75,50 +74,31 @@ pub fn create_optimizer(
     at: &At<'_>,
 ) -> Result<(&'static dyn OptimizerFactory, Box<dyn Optimizer>), Problems> {
     let Some(entry) = entries().get(name) else {
-        return Err(unknown(name, &at.key("optimizer")));
+        let known: Vec<&str> = entries().keys().copied().collect();
+        return Err(unknown_name(
+            "optimizer",
+            name,
+            &known,
+            Code::InvalidValue,
+            &at.key("optimizer"),
+        ));
     };
     let (empty, place) = (Payload::map(Map::new()), at.key("config"));
     let config = config.unwrap_or(&empty);
-    check(entry, config, &place)?;
+    entry.config.check(name, config, &place)?;
     Ok((entry.factory, entry.factory.create(config, &place)?))
-}
-
-fn unknown(name: &str, at: &At<'_>) -> Problems {
-    let known: Vec<&str> = entries().keys().copied().collect();
-    let hint = nearest(name, known.iter().copied())
-        .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-    let detail = format!("there is no optimizer `{name}`; {hint}known ones: {}", known.join(", "));
-    Problem { pointer: at.pointer(), code: Code::InvalidValue, detail }.into()
-}
-
-fn check(entry: &Entry, config: &Payload, at: &At<'_>) -> Result<(), Problems> {
-    // The validator reads serde_json's own tree; a payload always has one.
-    let tree = serde_json::to_value(config).unwrap_or_default();
-    let mut problems = Problems::new();
-    for error in entry.config.iter_errors(&tree) {
-        let pointer = format!("{}{}", at.pointer(), error.instance_path());
-        let detail = format!("config of `{}`: {error}", entry.factory.name());
-        problems.push(Problem { pointer, code: Code::InvalidConfig, detail });
-    }
-    problems.or(())
 }
 
 fn entries() -> &'static BTreeMap<&'static str, Entry> {
     static ENTRIES: OnceLock<BTreeMap<&'static str, Entry>> = OnceLock::new();
     ENTRIES.get_or_init(|| {
         let registrations = inventory::iter::<OptimizerRegistration>;
+        let entry = |factory: &'static dyn OptimizerFactory| Entry {
+            factory,
+            config: ConfigSchema::of(&factory.config_schema()),
+        };
         registrations.into_iter().map(|found| (found.0.name(), entry(found.0))).collect()
     })
-}
-
-// As with strategies: a schema that does not compile is caught by a test, and refuses everything.
-fn entry(factory: &'static dyn OptimizerFactory) -> Entry {
-    let schema = serde_json::to_value(factory.config_schema()).unwrap_or_default();
-    let refuse_all = serde_json::Value::Bool(false);
-    let config = jsonschema::validator_for(&schema)
-        .or_else(|_| jsonschema::validator_for(&refuse_all))
-        .unwrap_or_else(|_| unreachable!("`false` is a JSON Schema"));
-    Entry { factory, config }
 }
 
 #[cfg(test)]

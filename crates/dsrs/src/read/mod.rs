@@ -2,6 +2,10 @@
 //! problem with its place instead of stopping at the first. Knows JSON objects and nothing of what
 //! they mean.
 
+mod config_schema;
+
+pub use config_schema::{ConfigSchema, unknown_name};
+
 use std::sync::Arc;
 
 use crate::problem::{At, Code, Problems};

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
-use jsonschema::Validator;
 
 use super::{BuildEnv, DynModule, Given, OpFactory, OpInput, StrategyFactory};
-use crate::problem::{At, Code, Problem, Problems};
-use crate::read::nearest;
+use crate::problem::{At, Code, Problems};
+use crate::read::{ConfigSchema, unknown_name};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, TypeScope};
 use crate::value::{Map, Payload};
@@ -21,9 +20,7 @@ inventory::collect!(StrategyRegistration);
 
 struct Entry {
     factory: &'static dyn StrategyFactory,
-    config: Validator,
-    /// Whether an empty config will do: then it needs no validator.
-    takes_none: bool,
+    config: ConfigSchema,
 }
 
 /// All strategies, by name in alphabetical order.
@@ -136,60 +133,26 @@ pub fn check(
     at: &At<'_>,
 ) -> Result<&'static dyn StrategyFactory, Problems> {
     let Some(entry) = entries().get(strategy) else {
-        return Err(unknown(strategy, &at.key("strategy")));
+        let known: Vec<&str> = entries().keys().copied().collect();
+        let place = at.key("strategy");
+        return Err(unknown_name("strategy", strategy, &known, Code::UnknownStrategy, &place));
     };
     if let Some(config) = config {
-        check_config(entry, config, &at.key("config"))?;
+        entry.config.check(strategy, config, &at.key("config"))?;
     }
     Ok(entry.factory)
-}
-
-fn unknown(strategy: &str, at: &At<'_>) -> Problems {
-    let known: Vec<&str> = entries().keys().copied().collect();
-    let hint = nearest(strategy, known.iter().copied())
-        .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-    let detail =
-        format!("there is no strategy `{strategy}`; {hint}known ones: {}", known.join(", "));
-    let pointer = at.pointer();
-    Problem { pointer, code: Code::UnknownStrategy, detail }.into()
-}
-
-fn check_config(entry: &Entry, config: &Payload, at: &At<'_>) -> Result<(), Problems> {
-    if entry.takes_none && config.as_map().is_some_and(Map::is_empty) {
-        return Ok(());
-    }
-    // The validator reads serde_json's own tree; a payload always has one.
-    let tree = serde_json::to_value(config).unwrap_or_default();
-    if entry.config.is_valid(&tree) {
-        return Ok(());
-    }
-    let mut problems = Problems::new();
-    for error in entry.config.iter_errors(&tree) {
-        let pointer = format!("{}{}", at.pointer(), error.instance_path());
-        let detail = format!("config of `{}`: {error}", entry.factory.name());
-        problems.push(Problem { pointer, code: Code::InvalidConfig, detail });
-    }
-    problems.or(())
 }
 
 fn entries() -> &'static BTreeMap<&'static str, Entry> {
     static ENTRIES: OnceLock<BTreeMap<&'static str, Entry>> = OnceLock::new();
     ENTRIES.get_or_init(|| {
         let registrations = inventory::iter::<StrategyRegistration>;
+        let entry = |factory: &'static dyn StrategyFactory| Entry {
+            factory,
+            config: ConfigSchema::of(&factory.config_schema()),
+        };
         registrations.into_iter().map(|found| (found.0.name(), entry(found.0))).collect()
     })
-}
-
-// A config schema is a constant of the program, so one that does not compile is caught by the
-// test below; the validator that refuses everything keeps a release build from guessing.
-fn entry(factory: &'static dyn StrategyFactory) -> Entry {
-    let schema = serde_json::to_value(factory.config_schema()).unwrap_or_default();
-    let refuse_all = serde_json::Value::Bool(false);
-    let config = jsonschema::validator_for(&schema)
-        .or_else(|_| jsonschema::validator_for(&refuse_all))
-        .unwrap_or_else(|_| unreachable!("`false` is a JSON Schema"));
-    let takes_none = config.is_valid(&serde_json::Value::Object(serde_json::Map::new()));
-    Entry { factory, config, takes_none }
 }
 
 #[cfg(test)]
