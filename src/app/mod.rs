@@ -86,7 +86,7 @@ pub(crate) use run_feed::{EventKind, Follower, Told};
 pub(crate) use run_follow::LogFollower;
 pub(crate) use run_resume::{ResumeRequest, Resumed};
 pub(crate) use run_signal::SignalRequest;
-pub(crate) use state::{StateRequest, StateView};
+pub(crate) use state::{Spelled, StateRequest, StateView};
 pub use state_candidate::{Candidate, Promotion};
 pub(crate) use task::{detached, detached_on, on_own_thread};
 

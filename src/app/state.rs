@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use dsrs::graph::{GraphState, Program, StateDiff, state_diff};
+use dsrs::graph::{GraphState, Program, StateDiff, from_dspy, state_diff};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::clock::now;
 use super::error::besides;
+use super::programs::read_state;
 use super::{App, AppError, Invalid, Seen};
 use crate::store::graph::{self, GraphRef, Pick};
 use crate::store::graph_edit::{self, Expect, LockedGraph};
@@ -22,10 +23,34 @@ use crate::store::{Page, Scope};
 
 /// A state that is to be put in force.
 pub(crate) struct StateRequest<'r> {
-    /// States by predictor path, unchecked.
-    pub(crate) predictors: &'r Payload,
+    /// What it says, unchecked.
+    pub(crate) spelled: Spelled<'r>,
     /// What is wrong with the rest of the request.
     pub(crate) faults: Problems,
+}
+
+/// A state in one of its forms.
+#[derive(Clone, Copy)]
+pub(crate) enum Spelled<'r> {
+    /// States by predictor path, under `predictors`.
+    Own(&'r Payload),
+    /// A file of DSPy's, under `state`.
+    Dspy(&'r Payload),
+    /// What is to be changed in one predictor; the others stay as they are.
+    Patch {
+        /// Its path.
+        path: &'r str,
+        /// The members that are to be others.
+        change: &'r Payload,
+    },
+}
+
+/// The state that is in force after a request.
+pub(crate) struct StatePut {
+    /// It.
+    pub(crate) view: StateView,
+    /// JSON Pointers of what has no meaning here, in a file of DSPy's.
+    pub(crate) ignored: Vec<String>,
 }
 
 /// A state version with the program that it tunes.
@@ -154,17 +179,18 @@ impl App {
         graph: &GraphRef,
         wanted: StateRequest<'_>,
         seen: Seen<'_>,
-    ) -> Result<StateView, AppError> {
+    ) -> Result<StatePut, AppError> {
         let locked = self.state_lock(scope, graph, seen).await?;
         let head = locked.head();
         let id = head.id;
         let plain = self.plain_program(scope, &head.definition, &head.content_hash).await?;
-        let tuned = self.tuned(scope, &plain, wanted.predictors).await;
-        let tuned = besides(wanted.faults, tuned)?;
+        let tuned = self.tuned(scope, &plain, &head.state, wanted.spelled).await;
+        let (tuned, ignored) = besides(wanted.faults, tuned)?;
         let text = StateText::of(&overrides(&plain, &tuned));
         let program = Arc::new(tuned);
         if text.text == head.state.predictors {
-            return Ok(StateView { graph: id, row: head.state.clone(), program });
+            let view = StateView { graph: id, row: head.state.clone(), program };
+            return Ok(StatePut { view, ignored });
         }
         let new = NewState {
             parent: Some(head.state.version),
@@ -173,25 +199,47 @@ impl App {
             ..NewState::default()
         };
         let row = locked.put_state(new, now()).await?;
-        Ok(StateView { graph: id, row, program })
+        Ok(StatePut { view: StateView { graph: id, row, program }, ignored })
     }
 
-    /// A program with the state of a posted document.
+    /// A program with the state of a posted document, and what of that has no meaning here.
     async fn tuned(
         &self,
         scope: &Scope,
         plain: &Program,
-        predictors: &Payload,
-    ) -> Result<Program, AppError> {
+        now: &StateRow,
+        spelled: Spelled<'_>,
+    ) -> Result<(Program, Vec<String>), AppError> {
         let root = At::Root;
-        let at = root.key("predictors");
         let mut problems = Problems::new();
-        let state = GraphState::read(predictors, &at, &mut problems).unwrap_or_default();
+        let (state, at, ignored) = match spelled {
+            Spelled::Own(predictors) => {
+                let at = root.key("predictors");
+                let state = GraphState::read(predictors, &at, &mut problems).unwrap_or_default();
+                (state, at, Vec::new())
+            }
+            Spelled::Dspy(file) => {
+                let at = root.key("state");
+                let found = from_dspy(file, plain, &at);
+                let found = found.map_err(|found| AppError::invalid(Invalid::State, found))?;
+                (found.state, at, found.ignored)
+            }
+            Spelled::Patch { path, change } => {
+                if !plain.predictors().iter().any(|(known, _)| known == path) {
+                    return Err(AppError::NotFound(format!("there is no predictor `{path}`")));
+                }
+                let mut state = read_state(&now.predictors)?;
+                let known = state.0.entry(path.into()).or_default();
+                known.patch(change, &root, &mut problems);
+                (state, root, Vec::new())
+            }
+        };
         let tune = |env: &dyn BuildEnv| plain.with_state(env, &state, &at);
         let tuned = self.written(scope, None, tune).await?;
-        let tuned = tuned.map_err(|found| problems.also(found)).ok();
+        let tuned = tuned.map_err(|found| problems.also(within(spelled, found))).ok();
         tuned
             .filter(|_| problems.is_empty())
+            .map(|tuned| (tuned, ignored))
             .ok_or_else(|| AppError::invalid(Invalid::State, problems))
     }
 
@@ -253,6 +301,20 @@ impl App {
         let program = self.program_of(scope, &found).await?;
         Ok(StateView { graph, row, program })
     }
+}
+
+/// Problems with pointers into the request: the change of one predictor has no path before it.
+fn within(spelled: Spelled<'_>, found: Problems) -> Problems {
+    let Spelled::Patch { path, .. } = spelled else { return found };
+    let before = At::Root.key(path).pointer();
+    let mut moved = Problems::new();
+    moved.extend(found.into_iter().map(|mut problem| {
+        if let Some(rest) = problem.pointer.strip_prefix(&before) {
+            problem.pointer = rest.to_owned();
+        }
+        problem
+    }));
+    moved
 }
 
 /// What a program's predictors override, in their order. Those of a graph within are tuned before.

@@ -131,6 +131,11 @@ pub(super) fn state() -> Value {
     })
 }
 
+/// A change of one of them.
+pub(super) fn predictor() -> Value {
+    json!({"instruction": "Judge how the customer feels, and what about."})
+}
+
 /// A signature to preview.
 pub(super) fn preview() -> Value {
     json!({"signature": "question, context: list[str] -> answer: float", "config": {}})

@@ -90,7 +90,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(datasets::dataset_from_runs))
         .routes(routes!(dataset_check::dataset_check))
         .routes(routes!(predictors::predictor_list))
-        .routes(routes!(predictors::predictor_get))
+        .routes(routes!(predictors::predictor_get, predictors::predictor_patch))
         .routes(routes!(states::state_get, states::state_put))
         .routes(routes!(states::state_version_list))
         .routes(routes!(states::state_version_get))

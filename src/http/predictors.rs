@@ -8,19 +8,20 @@ use dsrs::lm::Message;
 use dsrs::predict::{DynPredictor, state_to_payload};
 use dsrs::read::text;
 use dsrs::signature::signature_to_payload;
+use dsrs::value::Payload;
 
 use super::answer;
 use super::body::Document;
 use super::caller::Caller;
-use super::etag::IfNoneMatch;
+use super::etag::{IfMatch, IfNoneMatch};
 use super::page::{PageRequest, slice};
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
 use super::runs::read_pick;
-use super::schema::{Predictor, PredictorPage, RenderRequest, Rendered};
+use super::schema::{Predictor, PredictorPage, PredictorState, RenderRequest, Rendered};
 use super::states::state_tag;
 use crate::app::json::JsonObject;
-use crate::app::{self, App};
+use crate::app::{self, App, Spelled, StateRequest};
 use crate::store::graph::GraphRef;
 
 /// List a graph's predictors
@@ -81,6 +82,49 @@ pub(super) async fn predictor_get(
     };
     let tag = state_tag(view.graph, view.state_version);
     Ok(answer::fresh(&known, &tag, || predictor_json(path, *predictor)))
+}
+
+/// Change one predictor
+///
+/// Replaces the members that are given and leaves the others; null is their default. Makes a new
+/// state version and puts it in force, unless it says the same as the one that is.
+#[utoipa::path(
+    patch, path = "/v1/graphs/{graph}/predictors/{path}", tag = "state",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("path" = String, Path, description = "The predictor's path"),
+        ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
+    request_body(content = PredictorState, example = json!(super::examples::predictor())),
+    responses((status = 200, description = "The predictor", body = Predictor, headers(
+        ("ETag" = String, description = "The state version in force")))),
+    extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
+)]
+pub(super) async fn predictor_patch(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((graph, path)): Path<(String, String)>,
+    if_match: IfMatch,
+    _: NoQuery,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let change = &without_shown(&document.parsed.payload);
+    let spelled = Spelled::Patch { path: &path, change };
+    let wanted = StateRequest { spelled, faults: document.parsed.duplicates.clone() };
+    let seen = |id, version| if_match.allows(&state_tag(id, version));
+    let graph = GraphRef::parse(&graph);
+    let view = app.state_put(&caller.scope(), &graph, wanted, &seen).await?.view;
+    let predictors = view.program.predictors();
+    let found = predictors.iter().find(|(known, _)| *known == path);
+    let told = found.map(|(path, predictor)| predictor_json(path, *predictor));
+    Ok(answer::tagged(&state_tag(view.graph, view.row.version), told.unwrap_or_default()))
+}
+
+/// What is to be changed, without what only an answer tells.
+fn without_shown(body: &Payload) -> Payload {
+    let Payload::Map(members) = body else { return body.clone() };
+    let told = |name: &str| ["path", "node", "schema"].contains(&name);
+    let own = members.iter().filter(|(name, _)| !told(name));
+    Payload::map(own.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// Render a node's messages

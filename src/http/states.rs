@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::read::map;
+use dsrs::graph::to_dspy;
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{Object, map, text};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
@@ -18,10 +20,11 @@ use super::predictors::state_member_json;
 use super::problem::ApiProblem;
 use super::query::{NoQuery, Query};
 use super::schema::{
-    ActivatedState, ActivationPage, PutState, State as StateSchema, StateDiff, StatePage,
+    ActivatedState, ActivationPage, PutState, State as StateSchema, StateDiff, StatePage, StatePut,
 };
+use super::status::ProblemCode;
 use crate::app::json::JsonObject;
-use crate::app::{App, StateRequest, StateView, timestamp};
+use crate::app::{App, Spelled, StateRequest, StateView, timestamp};
 use crate::store::graph::GraphRef;
 use crate::store::state::StateItem;
 use crate::store::state_activation::ActivationItem;
@@ -44,48 +47,96 @@ pub(super) fn state_tag(graph: Uuid, version: i32) -> ETag {
     ETag::of('s', graph, version)
 }
 
+/// The tag of a state version as DSPy's file.
+fn dspy_tag(graph: Uuid, version: i32) -> ETag {
+    ETag::of('d', graph, version)
+}
+
+/// In which form a state is answered.
+#[derive(Clone, Copy)]
+enum Form {
+    Own,
+    Dspy,
+}
+
+impl Form {
+    fn read(query: &mut Query) -> Self {
+        let named = |name: &str| match name {
+            "own" => Some(Self::Own),
+            "dspy" => Some(Self::Dspy),
+            _ => None,
+        };
+        query.read("format", "`own` or `dspy`", named).unwrap_or(Self::Own)
+    }
+
+    fn tag(self, graph: Uuid, version: i32) -> ETag {
+        match self {
+            Self::Own => state_tag(graph, version),
+            Self::Dspy => dspy_tag(graph, version),
+        }
+    }
+
+    fn answer(self, known: &IfNoneMatch, view: &StateView) -> Result<Response, ApiProblem> {
+        let tag = self.tag(view.graph, view.row.version);
+        match self {
+            Self::Own => Ok(answer::fresh(known, &tag, || state_json(view))),
+            Self::Dspy if known.has(&tag) => Ok(answer::not_modified(&tag)),
+            Self::Dspy => {
+                let file = to_dspy(&view.program)
+                    .map_err(|problems| ApiProblem::of(ProblemCode::InvalidState, problems))?;
+                Ok(answer::tagged(&tag, file.to_json()))
+            }
+        }
+    }
+}
+
 /// Read the predictor state in force
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state", tag = "state",
     params(
         ("graph" = String, Path, description = "Name, or id"),
+        ("format" = Option<String>, Query, description = "`own`, or `dspy` for the file that DSPy's `program.load` takes"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
     responses(
         (status = 200, description = "The state", body = StateSchema, headers(
             ("ETag" = String, description = "Its version"))),
         (status = 304, description = "The caller has this version")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(super) async fn state_get(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(graph): Path<String>,
     known: IfNoneMatch,
-    _: NoQuery,
+    mut query: Query,
 ) -> Result<Response, ApiProblem> {
+    let form = Form::read(&mut query);
+    query.close()?;
     let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
     if known.is_given() {
         let (id, version) = app.state_in_force(&scope, &graph).await?;
-        let tag = state_tag(id, version);
+        let tag = form.tag(id, version);
         if known.has(&tag) {
             return Ok(answer::not_modified(&tag));
         }
     }
     let view = app.state_get(&scope, &graph).await?;
-    Ok(state_answer(&known, &view))
+    form.answer(&known, &view)
 }
 
 /// Replace the predictor state
 ///
 /// Makes a new state version and puts it in force. Paths left out go back to their defaults. A
-/// state that says the same as the one in force makes no new version.
+/// state that says the same as the one in force makes no new version. With `"format": "dspy"` it is
+/// read from a file that DSPy's `program.save("x.json")` wrote, and `ignored` names the members that
+/// have no meaning here.
 #[utoipa::path(
     put, path = "/v1/graphs/{graph}/state", tag = "state",
     params(
         ("graph" = String, Path, description = "Name, or id"),
         ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
     request_body(content = PutState, example = json!(super::examples::state())),
-    responses((status = 200, description = "The state in force", body = StateSchema, headers(
+    responses((status = 200, description = "The state in force", body = StatePut, headers(
         ("ETag" = String, description = "Its version")))),
     extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
 )]
@@ -97,15 +148,41 @@ pub(super) async fn state_put(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let (predictors, faults) = document.read(|object| {
-        object.ignore(&READ_ONLY);
-        object.required("predictors", |found, at, out| map(found, at, out).map(|_| found))
-    })?;
-    let wanted = StateRequest { predictors, faults };
-    let seen = |id, version| if_match.allows(&state_tag(id, version));
+    let (spelled, faults) = document.read(spelled)?;
+    let wanted = StateRequest { spelled, faults };
+    // Whoever has read either form has seen the version.
+    let seen = |id, version| {
+        if_match.allows(&state_tag(id, version)) || if_match.allows(&dspy_tag(id, version))
+    };
     let graph = GraphRef::parse(&graph);
-    let view = app.state_put(&caller.scope(), &graph, wanted, &seen).await?;
-    Ok(answer::tagged(&state_tag(view.graph, view.row.version), state_json(&view)))
+    let put = app.state_put(&caller.scope(), &graph, wanted, &seen).await?;
+    let view = &put.view;
+    let mut object = JsonObject::with_capacity(view.row.predictors.len() + 512);
+    object.splice(&state_json(view));
+    if matches!(spelled, Spelled::Dspy(_)) {
+        let quoted = |pointer: &String| Payload::from(pointer.as_str()).to_json();
+        object.list("ignored", put.ignored.iter().map(quoted));
+    }
+    Ok(answer::tagged(&state_tag(view.graph, view.row.version), object.finish()))
+}
+
+/// A state in either form.
+fn spelled<'v>(object: &mut Object<'v, '_, '_>) -> Option<Spelled<'v>> {
+    let whole =
+        |found: &'v Payload, at: &At<'_>, out: &mut Problems| map(found, at, out).map(|_| found);
+    if !object.has("format") {
+        object.ignore(&READ_ONLY);
+        return object.required("predictors", whole).map(Spelled::Own);
+    }
+    let format = object.required("format", |found, at, out| {
+        let known = text(found, at, out)? == "dspy";
+        if !known {
+            out.add(at, Code::InvalidValue, "expected `dspy`, or no `format` and `predictors`");
+        }
+        known.then_some(())
+    });
+    let file = object.required("state", whole).map(Spelled::Dspy);
+    format.and(file)
 }
 
 /// List state versions
@@ -140,23 +217,26 @@ pub(super) async fn state_version_list(
     params(
         ("graph" = String, Path, description = "Name, or id"),
         ("version" = u32, Path, description = "The state version"),
+        ("format" = Option<String>, Query, description = "`own`, or `dspy` for the file that DSPy's `program.load` takes"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
     responses(
         (status = 200, description = "The state", body = StateSchema, headers(
             ("ETag" = String, description = "Its version"))),
         (status = 304, description = "The caller has this version")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(super) async fn state_version_get(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((graph, version)): Path<(String, String)>,
     known: IfNoneMatch,
-    _: NoQuery,
+    mut query: Query,
 ) -> Result<Response, ApiProblem> {
+    let form = Form::read(&mut query);
+    query.close()?;
     let version = path::version(&version)?;
     let view = app.state_version(&caller.scope(), &GraphRef::parse(&graph), version).await?;
-    Ok(state_answer(&known, &view))
+    form.answer(&known, &view)
 }
 
 /// Compare two state versions
@@ -252,10 +332,6 @@ pub(super) async fn state_activation_list(
     let found = app.state_activations(&caller.scope(), graph, page.before(), page.limit).await?;
     let items = found.items.into_iter().map(|item| activation_json(&item));
     Ok(page.answer(items, found.next))
-}
-
-fn state_answer(known: &IfNoneMatch, view: &StateView) -> Response {
-    answer::fresh(known, &state_tag(view.graph, view.row.version), || state_json(view))
 }
 
 fn state_json(view: &StateView) -> String {

@@ -29,9 +29,30 @@ pub struct Demo {
     pub output: Json,
 }
 
+/// A predictor state to put in force, in one of two forms.
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub enum PutState {
+    /// As it is read.
+    Own(PutOwnState),
+    /// A file of DSPy's.
+    Dspy(PutDspyState),
+}
+
+/// A file that DSPy's `program.save("x.json")` wrote, to put in force.
+#[derive(ToSchema)]
+pub struct PutDspyState {
+    /// `dspy`.
+    #[schema(value_type = String, pattern = "^dspy$")]
+    pub format: String,
+    /// The file.
+    #[schema(value_type = Object)]
+    pub state: Json,
+}
+
 /// A predictor state to put in force.
 #[derive(ToSchema)]
-pub struct PutState {
+pub struct PutOwnState {
     /// By path; paths left out go back to their defaults.
     pub predictors: IndexMap<String, PredictorState>,
 }
@@ -99,6 +120,16 @@ pub struct StatePage {
     pub items: Vec<StateItem>,
     /// Where to go on; null on the last page.
     pub next_cursor: Option<String>,
+}
+
+/// The state in force after a request.
+#[derive(ToSchema)]
+pub struct StatePut {
+    /// The state.
+    #[serde(flatten)]
+    pub state: State,
+    /// Of a file of DSPy's: JSON Pointers into the request to the members that have no meaning here.
+    pub ignored: Option<Vec<String>>,
 }
 
 /// Who made something.

@@ -5,6 +5,7 @@ mod batches;
 mod concurrency;
 mod constrained;
 mod datasets;
+mod dspy;
 mod lasting;
 mod lasting_faults;
 mod lm_faults;

@@ -201,3 +201,95 @@ async fn a_stale_writer_is_refused() {
     let known = [("if-none-match", old.header("etag"))];
     api.send(Method::GET, STATE, &known, None).await.expect(200);
 }
+
+/// What DSPy writes for a `Predict` in an attribute `triage` and a `ChainOfThought` in `reply`.
+fn file() -> Value {
+    let field =
+        |prefix: &str, name: &str| json!({"prefix": prefix, "description": format!("${{{name}}}")});
+    let ticket = field("Ticket:", "ticket");
+    let mood = field("Mood:", "mood");
+    json!({
+        "triage": {
+            "traces": [], "train": [{"ticket": "?"}],
+            "demos": [{"ticket": "?", "mood": "calm", "topics": ["x"], "augmented": true}],
+            "signature": {"instructions": "Judge.", "fields": [ticket, mood, field("Topics:", "topics")]},
+            "lm": {"model": "openai/gpt-4o-mini", "temperature": 0.5}
+        },
+        "reply.predict": {
+            "traces": [], "train": [], "demos": [],
+            "signature": {"instructions": "Reply.", "fields": [
+                ticket, mood, field("Reasoning:", "reasoning"), field("Answer:", "answer")]},
+            "lm": null
+        },
+        "metadata": {"dependency_versions": {"dspy": "3.4.1"}}
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_dspys_is_put_and_read_and_what_has_no_meaning_is_named() {
+    let api = api().await;
+    let put = api.put(STATE, json!({"format": "dspy", "state": file()})).await.expect(200);
+    let state = put.json();
+    assert_eq!(
+        state["ignored"],
+        json!([
+            "/state/triage/train",
+            "/state/triage/demos/0/augmented",
+            "/state/triage/lm/model",
+            "/state/metadata"
+        ])
+    );
+    let triage = &state["predictors"]["triage"];
+    assert_eq!(
+        (&triage["instruction"], &triage["lm"]),
+        (&json!("Judge."), &json!({"temperature": 0.5}))
+    );
+    let demo = json!({"input": {"ticket": "?"}, "output": {"mood": "calm", "topics": ["x"]}});
+    assert_eq!(triage["demos"], json!([demo]));
+
+    let read = api.get(&format!("{STATE}?format=dspy")).await.expect(200);
+    assert_ne!(read.header("etag"), put.header("etag"), "another form, another tag");
+    let known = [("if-none-match", read.header("etag"))];
+    api.send(Method::GET, &format!("{STATE}?format=dspy"), &known, None).await.expect(304);
+    api.send(Method::GET, STATE, &known, None).await.expect(200);
+    let found = read.json();
+    assert_eq!(found["triage"]["signature"], file()["triage"]["signature"]);
+    assert_eq!(found["triage"]["demos"], json!([{"ticket": "?", "mood": "calm", "topics": ["x"]}]));
+    assert_eq!(found["metadata"]["left_out"], json!(["/triage/lm/temperature"]));
+    let version = api.get(&format!("{STATE}/versions/2?format=dspy")).await.expect(200);
+    assert_eq!(version.text, read.text);
+
+    let seen = [("if-match", read.header("etag"))];
+    let back = json!({"format": "dspy", "state": found}).to_string();
+    let back = api.send(Method::PUT, STATE, &seen, Some(back)).await.expect(200).json();
+    assert_eq!((&back["version"], &back["ignored"]), (&json!(3), &json!(["/state/metadata"])));
+    let again = json!({"format": "dspy", "state": file()}).to_string();
+    api.send(Method::PUT, STATE, &seen, Some(again)).await.expect(412);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_does_not_fit_is_refused_whole() {
+    let api = api().await;
+    let mut wrong = file();
+    wrong["triage"]["demos"][0]["mood"] = json!("cross");
+    wrong["triage"]["lm"]["temperature"] = json!("hot");
+    wrong["other"] = json!({});
+    let refused =
+        api.put(STATE, json!({"format": "dspy", "state": wrong, "x": 1})).await.expect(422);
+    assert_eq!(refused.code(), "invalid_state");
+    let mut errors = refused.errors();
+    errors.sort();
+    assert_eq!(
+        errors,
+        [
+            "/state/other unknown_field",
+            "/state/triage/demos/0/mood invalid_value",
+            "/state/triage/lm/temperature wrong_type",
+            "/x unknown_field",
+        ]
+    );
+    assert_eq!(api.get(STATE).await.expect(200).json()["version"], 1);
+    let refused = api.put(STATE, json!({"format": "pickle", "state": {}})).await.expect(422);
+    assert_eq!(refused.errors(), ["/format invalid_value"]);
+    api.get(&format!("{STATE}?format=pickle")).await.expect(400);
+}

@@ -7,6 +7,7 @@
 mod canonical;
 mod check;
 mod document;
+mod dspy;
 mod edge;
 mod edit;
 mod edits;
@@ -38,6 +39,7 @@ mod weigh;
 mod weight;
 
 pub use document::{MAX_EDGES, MAX_NODES};
+pub use dspy::{FromDspy, from_dspy, to_dspy};
 pub use edge::{Edge, INPUT, Source, Target};
 pub use edits::{Diff, Edit, Edited, Edits, diff};
 pub use fit::fit;

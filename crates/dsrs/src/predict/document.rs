@@ -68,6 +68,24 @@ pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Op
     Some(PredictState { instruction, demos: demos.unwrap_or_default(), lm: lm.unwrap_or_default() })
 }
 
+impl PredictState {
+    /// Replaces the members that a document `{instruction?, demos?, lm?}` gives, null being their
+    /// default, and leaves the others. What is readable of it is taken, so that it is checked, too.
+    pub fn patch(&mut self, change: &Payload, at: &At<'_>, problems: &mut Problems) {
+        let Some(given) = read_state(change, at, problems) else { return };
+        let has = |name: &str| change.as_map().is_some_and(|members| members.contains_key(name));
+        if has("instruction") {
+            self.instruction = given.instruction;
+        }
+        if has("demos") {
+            self.demos = given.demos;
+        }
+        if has("lm") {
+            self.lm = given.lm;
+        }
+    }
+}
+
 /// A state as a document: `instruction` and `demos` always, `lm` when something is set.
 #[must_use]
 pub fn state_to_payload(state: &PredictState) -> Payload {

@@ -128,6 +128,46 @@ fn state_reads_back_as_it_was_written() {
 }
 
 #[test]
+fn a_patch_replaces_what_it_gives_and_leaves_the_rest() {
+    let patched = |change: &str| {
+        let mut state = state(
+            r#"{"a": {"instruction": "Old.", "demos": [{"input": {"x": 1}, "output": {}}],
+                      "lm": {"seed": 7, "temperature": 0.5}}}"#,
+        );
+        let mut problems = Problems::new();
+        state.0["a"].patch(&Payload::from_json(change).unwrap(), &At::Root, &mut problems);
+        assert!(problems.is_empty(), "{problems}");
+        state.to_payload().to_json()
+    };
+    let demo = r#"{"input":{"x":1},"output":{}}"#;
+    let lm = r#""lm":{"temperature":0.5,"seed":7}"#;
+    assert_eq!(patched("{}"), format!(r#"{{"a":{{"instruction":"Old.","demos":[{demo}],{lm}}}}}"#));
+    assert_eq!(
+        patched(r#"{"instruction": null, "lm": {"seed": 8}}"#),
+        format!(r#"{{"a":{{"instruction":null,"demos":[{demo}],"lm":{{"seed":8}}}}}}"#)
+    );
+    assert_eq!(
+        patched(r#"{"demos": [], "lm": null}"#),
+        r#"{"a":{"instruction":"Old.","demos":[]}}"#
+    );
+    let mut problems = Problems::new();
+    let hostile = r#"{"instruction": 1, "demo": [], "lm": {"seed": "x"}, "demos": [3]}"#;
+    let mut state = dsrs::predict::PredictState::default();
+    state.patch(&Payload::from_json(hostile).unwrap(), &At::Root, &mut problems);
+    let mut found: Vec<_> = problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "/demo unknown_field",
+            "/demos/0 wrong_type",
+            "/instruction wrong_type",
+            "/lm/seed wrong_type"
+        ]
+    );
+}
+
+#[test]
 fn a_new_version_keeps_what_fits_and_says_what_it_dropped_and_why() {
     let tuned = state(
         r#"{"triage": {"instruction": "Judge."}, "reply.predict": {"instruction": "Be kind."}}"#,

@@ -1,0 +1,76 @@
+//! The JSON that DSPy 3 writes with `program.save("x.json")` and reads with `program.load`: to a
+//! tuned state and back. Format after `dspy/primitives/base_module.py` and `dspy/predict/predict.py`
+//! of <https://github.com/stanfordnlp/dspy>. Knows nothing of files or HTTP.
+//!
+//! A file holds `{path: {demos, signature: {instructions, fields}, lm, traces, train}}` beside
+//! `metadata`; that of a lone `dspy.Predict` is such a member itself, without a path. DSPy's paths
+//! are ours: the attribute that holds a module has the name of the node. In a graph in which only
+//! one node asks an LM, that node may also be spelled as the lone module it is: `predict` for
+//! `reply.predict`, and no path at all for a `predict` node.
+
+mod names;
+mod reading;
+mod writing;
+
+use indexmap::IndexMap;
+
+use super::node::predictor_path;
+use super::program::Program;
+use crate::predict::DynPredictor;
+use crate::read;
+
+pub use reading::{FromDspy, from_dspy};
+pub use writing::to_dspy;
+
+/// The member of a file that is no predictor.
+const METADATA: &str = "metadata";
+
+/// The members of a predictor in a file.
+const DEMOS: &str = "demos";
+const SIGNATURE: &str = "signature";
+const LM: &str = "lm";
+
+/// The predictors of a program, found by both spellings of their paths.
+struct Predictors<'p> {
+    by_path: IndexMap<String, &'p dyn DynPredictor>,
+    /// The node that alone asks an LM; none where its lone spelling would be another's path.
+    alone: Option<String>,
+}
+
+impl<'p> Predictors<'p> {
+    fn of(program: &'p Program) -> Self {
+        let by_path: IndexMap<String, _> = program.predictors().into_iter().collect();
+        let node = by_path.keys().next().map(|path| split(path).0.to_owned());
+        let is_alone = |node: &String| {
+            by_path
+                .keys()
+                .map(|path| split(path))
+                .all(|(other, within)| other == node && !by_path.contains_key(within))
+        };
+        let alone = node.filter(is_alone);
+        Self { by_path, alone }
+    }
+
+    /// The path of a predictor as that of the lone module in its node.
+    fn lone<'s>(&self, path: &'s str) -> Option<&'s str> {
+        self.alone.as_ref().map(|_| split(path).1)
+    }
+
+    fn find(&self, path: &str) -> Option<(&str, &'p dyn DynPredictor)> {
+        let known = self.by_path.get_key_value(path).or_else(|| {
+            let path = predictor_path(self.alone.as_deref()?, path);
+            self.by_path.get_key_value(&path)
+        });
+        known.map(|(path, predictor)| (path.as_str(), *predictor))
+    }
+
+    /// All paths, for a person.
+    fn listed(&self) -> String {
+        read::listed(self.by_path.keys().map(String::as_str))
+    }
+}
+
+/// A path's node, and the path within it.
+fn split(path: &str) -> (&str, &str) {
+    path.split_once('.').unwrap_or((path, ""))
+}

@@ -1,0 +1,134 @@
+//! A tuned program as a file that DSPy loads.
+
+use std::sync::Arc;
+
+use super::names::{description, fields, prefix};
+use super::{DEMOS, LM, METADATA, Predictors, SIGNATURE};
+use crate::graph::Program;
+use crate::predict::{Demo, DynPredictor, lm_to_payload};
+use crate::problem::{At, Code, Problems};
+use crate::value::{Map, Payload};
+
+/// The attributes of a `dspy.Predict` (3.0 to 3.4). Loading sets every member of a file that is a lone
+/// `Predict` as an attribute, so that a path of such a name must not stand in one.
+const TAKEN: [&str; 36] = [
+    "acall",
+    "aforward",
+    "batch",
+    "callbacks",
+    "config",
+    "deepcopy",
+    "demos",
+    "dump_state",
+    "extended_signature",
+    "fields",
+    "forward",
+    "get_config",
+    "get_criteria",
+    "get_lm",
+    "history",
+    "inspect_history",
+    "lm",
+    "load",
+    "load_state",
+    "map_named_predictors",
+    "metadata",
+    "named_parameters",
+    "named_predictors",
+    "named_sub_modules",
+    "parameters",
+    "predictors",
+    "reset",
+    "reset_copy",
+    "save",
+    "set_criteria",
+    "set_lm",
+    "signature",
+    "stage",
+    "traces",
+    "train",
+    "update_config",
+];
+
+/// A program's state as `program.save("x.json")` writes that of the program in DSPy with the same
+/// predictors: effective instructions, demos, fields. LM settings have no counterpart, because DSPy
+/// keeps them only together with a model of its own; `metadata.left_out` names what is lost.
+///
+/// A node that alone asks an LM is written twice, by its path and as a lone module, so that both
+/// `dspy.ChainOfThought(…)` and a program that holds one as an attribute load the file.
+///
+/// # Errors
+/// A predictor whose path means something else in such a file.
+pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
+    let (mut file, mut left_out) = (Map::new(), Vec::new());
+    let mut problems = Problems::new();
+    let all = Predictors::of(program);
+    for (path, found) in &all.by_path {
+        let root = At::Root;
+        let at = root.key(path);
+        check(path, &at, &mut problems);
+        let member = predictor(*found);
+        left_out.extend(lost(*found, &at));
+        match all.lone(path) {
+            Some("") => {
+                file.extend(member.as_map().cloned().unwrap_or_default());
+                if path.starts_with('_') || TAKEN.contains(&path.as_str()) {
+                    continue;
+                }
+            }
+            Some(within) => drop(file.insert(within.into(), member.clone())),
+            None => {}
+        }
+        file.insert(path.as_str().into(), member);
+    }
+    let mut metadata = vec![("dependency_versions", Payload::map(Map::new()))];
+    if !left_out.is_empty() {
+        metadata.push(("left_out", Payload::list(left_out)));
+    }
+    file.insert(METADATA.into(), object(metadata));
+    problems.or(Payload::map(file))
+}
+
+fn check(path: &str, at: &At<'_>, problems: &mut Problems) {
+    if path == METADATA {
+        let detail = format!("DSPy keeps something else under `{METADATA}`; rename the node");
+        problems.add(at, Code::ReservedName, detail);
+    }
+}
+
+fn predictor(found: &dyn DynPredictor) -> Payload {
+    let told = fields(found.schema()).map(|field| {
+        object([
+            ("prefix", Payload::from(prefix(&field.name).as_str())),
+            ("description", Payload::from(description(field).as_str())),
+        ])
+    });
+    let signature = object([
+        ("instructions", Payload::from(found.instruction())),
+        ("fields", Payload::list(told.collect())),
+    ]);
+    let demos = found.state().demos.iter().map(demo);
+    object([
+        ("traces", Payload::list(Vec::new())),
+        ("train", Payload::list(Vec::new())),
+        (DEMOS, Payload::list(demos.collect())),
+        (SIGNATURE, signature),
+        (LM, Payload::Null),
+    ])
+}
+
+fn demo(demo: &Demo) -> Payload {
+    let both = demo.input.iter().chain(&demo.output);
+    Payload::map(both.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// The LM settings, by their places in a state.
+fn lost(found: &dyn DynPredictor, at: &At<'_>) -> Vec<Payload> {
+    let settings = lm_to_payload(&found.state().lm);
+    let names = settings.iter().filter_map(Payload::as_map).flat_map(Map::keys);
+    names.map(|name| Payload::from(at.key(LM).key(name).pointer().as_str())).collect()
+}
+
+fn object(members: impl IntoIterator<Item = (&'static str, Payload)>) -> Payload {
+    Payload::map(members.into_iter().map(|(name, value)| (Arc::from(name), value)).collect())
+}

@@ -1,0 +1,290 @@
+//! Files of DSPy: read into a tuned state, and written so that DSPy loads them. What DSPy itself says
+//! of them is tested in the server's `tests/it/shows/dspy.rs`.
+
+use crate::support::{Env, build};
+use dsrs::graph::{FromDspy, GraphState, Program, from_dspy, to_dspy};
+use dsrs::problem::{At, Problems};
+use dsrs::value::Payload;
+
+const GRAPH: &str = r#"{"name": "g", "types": {"Person": {"class": {"name": "str", "friends": "list[str]"}}},
+  "nodes": {
+    "triage": {"strategy": "predict", "signature": {"instructions": "Judge.",
+        "inputs": [{"name": "ticket", "type": "str"}, {"name": "person", "type": "Person", "description": "who wrote"}],
+        "outputs": [{"name": "mood", "type": "'calm' | 'angry'"}, {"name": "topics", "type": "list[str]"}]}},
+    "reply": {"strategy": "chain_of_thought", "signature": "ticket, mood: str -> answer"}},
+  "edges": [{"from": "triage.mood", "to": "reply.mood"}]}"#;
+
+const PREDICT: &str = r#"{"name": "g", "nodes": {
+    "ask": {"strategy": "predict", "signature": "question, hint: str? -> answer"}}}"#;
+
+const REASON: &str = r#"{"name": "g", "nodes": {
+    "ask": {"strategy": "chain_of_thought", "signature": "question -> answer"}}}"#;
+
+/// What `dspy` 3.0.4 writes for the same two modules.
+const FILE: &str = r#"{
+  "triage": {
+    "traces": [],
+    "train": [],
+    "demos": [
+      {"ticket": "x", "person": {"name": "Ann", "friends": ["Bo"]}, "mood": "calm", "topics": ["a"],
+       "augmented": true, "dspy_uuid": "1", "dspy_split": "train"},
+      {"question": "of another module"}
+    ],
+    "signature": {"instructions": "Judge the ticket.", "fields": [
+      {"prefix": "Ticket:", "description": "${ticket}"}, {"prefix": "Person:", "description": "who wrote"},
+      {"prefix": "Mood:", "description": "${mood}"}, {"prefix": "Topics:", "description": "all of them"}]},
+    "lm": {"model": "openai/gpt-4o-mini", "model_type": "chat", "cache": true, "num_retries": 3,
+      "finetuning_model": null, "launch_kwargs": {}, "train_kwargs": {}, "temperature": 0.5, "max_tokens": 100}
+  },
+  "reply.predict": {
+    "traces": [],
+    "train": [{"ticket": "x"}],
+    "demos": [{"ticket": "x", "mood": "calm", "reasoning": null, "answer": "y"}],
+    "signature": {"instructions": "Reply.", "fields": [
+      {"prefix": "Ticket:", "description": "${ticket}"}, {"prefix": "Mood:", "description": "${mood}"},
+      {"prefix": "Reasoning: Let's think step by step in order to", "description": "${reasoning}"},
+      {"prefix": "Answer:", "description": "${answer}"}]},
+    "lm": null
+  },
+  "metadata": {"dependency_versions": {"python": "3.11", "dspy": "3.0.4", "cloudpickle": "3.1"}}
+}"#;
+
+fn graph(document: &str) -> Program {
+    build(document).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn payload(text: &str) -> Payload {
+    Payload::from_json(text).unwrap()
+}
+
+fn read(file: &str, program: &Program) -> FromDspy {
+    let found = from_dspy(&payload(file), program, &At::Root);
+    found.unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn refused(file: &str, program: &Program) -> Vec<String> {
+    let problems = from_dspy(&payload(file), program, &At::Root).unwrap_err();
+    problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect()
+}
+
+fn tuned(program: &Program, state: &GraphState) -> Program {
+    program.with_state(&Env, state, &At::Root).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn state(text: &str) -> GraphState {
+    let mut problems = Problems::new();
+    let state = GraphState::read(&payload(text), &At::Root, &mut problems);
+    problems.or(state).unwrap().unwrap()
+}
+
+#[test]
+fn a_file_of_two_modules_becomes_a_state_and_what_has_no_meaning_is_named() {
+    let program = graph(GRAPH);
+    let found = read(FILE, &program);
+    let wanted = state(
+        r#"{"triage": {"instruction": "Judge the ticket.",
+              "demos": [{"input": {"ticket": "x", "person": {"name": "Ann", "friends": ["Bo"]}},
+                         "output": {"mood": "calm", "topics": ["a"]}}],
+              "lm": {"temperature": 0.5, "max_tokens": 100}},
+            "reply.predict": {"instruction": "Reply.",
+              "demos": [{"input": {"ticket": "x", "mood": "calm"}, "output": {"answer": "y"}}]}}"#,
+    );
+    assert_eq!(found.state, wanted);
+    assert_eq!(
+        found.ignored,
+        [
+            "/triage/demos/0/augmented",
+            "/triage/demos/0/dspy_uuid",
+            "/triage/demos/0/dspy_split",
+            "/triage/demos/1",
+            "/triage/signature/fields/3/description",
+            "/triage/lm/model",
+            "/triage/lm/model_type",
+            "/triage/lm/cache",
+            "/triage/lm/num_retries",
+            "/reply.predict/train",
+            "/reply.predict/signature/fields/2/prefix",
+            "/metadata",
+        ]
+    );
+    tuned(&program, &found.state);
+}
+
+#[test]
+fn the_instruction_that_the_signature_has_anyway_is_no_override() {
+    let program = graph(GRAPH);
+    let found = read(&FILE.replace("Judge the ticket.", "Judge."), &program);
+    assert_eq!(found.state.0["triage"].instruction, None);
+}
+
+#[test]
+fn a_lone_predict_has_no_path_and_fits_the_only_node_that_asks() {
+    let file = r#"{"traces": [], "train": [], "demos": [{"question": "a", "hint": null, "answer": "b"}],
+        "signature": {"instructions": "Answer.", "fields": [
+            {"prefix": "Question:", "description": "${question}"},
+            {"prefix": "Hint:", "description": "${hint}"},
+            {"prefix": "Answer:", "description": "${answer}"}]},
+        "lm": null, "fields": {"answer": {"criteria": "short"}},
+        "metadata": {"dependency_versions": {}}}"#;
+    let program = graph(PREDICT);
+    let found = read(file, &program);
+    let wanted = state(
+        r#"{"ask": {"instruction": "Answer.",
+            "demos": [{"input": {"question": "a", "hint": null}, "output": {"answer": "b"}}]}}"#,
+    );
+    assert_eq!(found.state, wanted);
+    assert_eq!(found.ignored, ["/fields", "/metadata"]);
+    let by_path = format!(r#"{{"ask": {file}}}"#);
+    assert_eq!(read(&by_path, &program).state, wanted);
+    assert_eq!(refused(file, &graph(GRAPH)), [" invalid_value"], "which of the two is it?");
+    assert_eq!(refused(file, &graph(REASON)), [" invalid_value"], "that has a path");
+}
+
+#[test]
+fn a_lone_module_is_found_without_the_name_of_the_node() {
+    let file = r#"{"predict": {"demos": [{"question": "a", "reasoning": "c", "answer": "b"}],
+        "signature": {"instructions": "Answer.", "fields": []}, "lm": null}}"#
+        .replace(
+            "[]}",
+            r#"[{"prefix": "Question:"}, {"prefix": "Reasoning:"}, {"prefix": "Answer:"}]}"#,
+        );
+    let program = graph(REASON);
+    let alone = read(&file, &program);
+    assert_eq!(alone.state.0.keys().map(AsRef::as_ref).collect::<Vec<&str>>(), ["ask.predict"]);
+    let within = file.replace("\"predict\":", "\"ask.predict\":");
+    assert_eq!(read(&within, &program), alone);
+    assert_eq!(refused(&file, &graph(GRAPH)), ["/predict unknown_field"]);
+}
+
+#[test]
+fn everything_that_does_not_fit_is_told_at_once() {
+    let file = r#"{
+      "triag": {"demos": [], "signature": {"instructions": "x", "fields": []}, "lm": null},
+      "triage": {
+        "demos": [
+          {"ticket": 1, "person": {"name": "Ann"}, "mood": "cross", "topics": ["a"]},
+          {"ticket": "x", "mood": "calm"},
+          7
+        ],
+        "signature": {"instructions": 5, "fields": [
+          {"prefix": "Ticket:", "description": "${ticket}"},
+          {"prefix": "Question:", "description": "${question}"}]},
+        "lm": {"temperature": 9.0, "max_tokens": "many"}
+      },
+      "reply.predict": {"demos": {}}
+    }"#;
+    let mut found = refused(file, &graph(GRAPH));
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "/reply.predict/demos wrong_type",
+            "/reply.predict/signature missing_field",
+            "/triag unknown_field",
+            "/triage/demos/0/mood invalid_value",
+            "/triage/demos/0/person/friends missing_field",
+            "/triage/demos/0/ticket wrong_type",
+            "/triage/demos/1/person missing_field",
+            "/triage/demos/2 wrong_type",
+            "/triage/lm/max_tokens wrong_type",
+            "/triage/lm/temperature invalid_value",
+            "/triage/signature/fields invalid_value",
+            "/triage/signature/fields/1 unknown_field",
+            "/triage/signature/instructions wrong_type",
+        ]
+    );
+    assert_eq!(refused("[]", &graph(GRAPH)), [" wrong_type"]);
+}
+
+#[test]
+fn what_is_written_reads_back_as_the_same_state_but_for_the_settings() {
+    for (document, tuning) in [
+        (
+            GRAPH,
+            r#"{"triage": {"instruction": "Look.", "demos": [
+            {"input": {"ticket": "z\u0000", "person": {"name": "Ann", "friends": []}},
+             "output": {"mood": "angry"}}]}}"#,
+        ),
+        (
+            PREDICT,
+            r#"{"ask": {"instruction": "Look.", "demos": [
+            {"input": {"question": "a", "hint": null}, "output": {"answer": "b"}}]}}"#,
+        ),
+        (
+            REASON,
+            r#"{"ask.predict": {"demos": [
+            {"input": {"question": "a"}, "output": {"reasoning": "c", "answer": "b"}}]}}"#,
+        ),
+    ] {
+        let (program, wanted) = (graph(document), state(tuning));
+        let written = to_dspy(&tuned(&program, &wanted)).unwrap();
+        let mut found = read(&written.to_json(), &program);
+        found.state.0.retain(|_, state| !state.is_default());
+        assert_eq!(found.state, wanted, "{}", written.to_json());
+        assert_eq!(found.ignored, ["/metadata"]);
+    }
+}
+
+#[test]
+fn a_node_that_alone_asks_is_written_as_a_lone_module_too() {
+    let members = |document: &str| {
+        let written = to_dspy(&graph(document)).unwrap();
+        let members = written.as_map().unwrap().keys().map(ToString::to_string);
+        members.collect::<Vec<String>>()
+    };
+    assert_eq!(members(GRAPH), ["triage", "reply.predict", "metadata"]);
+    assert_eq!(members(REASON), ["predict", "ask.predict", "metadata"]);
+    let flat = ["traces", "train", "demos", "signature", "lm"].map(str::to_owned).to_vec();
+    let both = [flat.clone(), vec!["ask".to_owned(), "metadata".to_owned()]].concat();
+    assert_eq!(members(PREDICT), both);
+    let named = PREDICT.replace("\"ask\"", "\"config\"");
+    let without = [flat, vec!["metadata".to_owned()]].concat();
+    assert_eq!(members(&named), without, "`config` would replace the module's own");
+}
+
+#[test]
+fn what_is_written_has_dspys_shape_and_names_what_is_lost() {
+    let tuning = state(r#"{"ask.predict": {"lm": {"temperature": 0.5, "model": "fast"}}}"#);
+    let program = tuned(&graph(REASON), &tuning);
+    let own = payload(&to_dspy(&program).unwrap().to_json());
+    let own = own.as_map().unwrap()["predict"].to_json();
+    let instruction = Payload::from(program.predictors()[0].1.instruction()).to_json();
+    let described = program.predictors()[0].1.schema().outputs[0].description.clone();
+    let described = described.map_or("${reasoning}".to_owned(), |text| text.to_string());
+    assert_eq!(
+        own,
+        format!(
+            concat!(
+                r#"{{"traces":[],"train":[],"demos":[],"signature":{{"instructions":{},"fields":["#,
+                r#"{{"prefix":"Question:","description":"${{question}}"}},"#,
+                r#"{{"prefix":"Reasoning:","description":{}}},"#,
+                r#"{{"prefix":"Answer:","description":"${{answer}}"}}]}},"lm":null}}"#
+            ),
+            instruction,
+            Payload::from(described.as_str()).to_json()
+        )
+    );
+    let written = to_dspy(&program).unwrap();
+    assert_eq!(
+        written.as_map().unwrap()["metadata"].to_json(),
+        r#"{"dependency_versions":{},"left_out":["/ask.predict/lm/model","/ask.predict/lm/temperature"]}"#
+    );
+}
+
+#[test]
+fn a_predictor_that_is_spelled_twice_says_the_same_twice() {
+    let program = graph(PREDICT);
+    let written =
+        to_dspy(&tuned(&program, &state(r#"{"ask": {"instruction": "Look."}}"#))).unwrap();
+    let twice = written.to_json().replacen("Look.", "See.", 1);
+    assert_eq!(refused(&twice, &program), ["/ask duplicate_name"]);
+}
+
+#[test]
+fn a_graph_that_dspy_has_no_file_for_is_refused() {
+    let told = |document: &str| {
+        let problems = to_dspy(&graph(document)).err().unwrap();
+        problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&GRAPH.replace("triage", "metadata")), ["/metadata reserved_name"]);
+}
