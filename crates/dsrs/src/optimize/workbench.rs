@@ -19,6 +19,7 @@ use super::{
 use crate::graph::Program;
 use crate::lm::{Account, Unkept};
 use crate::predict::{DynPredictor, LmOverrides, PredictError, SchemaPredictor, Variation};
+use crate::problem::Problems;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -186,6 +187,12 @@ impl Workbench {
         found.unwrap_or_else(|| Arc::new(self.task().base.clone()))
     }
 
+    /// What is on the board of a candidate.
+    #[must_use]
+    pub fn trial(&self, id: TrialId) -> Option<Trial> {
+        self.board().get(id).cloned()
+    }
+
     /// All candidates so far, in the order in which they came.
     #[must_use]
     pub fn trials(&self) -> Vec<Trial> {
@@ -208,15 +215,23 @@ impl Workbench {
     /// # Errors
     /// [`Stop::Failed`] with all that is wrong with it.
     pub async fn program(&self, candidate: &Candidate) -> Result<Arc<Program>, Stop> {
+        self.check(candidate).await.map_err(|problems| {
+            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            Stop::Failed(format!("a candidate does not fit: {}", problems.join("; ")).into())
+        })
+    }
+
+    /// The program of what may be none: a document that was made up, and a state for it. The
+    /// document need not be resolved; that of the program is.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub async fn check(&self, candidate: &Candidate) -> Result<Arc<Program>, Problems> {
         let hash = candidate.hash();
         if let Some(program) = self.shared.programs.get(&hash) {
             return Ok(program);
         }
-        let built = self.task().workshop.build(candidate).await;
-        let program = built.map_err(|problems| {
-            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            Stop::Failed(format!("a candidate does not fit: {}", problems.join("; ")).into())
-        })?;
+        let program = self.task().workshop.build(candidate).await?;
         self.shared.programs.insert(hash, program.clone());
         Ok(program)
     }

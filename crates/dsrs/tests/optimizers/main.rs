@@ -13,4 +13,5 @@ mod engine;
 mod gepa;
 mod labeled_few_shot;
 mod learning;
+mod strategy_search;
 mod support;

@@ -119,6 +119,17 @@ impl Edits {
         read::edits(body, at, problems).map(Self)
     }
 
+    /// A resolved document after the edits, which nobody has checked yet: whoever builds it does.
+    ///
+    /// # Errors
+    /// Edits that name what is not there, or what is there already, with pointers below `/edits`.
+    pub fn applied_to(&self, document: &Payload) -> Result<Payload, Problems> {
+        let mut problems = Problems::new();
+        let applied = apply::apply(document, &self.0, &mut problems);
+        problems.or(())?;
+        Ok(applied.document())
+    }
+
     /// The same shape back.
     #[must_use]
     pub fn to_payload(&self) -> Payload {

@@ -7,4 +7,5 @@ pub(in crate::optimize) mod config;
 mod copro;
 mod gepa;
 mod labeled_few_shot;
+mod strategy_search;
 mod telling;

@@ -1,0 +1,161 @@
+//! `strategy_search`: another graph for the same task. Strategies of nodes are exchanged, nodes put
+//! in and taken out, each graph checked as a posted one is; what does well is kept, its prompts may
+//! then be optimized by another optimizer, and so on in turns.
+//!
+//! The idea that the workflow itself is what one searches is that of ADAS (Hu et al. 2024) and AFlow
+//! (Zhang et al. 2024), where an LM writes code; here the moves are few and typed, so that nothing
+//! has to be asked for them, and every candidate is a graph that runs. Turns of structure and prompts
+//! are those of multi-agent system search (MASS, Zhou et al. 2025). The moves of a turn compete by
+//! successive halving (Jamieson & Talwalkar 2016). Knows other optimizers by the registry alone.
+
+mod choices;
+mod heirs;
+mod insertions;
+mod moves;
+mod race;
+mod removals;
+mod settings;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use self::choices::Choices;
+use self::moves::{Candidates, Kind};
+use self::race::Race;
+use self::settings::{PROPERTIES, read};
+use super::config::config_schema;
+use crate::optimize::{
+    CostWeight, Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench,
+};
+use crate::problem::{At, Problems};
+use crate::value::Payload;
+
+struct Factory;
+
+inventory::submit!(OptimizerRegistration(&Factory));
+
+impl OptimizerFactory for Factory {
+    fn name(&self) -> &'static str {
+        "strategy_search"
+    }
+
+    fn description(&self) -> &'static str {
+        "Changes the graph itself: tries other strategies for its nodes, puts in nodes that plan, \
+         rewrite or revise, takes out those that do not help. Inputs and outputs stay. In turns with \
+         an optimizer of prompts, if one is named; weighs cost, if asked."
+    }
+
+    fn config_schema(&self) -> Payload {
+        config_schema(&PROPERTIES)
+    }
+
+    fn changes_graph(&self) -> bool {
+        true
+    }
+
+    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+        Ok(Box::new(read(config, at)?))
+    }
+}
+
+/// A search with its settings.
+struct StrategySearch {
+    choices: Choices,
+    kinds: Vec<Kind>,
+    max_nodes: usize,
+    rounds: usize,
+    beam: usize,
+    candidates: usize,
+    race: Race,
+    cost_weight: f64,
+    prompts: Option<Prompts>,
+}
+
+/// The optimizer whose turn it is after the graph was changed.
+struct Prompts {
+    name: Arc<str>,
+    optimizer: Box<dyn Optimizer>,
+}
+
+impl Optimizer for StrategySearch {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        self.search(bench).boxed()
+    }
+}
+
+impl StrategySearch {
+    async fn search(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+        let start = bench.start();
+        let base = bench.full(start).await?;
+        if self.cost_weight > 0.0 {
+            bench.weigh_cost(CostWeight::of(self.cost_weight, &base));
+        }
+        let (mut beam, mut tuned) = (vec![start], Vec::new());
+        for round in 1..=self.rounds {
+            let before = beam.clone();
+            let found = self.restructure(bench, &beam, round).await?;
+            beam = self.best_of(bench, beam, found);
+            let best = beam.first().copied().unwrap_or(start);
+            if let Some(prompts) = self.prompts.as_ref().filter(|_| !tuned.contains(&best)) {
+                bench.phase(&format!("round {round}: {} on the best graph", prompts.name));
+                tuned.push(best);
+                let found = prompts.optimize(bench, best).await?;
+                beam = self.best_of(bench, beam, vec![found]);
+            }
+            // Another round would try the same again.
+            if beam == before {
+                break;
+            }
+        }
+        Ok(beam.first().copied().unwrap_or(start))
+    }
+
+    /// Tries changes of the graphs of some candidates: the ones that did best, tried on all examples.
+    async fn restructure(
+        &self,
+        bench: &Workbench,
+        parents: &[TrialId],
+        round: usize,
+    ) -> Result<Vec<TrialId>, Stop> {
+        let mut candidates = Candidates::new(bench, self.max_nodes);
+        for parent in parents {
+            candidates.of(*parent, &self.kinds, &self.choices).await?;
+        }
+        let (fitting, unfit) = candidates.enter(self.candidates, round);
+        bench.phase(&format!(
+            "round {round}: {} changes of the graph; {unfit} others do not check",
+            fitting.len()
+        ));
+        let Some(best) = parents.first() else { return Ok(Vec::new()) };
+        self.race.run(bench, *best, fitting, round).await
+    }
+
+    /// The best of those that were tried on all examples; of equals those that use less.
+    fn best_of(
+        &self,
+        bench: &Workbench,
+        mut beam: Vec<TrialId>,
+        found: Vec<TrialId>,
+    ) -> Vec<TrialId> {
+        for id in found {
+            if !beam.contains(&id) {
+                beam.push(id);
+            }
+        }
+        race::sort(&mut beam, |id| bench.trial(id).and_then(|trial| trial.full));
+        beam.truncate(self.beam);
+        beam
+    }
+}
+
+impl Prompts {
+    async fn optimize(&self, bench: &Workbench, best: TrialId) -> Result<TrialId, Stop> {
+        let found = self.optimizer.run(&bench.starting_from(best)).await?;
+        if bench.trial(found).is_some_and(|trial| trial.full.is_none()) {
+            bench.full(found).await?;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,106 @@
+//! Which strategies may stand in a node's place. Knows the registry and what its schemas say of
+//! configs; nothing of graphs.
+
+use std::sync::Arc;
+
+use crate::optimize::optimizers::config::member;
+use crate::signature::SignatureSchema;
+use crate::strategy::{Stored, StrategyFactory, registry};
+use crate::types::TypeIR;
+use crate::value::{Map, Payload};
+
+/// The strategy that others wrap where nobody says which.
+const WRAPPED: &str = "chain_of_thought";
+
+/// The strategy that is for numbers.
+const COMPUTES: &str = "program_of_thought";
+
+/// A strategy with a config.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Choice {
+    pub(super) strategy: Arc<str>,
+    pub(super) config: Payload,
+}
+
+/// The strategies of a search.
+pub(super) enum Choices {
+    /// All that need no config but a strategy to wrap.
+    Registry,
+    /// These.
+    These(Vec<Choice>),
+}
+
+impl Choice {
+    /// A config that a strategy takes from any node: none, or one that names what it wraps. `None`
+    /// for those that need more (a reward, a graph), or are nothing without more (tools).
+    pub(super) fn config_for(factory: &dyn StrategyFactory) -> Option<Payload> {
+        let schema = factory.config_schema();
+        let required = member(&schema, "required").and_then(Payload::as_list).unwrap_or_default();
+        let required: Vec<&str> = required.iter().filter_map(Payload::as_str).collect();
+        let properties = member(&schema, "properties");
+        let has = |name| properties.is_some_and(|properties| member(properties, name).is_some());
+        match required.as_slice() {
+            _ if has("tools") => None,
+            [] => Some(Payload::map(Map::new())),
+            ["module"] => Some(object([("module", object([("strategy", WRAPPED.into())]))])),
+            _ => None,
+        }
+    }
+
+    fn is_simple(&self) -> bool {
+        member(&self.config, "module").is_none()
+            && registry::get(&self.strategy).is_some_and(|factory| {
+                let schema = factory.config_schema();
+                member(&schema, "properties").is_none_or(|all| member(all, "module").is_none())
+            })
+    }
+
+    fn as_module(&self) -> Payload {
+        let config = ("config", self.config.clone());
+        object([("strategy", Payload::Str(self.strategy.clone())), config])
+    }
+}
+
+impl Choices {
+    /// What may stand in the place of a node with this signature, and in what it wraps.
+    pub(super) fn of_node(&self, base: &SignatureSchema, now: &Choice) -> Vec<Choice> {
+        let mut all = match self {
+            Self::Registry => of_registry(base),
+            Self::These(these) => these.clone(),
+        };
+        if let Some(module) = member(&now.config, "module") {
+            let wraps = member(module, "strategy").cloned();
+            let simple: Vec<_> = all.iter().filter(|choice| choice.is_simple()).cloned().collect();
+            all.extend(simple.into_iter().filter_map(|inner| {
+                let other = wraps.as_ref().and_then(Payload::as_str) != Some(&*inner.strategy);
+                let mut config = now.config.as_map()?.clone();
+                config.insert("module".into(), inner.as_module());
+                let (strategy, config) = (now.strategy.clone(), Payload::map(config));
+                other.then_some(Choice { strategy, config })
+            }));
+        }
+        all.retain(|choice| choice != now);
+        all
+    }
+}
+
+fn of_registry(base: &SignatureSchema) -> Vec<Choice> {
+    let asks = registry::list().filter(|factory| factory.op().is_none() && factory.calls_lm());
+    let fitting = asks.filter(|factory| factory.name() != COMPUTES || has_number(base));
+    let made = fitting.filter_map(|factory| {
+        let config = Choice::config_for(factory)?;
+        // One that brings its own signature does something of its own.
+        let own = factory.own_signature(&Stored, &config, &crate::problem::At::Root);
+        own.is_none().then(|| Choice { strategy: factory.name().into(), config })
+    });
+    made.collect()
+}
+
+fn has_number(base: &SignatureSchema) -> bool {
+    base.outputs.iter().any(|field| matches!(field.ty, TypeIR::Int | TypeIR::Float))
+}
+
+pub(super) fn object<'m>(members: impl IntoIterator<Item = (&'m str, Payload)>) -> Payload {
+    let members = members.into_iter().map(|(name, member)| (Arc::from(name), member));
+    Payload::map(members.collect())
+}

@@ -1,0 +1,111 @@
+//! The race of a round: all candidates on a few examples, the better half on twice as many, and so
+//! on; the last on all. After successive halving (Jamieson & Talwalkar 2016), with one thing added as
+//! in Hoeffding races (Maron & Moore 1994): who is certain to be worse than what there is leaves at
+//! once. Examples are the same for all, and those of a heat are among those of the next, so that
+//! nothing is rolled out twice. Knows candidates by number.
+
+use futures_util::future::join_all;
+
+use crate::optimize::{Evaluation, Scored, Stop, TrialId, Workbench, paired_bootstrap};
+
+/// The settings of races.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Race {
+    pub(super) minibatch: usize,
+    pub(super) finalists: usize,
+}
+
+/// A candidate after a heat.
+struct Ran {
+    id: TrialId,
+    evaluation: Evaluation,
+    scored: Option<Scored>,
+}
+
+impl Race {
+    /// Runs a race against a candidate that was tried on all examples, and says who came through; of
+    /// all of those the board knows how they did on all examples.
+    pub(super) async fn run(
+        &self,
+        bench: &Workbench,
+        rival: TrialId,
+        mut running: Vec<TrialId>,
+        round: usize,
+    ) -> Result<Vec<TrialId>, Stop> {
+        let mut order: Vec<usize> = (0..bench.val().len()).collect();
+        bench.rng(&format!("examples of round {round}")).shuffle(&mut order);
+        let mut batch = self.minibatch;
+        while !running.is_empty() && batch < order.len() {
+            let heat = order.get(..batch).unwrap_or_default();
+            let ran = heat_of(bench, &running, heat).await?;
+            let against = against(bench, rival, heat).await?;
+            let hopeful = ran.iter().filter(|one| against.leaves_hope(one));
+            running = hopeful.map(|one| one.id).collect();
+            sort(&mut running, |id| ran.iter().find(|one| one.id == id)?.scored);
+            running.truncate(self.finalists.max(running.len().div_ceil(2)));
+            if running.len() <= self.finalists {
+                break;
+            }
+            batch = batch.saturating_mul(2);
+        }
+        let ended = join_all(running.iter().map(|id| bench.full(*id))).await;
+        ended.into_iter().collect::<Result<Vec<_>, Stop>>()?;
+        Ok(running)
+    }
+}
+
+/// Tries all on the same examples. Each comes to its end even when one is stopped: what is under
+/// way is paid for.
+async fn heat_of(
+    bench: &Workbench,
+    running: &[TrialId],
+    examples: &[usize],
+) -> Result<Vec<Ran>, Stop> {
+    let each = running.iter().map(|id| async {
+        let evaluation = bench.partial(*id, examples).await?;
+        let scored = bench.trial(*id).and_then(|trial| trial.partial.last().copied());
+        Ok(Ran { id: *id, evaluation, scored })
+    });
+    join_all(each).await.into_iter().collect()
+}
+
+/// What there is already, on the examples of a heat.
+struct Against {
+    scores: Vec<f64>,
+    /// What its cost takes from its objective.
+    costs: f64,
+    seed: u64,
+}
+
+async fn against(bench: &Workbench, rival: TrialId, heat: &[usize]) -> Result<Against, Stop> {
+    let examples: Vec<_> = heat.iter().filter_map(|at| bench.val().get(*at)).collect();
+    let evaluation = bench.evaluate(&bench.candidate(rival), &examples, None).await?;
+    let full = bench.trial(rival).and_then(|trial| trial.full);
+    let costs = full.map_or(0.0, |scored| scored.mean - scored.objective);
+    let seed = bench.rng("races").u64(..);
+    Ok(Against { scores: evaluation.scores(), costs, seed })
+}
+
+impl Against {
+    /// Whether a candidate may still be better, as far as the examples say.
+    fn leaves_hope(&self, ran: &Ran) -> bool {
+        let gain = paired_bootstrap(&self.scores, &ran.evaluation.scores(), self.seed);
+        let costs = ran.scored.map_or(0.0, |scored| scored.mean - scored.objective);
+        gain.high - (costs - self.costs) >= 0.0
+    }
+}
+
+/// The best first, by objective; of equals the one that used less, else the one that was first.
+/// Those that were not tried come last.
+pub(super) fn sort(ids: &mut [TrialId], scored: impl Fn(TrialId) -> Option<Scored>) {
+    let rank = |id: TrialId| {
+        let scored = scored(id);
+        let objective = scored.map_or(f64::NEG_INFINITY, |scored| scored.objective);
+        let used = scored.map(|scored| scored.usage).unwrap_or_default();
+        (objective, used.input_tokens + used.output_tokens)
+    };
+    ids.sort_by(|one, other| {
+        let (one, other) = (rank(*one), rank(*other));
+        other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
+    });
+}
