@@ -220,7 +220,6 @@ async fn ask(
 /// How a candidate does on the whole valset.
 async fn objective(bench: &Workbench, id: TrialId) -> Result<f64, Stop> {
     let evaluation = bench.full(id).await?;
-    let trials = bench.trials();
-    let scored = trials.get(id.0).and_then(|trial| trial.full);
+    let scored = bench.trial(id).and_then(|trial| trial.full);
     Ok(scored.map_or_else(|| evaluation.mean(), |scored| scored.objective))
 }
