@@ -13,5 +13,6 @@ mod engine;
 mod gepa;
 mod labeled_few_shot;
 mod learning;
+mod simba;
 mod strategy_search;
 mod support;

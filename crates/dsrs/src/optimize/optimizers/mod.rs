@@ -7,5 +7,6 @@ pub(in crate::optimize) mod config;
 mod copro;
 mod gepa;
 mod labeled_few_shot;
+mod simba;
 mod strategy_search;
 mod telling;

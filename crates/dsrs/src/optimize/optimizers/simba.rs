@@ -1,0 +1,306 @@
+//! `simba`: on one minibatch after the other, programs are tried several times at each example;
+//! where the tries differ most, something is learned: a good one becomes a demo, or an LM compares
+//! it with a bad one and writes a rule. After DSPy's `SIMBA` (stochastic introspective mini-batch
+//! ascent), with its option names. Differs from it in four things: the best of each step is tried on
+//! the whole valset at once, so that a budget that ends leaves something behind, and nothing waits
+//! for the last step; the program that the search begins with has a mean, that of its first tries;
+//! a run that scored 0 is no demo; and tries that all came out perfect bring no rule.
+
+mod buckets;
+mod demos;
+mod pool;
+mod rules;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+
+use self::buckets::{Bucket, buckets, percentile};
+use self::demos::{shown, thinned};
+use self::pool::Pool;
+use self::rules::{Contrast, advised};
+use super::config::{config_schema, count, number};
+use super::telling::Part;
+use crate::optimize::{
+    Candidate, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Rollout, Stop, TrialId,
+    Workbench, tunable,
+};
+use crate::predict::Variation;
+use crate::problem::{At, Problems};
+use crate::value::Payload;
+
+struct Factory;
+
+inventory::submit!(OptimizerRegistration(&Factory));
+
+impl OptimizerFactory for Factory {
+    fn name(&self) -> &'static str {
+        "simba"
+    }
+
+    fn description(&self) -> &'static str {
+        "Tries programs several times at the examples of a minibatch, and learns where the tries \
+         differ most: a good one becomes a demo, or an LM says what made it better than a bad one. \
+         For many examples and programs whose answers vary."
+    }
+
+    fn config_schema(&self) -> Payload {
+        config_schema(&[
+            (
+                "bsize",
+                r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 32,
+                    "description": "examples of a minibatch"}"#,
+            ),
+            (
+                "num_candidates",
+                r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 6,
+                    "description": "tries at each example, and new candidates of each step"}"#,
+            ),
+            ("max_steps", r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 8}"#),
+            (
+                "max_demos",
+                r#"{"type": "integer", "minimum": 0, "maximum": 64, "default": 4,
+                    "description": "demos that a predictor holds before some are dropped; 0 for rules only"}"#,
+            ),
+            (
+                "demo_input_field_maxlen",
+                r#"{"type": "integer", "minimum": 1, "default": 100000,
+                    "description": "characters of an input in a demo"}"#,
+            ),
+            (
+                "temperature_for_sampling",
+                r#"{"type": "number", "minimum": 0, "default": 0.2,
+                    "description": "how readily worse programs are drawn for tries"}"#,
+            ),
+            (
+                "temperature_for_candidates",
+                r#"{"type": "number", "minimum": 0, "default": 0.2,
+                    "description": "how readily worse programs are drawn to be changed"}"#,
+            ),
+        ])
+    }
+
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+        Ok(Box::new(Simba {
+            minibatch: count(config, "bsize", 32),
+            candidates: count(config, "num_candidates", 6),
+            steps: count(config, "max_steps", 8),
+            demos: count(config, "max_demos", 4),
+            longest: count(config, "demo_input_field_maxlen", 100_000),
+            sampling: number(config, "temperature_for_sampling", 0.2),
+            choosing: number(config, "temperature_for_candidates", 0.2),
+        }))
+    }
+}
+
+struct Simba {
+    minibatch: usize,
+    candidates: usize,
+    steps: usize,
+    demos: usize,
+    longest: usize,
+    sampling: f64,
+    choosing: f64,
+}
+
+impl Optimizer for Simba {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        self.climb(bench).boxed()
+    }
+}
+
+impl Simba {
+    async fn climb(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+        let start = bench.start();
+        let program = bench.program(&bench.candidate(start)).await?;
+        let mut ascent =
+            Ascent { simba: self, bench, parts: tunable(&program), pool: Pool::default() };
+        ascent.pool.take(start, 0.0);
+        bench.full(start).await?;
+        let can_learn = !ascent.parts.is_empty() && !bench.train().is_empty();
+        for step in 0..if can_learn { self.steps } else { 0 } {
+            ascent.step(step).await?;
+        }
+        Ok(bench.best().map_or(start, |best| best.id))
+    }
+}
+
+/// An ascent under way.
+struct Ascent<'s> {
+    simba: &'s Simba,
+    bench: &'s Workbench,
+    parts: Vec<Part>,
+    pool: Pool,
+}
+
+/// A candidate that is to be made.
+struct Plan<'p> {
+    parent: TrialId,
+    /// The parent, with some of its demos dropped.
+    thinned: Candidate,
+    lesson: Lesson<'p>,
+}
+
+/// What is learned.
+enum Lesson<'p> {
+    Demo(&'p Rollout),
+    Rule(Contrast<'p>),
+}
+
+impl<'s> Ascent<'s> {
+    async fn step(&mut self, step: usize) -> Result<(), Stop> {
+        let mut rng = self.bench.rng(&format!("simba, step {step}"));
+        let batch = self.minibatch(step);
+        let tries = self.tries(&batch, &mut rng).await?;
+        if step == 0 {
+            let all: Vec<f64> = tries.iter().flatten().map(|rollout| rollout.value()).collect();
+            self.pool.rate_first(all.iter().sum::<f64>() / all.len().max(1) as f64);
+        }
+        let buckets = buckets(tries);
+        let plans = self.plans(&buckets, &batch, &mut rng);
+        let made = plans.iter().enumerate();
+        let made = made.map(|(number, plan)| self.make(plan, step, number));
+        let mut new = Vec::new();
+        for (plan, made) in plans.iter().zip(join_all(made).await) {
+            let Some((candidate, origin)) = made? else { continue };
+            let id = self.bench.enter(candidate, &[plan.parent], origin);
+            if !self.pool.holds(id) && !new.contains(&id) {
+                new.push(id);
+            }
+        }
+        self.judge(&new, &batch).await
+    }
+
+    /// The examples of a step: the trainset in an order of chance, again and again.
+    fn minibatch(&self, step: usize) -> Vec<&'s Example> {
+        let train = self.bench.train();
+        let size = self.simba.minibatch.min(train.len()).max(1);
+        let in_epoch = (train.len() / size).max(1);
+        let mut order: Vec<&Example> = train.iter().collect();
+        self.bench.rng(&format!("simba, epoch {}", step / in_epoch)).shuffle(&mut order);
+        order.into_iter().skip(step % in_epoch * size).take(size).collect()
+    }
+
+    /// The tries at each example, each by a program that is drawn for it, and each more daring than
+    /// the one before.
+    async fn tries(
+        &self,
+        batch: &[&'s Example],
+        rng: &mut fastrand::Rng,
+    ) -> Result<Vec<Vec<Arc<Rollout>>>, Stop> {
+        let all = self.simba.candidates;
+        let top = self.pool.top(all);
+        // One evaluation for each try and program, over the examples that the program is drawn for.
+        let mut drawn: Vec<(Variation, TrialId, Vec<usize>)> = Vec::new();
+        for number in 1..=all {
+            let temperature = 0.5 + 0.5 * (number - 1) as f64 / all as f64;
+            for at in 0..batch.len() {
+                let id = self.pool.draw(&top, self.simba.sampling, rng);
+                let same =
+                    drawn.iter_mut().find(|(known, of, _)| known.number == number && *of == id);
+                match same {
+                    Some((_, _, examples)) => examples.push(at),
+                    None => drawn.push((Variation { number, temperature }, id, vec![at])),
+                }
+            }
+        }
+        let evaluations = drawn.iter().map(async |(variation, id, places)| {
+            let examples: Vec<&Example> = places.iter().map(|at| batch[*at]).collect();
+            self.bench.evaluate(&self.bench.candidate(*id), &examples, Some(*variation)).await
+        });
+        let mut tries = vec![Vec::with_capacity(all); batch.len()];
+        for ((_, _, places), evaluation) in drawn.iter().zip(join_all(evaluations).await) {
+            for (at, rollout) in places.iter().zip(evaluation?.rollouts) {
+                tries[*at].push(rollout);
+            }
+        }
+        Ok(tries)
+    }
+
+    /// What is learned of the most promising buckets, each by a program that is drawn for it.
+    fn plans<'p>(
+        &self,
+        buckets: &'p [Bucket],
+        batch: &[&'p Example],
+        rng: &mut fastrand::Rng,
+    ) -> Vec<Plan<'p>> {
+        let top = self.pool.top(self.simba.candidates);
+        let (low, high) = (percentile(buckets, 0.1), percentile(buckets, 0.9));
+        let plan = |bucket: &'p Bucket| {
+            let parent = self.pool.draw(&top, self.simba.choosing, rng);
+            let thinned = thinned(&self.bench.candidate(parent), self.simba.demos, rng);
+            let shows = self.simba.demos > 0 && rng.bool();
+            let (best, worst) = bucket.ends()?;
+            let lesson = match shows {
+                true => (best.value() >= low && best.value() > 0.0).then_some(Lesson::Demo(best)),
+                false if best.value() < low || worst.value() > high => None,
+                false => contrast(batch[bucket.example], best, worst).map(Lesson::Rule),
+            };
+            Some(Plan { parent, thinned, lesson: lesson? })
+        };
+        buckets.iter().filter_map(plan).take(self.simba.candidates).collect()
+    }
+
+    /// Makes a candidate, and says how it was made; `None` where nothing came of it.
+    async fn make(
+        &self,
+        plan: &Plan<'_>,
+        step: usize,
+        number: usize,
+    ) -> Result<Option<(Candidate, String)>, Stop> {
+        let step = step + 1;
+        match &plan.lesson {
+            Lesson::Demo(rollout) => {
+                let candidate = shown(&plan.thinned, rollout, self.simba.longest);
+                let score = rollout.value();
+                let origin = format!("step {step}: a demo of a run that scored {score:.2}");
+                Ok(Some((candidate, origin)))
+            }
+            Lesson::Rule(contrast) => {
+                let number = step * self.simba.candidates + number;
+                let made = advised(self.bench, &self.parts, &plan.thinned, contrast, number);
+                let score = |run: Option<&Rollout>| {
+                    run.map_or("none".into(), |run| format!("{:.2}", run.value()))
+                };
+                let (better, worse) = (score(contrast.better), score(contrast.worse));
+                let origin =
+                    format!("step {step}: rules from runs that scored {worse} and {better}");
+                Ok(made.await?.map(|candidate| (candidate, origin)))
+            }
+        }
+    }
+
+    /// Tries new candidates on the minibatch, takes them into the pool, and tries the best of them
+    /// on all that candidates are chosen by.
+    async fn judge(&mut self, new: &[TrialId], batch: &[&Example]) -> Result<(), Stop> {
+        let candidates: Vec<Arc<Candidate>> =
+            new.iter().map(|id| self.bench.candidate(*id)).collect();
+        let evaluations =
+            candidates.iter().map(|candidate| self.bench.evaluate(candidate, batch, None));
+        let mut best: Option<(TrialId, f64)> = None;
+        for (id, evaluation) in new.iter().zip(join_all(evaluations).await) {
+            let mean = evaluation?.mean();
+            self.pool.take(*id, mean);
+            if best.is_none_or(|(_, most)| mean > most) {
+                best = Some((*id, mean));
+            }
+        }
+        if let Some((id, _)) = best {
+            self.bench.full(id).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The two ends of a bucket as they are compared. Where they are alike there is nothing to compare:
+/// then the one stands for a run that is to be better. `None` where none can be.
+fn contrast<'c>(
+    example: &'c Example,
+    best: &'c Rollout,
+    worst: &'c Rollout,
+) -> Option<Contrast<'c>> {
+    let better = (best.value() > worst.value()).then_some(best);
+    let can_be_better = better.is_some() || worst.value() < 1.0;
+    can_be_better.then_some(Contrast { example, better, worse: Some(worst) })
+}
