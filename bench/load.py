@@ -112,8 +112,8 @@ def stop(process, seconds=40):
         process.wait()
 
 
-def start_fakelm(binary):
-    process = subprocess.Popen([binary, "--port", "0"], stdout=subprocess.PIPE, text=True)
+def start_fakelm(binary, *flags):
+    process = subprocess.Popen([binary, "--port", "0", *flags], stdout=subprocess.PIPE, text=True)
     line = process.stdout.readline()
     if "listening" not in line:
         fail("the stand-in LM did not start")

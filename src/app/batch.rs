@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use dsrs::graph::Program;
 use dsrs::problem::{At, Code, Problems};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::attempt::Request;
-use super::batch_attempt::BatchAttempt;
+use super::batch_attempt::Batches;
 use super::batch_upload::store_batch;
 use super::clock::now;
 use super::error::besides;
@@ -18,14 +17,8 @@ use super::{App, AppError};
 use crate::store::batch::{self, BatchRow, Counts, ResultRow, Spent};
 use crate::store::batch_upload::Upload;
 use crate::store::graph::{GraphPin, GraphRef, Pick};
-use crate::store::job::{self, Held, JobKind, Lease};
 use crate::store::run::RunStatus;
 use crate::store::{Cursor, Page, Scope};
-
-/// How long a cancellation waits for the batch's end, before it answers how the batch stands.
-const UNTIL_ENDED: Duration = Duration::from_secs(5);
-
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How items are to be run.
 pub(crate) struct BatchRequest {
@@ -55,7 +48,7 @@ impl App {
     ) -> Result<BatchRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let mut faults = request.faults;
-        refuse_waiting(&program, &mut faults);
+        refuse_waiting(&program, "an item of a batch", &mut faults);
         let id = Uuid::now_v7();
         let mut upload = Upload::begin(scope, &self.db, id).await?;
         let most = self.limits.batch_items as usize;
@@ -104,42 +97,16 @@ impl App {
         scope: &Scope,
         id: Uuid,
     ) -> Result<BatchRow, AppError> {
-        let batch = self.batch_get(scope, id).await?;
-        if batch.status.has_ended() {
-            let status = batch.status;
-            let detail = format!("the batch has ended already ({status})");
-            return Err(AppError::RunFinished(detail));
-        }
-        if job::cancel(scope, &self.db, JobKind::Batch, id).await? == Some(Held::ByNobody) {
-            self.cancel_waiting_batch(id).await?;
-        }
-        self.under_way.cancel(Some(scope.workspace), id);
-        let deadline = Instant::now() + UNTIL_ENDED;
-        loop {
-            let batch = self.batch_get(scope, id).await?;
-            if batch.status.has_ended() || Instant::now() >= deadline {
-                return Ok(batch);
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
-    }
-
-    /// Ends a batch that nobody works on. Whoever takes it meanwhile sees that it is to stop.
-    async fn cancel_waiting_batch(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
-        let lease = Lease { job: id, holder: Uuid::now_v7() };
-        if let Some(job) = job::seize(&self.db, lease, self.worker.lease).await? {
-            BatchAttempt::cancelled(self.clone(), job).await?;
-        }
-        Ok(())
+        self.item_job_cancel::<Batches>(scope, id).await
     }
 }
 
-/// Nobody could tell the items apart that would wait.
-fn refuse_waiting(program: &Program, faults: &mut Problems) {
+/// Nobody could tell the runs of a program apart that wait; `item` says what each of them is.
+pub(super) fn refuse_waiting(program: &Program, item: &str, faults: &mut Problems) {
     for (name, _) in program.graph().nodes().filter(|(_, node)| node.strategy() == "await") {
         let detail = format!(
-            "node `{name}` waits for a value from outside, which an item of a batch cannot; start \
-             a run for each instead"
+            "node `{name}` waits for a value from outside, which {item} cannot; start a run for each \
+             instead"
         );
         faults.add(&At::Root, Code::InvalidValue, detail);
     }

@@ -21,12 +21,15 @@ use crate::config::Record;
 use crate::store::Scope;
 use crate::store::batch::ResultRow;
 use crate::store::batch_work::EndedItem;
+use crate::store::job::Lease;
 use crate::store::run::RunStatus;
 
 /// What the items of a batch share.
 pub(super) struct Items {
     pub(super) app: Arc<App>,
     pub(super) scope: Scope,
+    /// The right to write what came of them.
+    pub(super) lease: Lease,
     pub(super) program: Arc<Program>,
     pub(super) of: RunOf,
     /// The work that they share, if they do.
@@ -51,7 +54,7 @@ impl Items {
             Ok(inputs) => inputs,
             Err(error) => {
                 tracing::error!(position, %error, "an accepted item cannot be run");
-                return Some(self.broken(position));
+                return Some(self.broken_at(position));
             }
         };
         let mut scope = RunScope::new(self.app.models.clone(), Instant::now() + self.timeout);
@@ -94,7 +97,7 @@ impl Items {
     }
 
     /// The result of an item that could not be run at all.
-    pub(super) fn broken(&self, position: i32) -> EndedItem {
+    pub(super) fn broken_at(&self, position: i32) -> EndedItem {
         let detail = "the item could not be run; the log has the cause";
         let failure = RunFailure::of_run(Uuid::now_v7(), &self.request_id, "internal", detail);
         let result = ResultRow {

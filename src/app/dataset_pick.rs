@@ -147,7 +147,6 @@ impl DatasetPick {
     }
 
     /// Reads what [`DatasetPick::to_json`] wrote.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for jobs that work on a pick"))]
     pub(crate) fn read(json: &str) -> Option<Self> {
         let payload = Payload::from_json(json).ok()?;
         let mut problems = Problems::new();

@@ -56,6 +56,9 @@ pub enum AppError {
     /// The node does not wait for a value.
     #[error("{0}")]
     NotWaiting(String),
+    /// Two evaluations cannot be compared.
+    #[error("{0}")]
+    NotComparable(String),
     /// Too many runs at the same time.
     #[error("{0}")]
     TooBusy(String),

@@ -15,6 +15,8 @@ pub(super) enum Stop {
     Cancelled,
     /// Another worker has it by now.
     Lost,
+    /// What came of it so far says that no more of it is wanted.
+    Enough,
 }
 
 /// All of them.

@@ -11,7 +11,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
 use super::attempt::Attempt;
-use super::batch_attempt::BatchAttempt;
+use super::batch_attempt::Batches;
+use super::evaluation_attempt::Evaluations;
+use super::item_job::Taken;
 use super::under_way::Stop;
 use super::{App, detached};
 use crate::shutdown::Work;
@@ -61,7 +63,8 @@ pub(super) async fn take_jobs(app: Arc<App>) {
 async fn attempt(app: Arc<App>, job: Job, work: Work) {
     match JobKind::parse(&job.kind) {
         Some(JobKind::Run) => Attempt::make(app, job, work).await,
-        Some(JobKind::Batch) => BatchAttempt::make(app, job, work).await,
+        Some(JobKind::Batch) => Taken::make::<Batches>(app, job, work).await,
+        Some(JobKind::Evaluation) => Taken::make::<Evaluations>(app, job, work).await,
         // The lease lapses, and the next to take it may be one who knows.
         None => tracing::error!(job = %job.lease.job, kind = job.kind, "no job that is known here"),
     }

@@ -272,6 +272,13 @@ pub static SETTINGS: &[Setting] = &[
     )
     .default("32")
     .flag(),
+    row(
+        "worker.evaluation_concurrency",
+        Kind::Count,
+        "examples of one evaluation at the same time; an evaluation may ask for fewer",
+    )
+    .default("64")
+    .flag(),
     row("worker.attempts", Kind::Count, "workers that may end over one run before it fails")
         .default("5")
         .flag(),

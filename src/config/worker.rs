@@ -14,6 +14,8 @@ pub struct WorkerConfig {
     pub concurrency: u32,
     /// How many items of one batch at the same time.
     pub batch_concurrency: u32,
+    /// How many examples of one evaluation at the same time.
+    pub evaluation_concurrency: u32,
     /// How long a worker may be silent before its work is given to another.
     pub lease: Duration,
     /// How many workers may end over one run before it fails.
@@ -26,6 +28,7 @@ pub(super) fn read_worker(read: &mut Reader<'_>) -> Option<WorkerConfig> {
     let enabled = read.required("worker.enabled", parse::switch);
     let concurrency = read.required("worker.concurrency", parse::positive);
     let batch_concurrency = read.required("worker.batch_concurrency", parse::positive);
+    let evaluation_concurrency = read.required("worker.evaluation_concurrency", parse::positive);
     let lease = read.required("worker.lease", lease);
     let attempts = read.required("worker.attempts", parse::positive);
     let events = read.required("worker.events", parse::switch);
@@ -33,6 +36,7 @@ pub(super) fn read_worker(read: &mut Reader<'_>) -> Option<WorkerConfig> {
         enabled: enabled?,
         concurrency: concurrency?,
         batch_concurrency: batch_concurrency?,
+        evaluation_concurrency: evaluation_concurrency?,
         lease: lease?,
         attempts: attempts?,
         events: events?,

@@ -32,6 +32,9 @@ use crate::store::Scope;
 use crate::store::batch::{BatchRow, ResultRow, Spent};
 use crate::store::graph::{GraphRef, Pick};
 
+/// The setting that limits how many items run at the same time.
+const CONCURRENCY: &str = "worker.batch_concurrency";
+
 /// Results that are read at a time for a download.
 const DOWNLOAD_PAGE: u32 = 50;
 
@@ -110,7 +113,7 @@ fn read_query(
     let positive = |text: &str| plain_number(text).filter(|millis: &u64| *millis > 0);
     let timeout = query.read("timeout_ms", "1 or more milliseconds", positive);
     let in_range = |text: &str| plain_number(text).filter(|n: &u32| (1..=most).contains(n));
-    let concurrency = query.read("concurrency", &wanted_concurrency(most), in_range);
+    let concurrency = query.read("concurrency", &up_to(most, CONCURRENCY), in_range);
     let flag = |text: &str| text.parse::<bool>().ok();
     let dedupe = query.read("dedupe", "true or false", flag);
     query.close()?;
@@ -135,7 +138,7 @@ fn read_options(text: &str, most: u32, request_id: Arc<str>) -> Result<BatchRequ
         let timeout = object.optional("timeout_ms", millis);
         let dedupe = object.optional("dedupe", boolean);
         let concurrency = object.optional("concurrency", |payload, at, problems| {
-            read_concurrency(payload, most, at, problems)
+            at_most(payload, most, CONCURRENCY, at, problems)
         });
         items?;
         Some(BatchRequest {
@@ -151,23 +154,25 @@ fn read_options(text: &str, most: u32, request_id: Arc<str>) -> Result<BatchRequ
     Ok(request)
 }
 
-fn read_concurrency(
+/// Reads how many at the same time, up to what a setting allows.
+pub(super) fn at_most(
     payload: &Payload,
     most: u32,
+    setting: &str,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<i32> {
     let found = count(payload, at, problems)?;
     if !(1..=u64::from(most)).contains(&found) {
-        let wanted = wanted_concurrency(most);
+        let wanted = up_to(most, setting);
         problems.add(at, Code::InvalidValue, format!("expected {wanted}, found {found}"));
         return None;
     }
     i32::try_from(found).ok()
 }
 
-fn wanted_concurrency(most: u32) -> String {
-    format!("a whole number from 1 to {most} (`worker.batch_concurrency`)")
+fn up_to(most: u32, setting: &str) -> String {
+    format!("a whole number from 1 to {most} (`{setting}`)")
 }
 
 /// List batches
@@ -330,7 +335,7 @@ fn counts_json(batch: &BatchRow) -> String {
     object.finish()
 }
 
-fn usage_json(spent: &Spent) -> String {
+pub(super) fn usage_json(spent: &Spent) -> String {
     let mut object = JsonObject::new();
     object.shown("lm_calls", spent.lm_calls).shown("input_tokens", spent.input_tokens);
     object.shown("output_tokens", spent.output_tokens).shown("cached_tokens", spent.cached_tokens);

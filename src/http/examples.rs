@@ -81,6 +81,11 @@ pub(super) fn dataset() -> Value {
     })
 }
 
+/// That graph on that dataset.
+pub(super) fn evaluation() -> Value {
+    json!({"dataset": "tickets", "metric": {"exact": {"field": "mood"}}, "max_errors": 10})
+}
+
 /// A part of them, looked at against that graph.
 pub(super) fn dataset_check() -> Value {
     json!({

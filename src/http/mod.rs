@@ -12,6 +12,9 @@ mod dataset_examples;
 mod dataset_upload;
 mod datasets;
 mod etag;
+mod evaluation_comparison;
+mod evaluation_events;
+mod evaluations;
 mod examples;
 mod fallback;
 mod front;
@@ -89,6 +92,13 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(dataset_examples::dataset_examples))
         .routes(routes!(datasets::dataset_from_runs))
         .routes(routes!(dataset_check::dataset_check))
+        .routes(routes!(evaluations::evaluation_start))
+        .routes(routes!(evaluations::evaluation_list))
+        .routes(routes!(evaluations::evaluation_get))
+        .routes(routes!(evaluations::evaluation_results))
+        .routes(routes!(evaluations::evaluation_cancel))
+        .routes(routes!(evaluation_events::evaluation_events))
+        .routes(routes!(evaluation_comparison::evaluation_comparison))
         .routes(routes!(predictors::predictor_list))
         .routes(routes!(predictors::predictor_get, predictors::predictor_patch))
         .routes(routes!(states::state_get, states::state_put))

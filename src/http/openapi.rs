@@ -28,6 +28,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "runs", description = "Executions and their records"),
         (name = "batches", description = "One graph over many items"),
         (name = "datasets", description = "Examples, in versions that never change"),
+        (name = "evaluations", description = "How good a graph is on examples, and which of two is better"),
         (name = "state", description = "What is tuned in a graph's predictors"),
         (name = "strategies", description = "What the server offers"),
         (name = "operations", description = "For those who watch the server"),

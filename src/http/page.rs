@@ -58,9 +58,13 @@ impl PageRequest {
     ) -> Response {
         let mut object = JsonObject::new();
         object.list("items", items);
-        let next = last.map(|key| seal(&self.list, &key.to_string()));
-        object.text_or_null("next_cursor", next.as_deref());
+        object.text_or_null("next_cursor", self.next(last).as_deref());
         answer::ok(object.finish())
+    }
+
+    /// The cursor behind the item of this key, when more follow.
+    pub(crate) fn next(&self, last: Option<impl ToString>) -> Option<String> {
+        last.map(|key| seal(&self.list, &key.to_string()))
     }
 }
 

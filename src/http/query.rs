@@ -71,6 +71,19 @@ impl Query {
         found
     }
 
+    /// The same of a parameter that has to be there.
+    pub(crate) fn required<T>(
+        &mut self,
+        name: &str,
+        wanted: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        if !self.given.iter().any(|(given, _)| given == name) {
+            self.wrong.push(format!("`{name}` is missing: {wanted}"));
+        }
+        self.read(name, wanted, read)
+    }
+
     /// Takes a parameter that has to be a number of one or more.
     pub(crate) fn number(&mut self, name: &str) -> Option<i32> {
         let positive = |text: &str| plain_number(text).filter(|number| *number > 0);

@@ -19,6 +19,7 @@ impl From<AppError> for ApiProblem {
             AppError::RunFinished(_) => Self::new(ProblemCode::RunFinished, detail),
             AppError::NotWaiting(_) => Self::new(ProblemCode::NodeNotWaiting, detail),
             AppError::RunUnfinished(_) => Self::new(ProblemCode::RunUnfinished, detail),
+            AppError::NotComparable(_) => Self::new(ProblemCode::NotComparable, detail),
             AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
             AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
             AppError::Internal(cause) => {

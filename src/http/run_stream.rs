@@ -114,7 +114,9 @@ fn sent(id: u64, kind: &'static str, data: &str) -> Event {
     Event::default().id(id.to_string()).event(kind).data(data)
 }
 
-fn events(told: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {
+pub(super) fn events(
+    told: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
+) -> Response {
     let heartbeat = KeepAlive::new().interval(HEARTBEAT);
     let mut response = Sse::new(told).keep_alive(heartbeat).into_response();
     // Proxies that gather an answer before they pass it on would make a stream of it no more.
@@ -182,10 +184,7 @@ pub(super) async fn run_events(
     headers: HeaderMap,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    if !takes_events(&headers) {
-        let detail = "this route answers text/event-stream; let `Accept` allow it";
-        return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
-    }
+    events_wanted(&headers)?;
     let (id, seen) = (path::id(&id)?, last_event_id(&headers)?);
     if let Some(feed) = app.run_feed(&caller.scope(), id) {
         if feed.has_told_all(seen) {
@@ -197,6 +196,15 @@ pub(super) async fn run_events(
         Some(follower) => events(logged(follower)),
         None => answer::no_content(),
     })
+}
+
+/// Refuses whoever takes no events.
+pub(super) fn events_wanted(headers: &HeaderMap) -> Result<(), ApiProblem> {
+    if takes_events(headers) {
+        return Ok(());
+    }
+    let detail = "this route answers text/event-stream; let `Accept` allow it";
+    Err(ApiProblem::new(ProblemCode::NotAcceptable, detail))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<u64, ApiProblem> {

@@ -52,6 +52,8 @@ pub enum ProblemCode {
     InvalidInput,
     /// The state does not fit the graph's predictors.
     InvalidState,
+    /// Two evaluations have nothing to be compared by.
+    NotComparable,
     /// The name in the body is not the one in the path.
     NameMismatch,
     /// Graph version and state version do not belong together.
@@ -76,6 +78,8 @@ pub enum ProblemCode {
     ConstraintFailed,
     /// No attempt of a strategy could be judged.
     RewardFailed,
+    /// More examples of an evaluation failed than it allows.
+    TooManyErrors,
     /// A value that a node received is outside what its type can carry.
     InvalidValue,
     /// The idempotency key was used with another body.
@@ -122,6 +126,7 @@ impl ProblemCode {
         Self::InvalidGraph,
         Self::InvalidInput,
         Self::InvalidState,
+        Self::NotComparable,
         Self::NameMismatch,
         Self::StateMismatch,
         Self::UnknownModel,
@@ -132,6 +137,7 @@ impl ProblemCode {
         Self::ParseError,
         Self::ConstraintFailed,
         Self::RewardFailed,
+        Self::TooManyErrors,
         Self::InvalidValue,
         Self::IdempotencyKeyReused,
         Self::RateLimited,
@@ -191,6 +197,7 @@ impl ProblemCode {
             Self::InvalidInput => unprocessable("invalid_input", "The inputs do not fit"),
             Self::InvalidState => unprocessable("invalid_state", "The state does not fit"),
             Self::NameMismatch => unprocessable("name_mismatch", "Two different names"),
+            Self::NotComparable => unprocessable("not_comparable", "Nothing to compare by"),
             Self::StateMismatch => {
                 unprocessable("state_mismatch", "Graph and state version do not fit")
             }
@@ -208,6 +215,7 @@ impl ProblemCode {
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
             Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
             Self::RewardFailed => unprocessable("reward_failed", "No attempt could be judged"),
+            Self::TooManyErrors => unprocessable("too_many_errors", "Too many examples failed"),
             Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),
             Self::IdempotencyKeyReused => {
                 unprocessable("idempotency_key_reused", "The key belongs to another request")

@@ -24,15 +24,20 @@ pub enum JobKind {
     Run,
     /// A batch of runs.
     Batch,
+    /// An evaluation.
+    Evaluation,
 }
 
 impl JobKind {
-    const ALL: [Self; 2] = [Self::Run, Self::Batch];
+    const ALL: [Self; 3] = [Self::Run, Self::Batch, Self::Evaluation];
 
-    const fn as_str(self) -> &'static str {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Run => "run",
             Self::Batch => "batch",
+            Self::Evaluation => "evaluation",
         }
     }
 

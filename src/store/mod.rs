@@ -13,6 +13,8 @@ pub mod dataset;
 pub mod dataset_edit;
 pub mod dataset_example;
 pub mod error;
+pub mod evaluation;
+pub mod evaluation_work;
 pub mod graph;
 pub mod graph_edit;
 pub mod graph_version;

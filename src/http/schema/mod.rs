@@ -5,6 +5,7 @@
 mod assignable;
 mod batch;
 mod dataset;
+mod evaluation;
 mod graph;
 mod health;
 mod model;
@@ -25,6 +26,10 @@ pub use batch::{Batch, BatchBody, BatchCounts, BatchPage, BatchResult, BatchResu
 pub use dataset::{
     ChangedDataset, Dataset, DatasetBody, DatasetCheckBody, DatasetExample, DatasetExamplePage,
     DatasetPage, DatasetVersion, DatasetVersionPage, FittingDataset, FromRunsBody, PickedDataset,
+};
+pub use evaluation::{
+    ComparedEvaluation, ComparedExample, Evaluation, EvaluationBody, EvaluationComparison,
+    EvaluationCounts, EvaluationEvents, EvaluationPage, EvaluationResult, EvaluationResultPage,
 };
 pub use graph::{
     CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphEdit, GraphEdits, GraphItem,

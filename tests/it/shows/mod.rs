@@ -6,6 +6,7 @@ mod concurrency;
 mod constrained;
 mod datasets;
 mod dspy;
+mod evaluations;
 mod lasting;
 mod lasting_faults;
 mod lm_faults;

@@ -4,6 +4,7 @@ mod assignable;
 mod batches;
 mod datasets;
 mod edits;
+mod evaluations;
 mod execute;
 mod followed_runs;
 mod graphs;

@@ -15,7 +15,7 @@ use crate::predict::{
     Ctx, LmOverrides, NodeScope, PredictError, PredictErrorKind, RunScope, Span, SpanKind,
     Variation,
 };
-use crate::value::Payload;
+use crate::value::{Fields, Payload};
 
 /// Repeats of a request of the metric that failed in passing.
 const RETRIES: u32 = 2;
@@ -38,6 +38,15 @@ pub struct Evaluator {
     pub cancelled: CancellationToken,
 }
 
+/// A run of a program on an example, not judged yet.
+pub struct Ran {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub took: Duration,
+    scope: Arc<RunScope>,
+}
+
 impl Evaluator {
     /// Runs a program on an example and has it judged. A run that fails is a rollout that scores 0.
     ///
@@ -49,31 +58,50 @@ impl Evaluator {
         example: &Example,
         variation: Option<Variation>,
     ) -> Result<Rollout, Stop> {
+        let ran = self.run(program, example, variation).await;
+        self.rollout(&ran, example).await
+    }
+
+    /// Runs a program on an example: the first half of [`Self::roll_out`], for whoever wants to look at
+    /// the run, too.
+    pub async fn run(
+        &self,
+        program: &Program,
+        example: &Example,
+        variation: Option<Variation>,
+    ) -> Ran {
         let scope = Arc::new(RunScope { variation, ..self.scope() });
         let outcome = program.execute(&scope, example.inputs.clone()).await;
         let took = scope.trace.elapsed();
-        self.check_paid(&scope)?;
-        let judged = match &outcome.outputs {
-            Ok(_) => None,
-            Err(failure) => {
-                self.check_stop(&failure.error)?;
-                Some(failed(&failure.error, failure.node.clone()))
-            }
-        };
+        Ran { outcome, took, scope }
+    }
+
+    /// Has a run judged: the second half of [`Self::roll_out`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn rollout(&self, ran: &Ran, example: &Example) -> Result<Rollout, Stop> {
+        let Ran { outcome, took, scope } = ran;
+        self.check_paid(scope)?;
         let mut rollout = Rollout {
             outputs: None,
             score: Score::of(0.0),
-            error: judged,
+            error: None,
             usage: outcome.usage,
             judging: Usage::default(),
             steps: steps(&outcome.spans),
             reports: reports(&outcome.spans),
-            took,
+            took: *took,
         };
-        let Outcome { outputs, .. } = outcome;
-        if let Ok(outputs) = outputs {
-            self.judge(&mut rollout, example, &outputs).await?;
-            rollout.outputs = Some(outputs);
+        match &outcome.outputs {
+            Ok(outputs) => {
+                self.judge(&mut rollout, example, outputs).await?;
+                rollout.outputs = Some(outputs.clone());
+            }
+            Err(failure) => {
+                self.check_stop(&failure.error)?;
+                rollout.error = Some(failed(&failure.error, failure.node.clone()));
+            }
         }
         Ok(rollout)
     }
@@ -82,7 +110,7 @@ impl Evaluator {
         &self,
         rollout: &mut Rollout,
         example: &Example,
-        outputs: &crate::value::Fields,
+        outputs: &Fields,
     ) -> Result<(), Stop> {
         let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).tallied();
         let steps: &[Step] = &rollout.steps;

@@ -28,7 +28,7 @@ pub use candidate::{Bench, Candidate, CandidateHash, Workshop};
 pub use demo::{instruction_of, labeled_demo, step_demo, tunable};
 pub use drive::{Pair, Report, optimize};
 pub use evaluation::Evaluation;
-pub use evaluator::Evaluator;
+pub use evaluator::{Evaluator, Ran};
 pub use example::Example;
 pub use fitting::{WrittenExample, beside};
 pub use interval::{Comparison, Interval, mean_interval, paired_bootstrap};
