@@ -10,6 +10,7 @@ mod pareto;
 mod pool;
 mod reflect;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -22,8 +23,8 @@ use self::reflect::{Runs, reflect};
 use super::config::{config_schema, count, flag, number, text};
 use super::telling::Part;
 use crate::optimize::{
-    Candidate, Evaluation, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Stop,
-    TrialId, Workbench, tunable,
+    Candidate, CandidateHash, Evaluation, Example, Optimizer, OptimizerFactory,
+    OptimizerRegistration, Stop, TrialId, Workbench, tunable,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -246,13 +247,10 @@ impl<'s> Search<'s> {
     /// A merger that was not made before, by chance.
     fn merger(&self, rng: &mut fastrand::Rng) -> Option<Merger> {
         let paths: Vec<Arc<str>> = self.parts.iter().map(|(path, _)| path.clone()).collect();
-        let tried = self.bench.trials();
-        let is_new = |merger: &Merger| {
-            let hash = merger.merged.hash();
-            tried.iter().all(|trial| trial.candidate.hash() != hash)
-        };
+        let tried: HashSet<CandidateHash> =
+            self.bench.trials().iter().map(|trial| trial.candidate.hash()).collect();
         let mut mergers = mergers(self.bench, &self.pool, &self.pool.frontier(), &paths);
-        mergers.retain(is_new);
+        mergers.retain(|merger| !tried.contains(&merger.merged.hash()));
         (!mergers.is_empty()).then(|| mergers.swap_remove(rng.usize(0..mergers.len())))
     }
 

@@ -29,7 +29,7 @@ static REFLECT: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
             the feedback gives away belong into the instruction, since whoever follows it sees \
             neither the runs nor the feedback. Where a run failed because its answer could not be \
             read, say how the answer has to look. Write for inputs of this kind in general, not for \
-            those of these runs alone, and keep what works."
+            those of these runs alone. Keep what works, and all that the instruction says of tools."
             .into(),
         inputs: vec![
             input("program", "all parts of the program, with what each takes and gives"),
