@@ -63,7 +63,8 @@ impl Candidate {
 
 /// Builds programs from candidates.
 pub trait Workshop: Send + Sync {
-    /// The program of a candidate.
+    /// The program of a candidate. An optimizer that changes graphs also asks for what may be none:
+    /// a document that nobody has resolved or checked, which is read as a posted one is.
     ///
     /// # Errors
     /// Everything about it that does not fit; or why it could not be built at all, as one problem.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program};
-use dsrs::lm::{Budget, Synthetic};
+use dsrs::lm::{Budget, Limit, Synthetic};
 use dsrs::optimize::{
-    Bench, Candidate, Example, Report, Task, TrialId, Workbench, create_optimizer,
+    Bench, Candidate, Example, Report, Stop, Task, TrialId, Workbench, create_optimizer,
 };
 use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
@@ -71,6 +71,22 @@ async fn where_cost_weighs_more_than_scores_the_graph_stays_as_it_is() {
     // It was seen that they do better.
     let thinks = report.trials.iter().find(|trial| trial.origin.contains("chain_of_thought"));
     assert!(thinks.unwrap().partial[0].mean > report.trials[0].full.unwrap().mean);
+}
+
+#[tokio::test]
+async fn a_budget_that_ends_in_a_later_round_leaves_the_best_so_far() {
+    let budget = Budget { lm_calls: Some(1100), ..Budget::default() };
+    let (task, held_out) = synthetic("sums", 1, budget);
+    let (report, _) = run("strategy_search", "{}", task, &held_out).await;
+    let report = report.unwrap();
+    assert_eq!(report.stopped, Some(Stop::Spent(Limit::LmCalls)));
+    assert!(report.spent.lm_calls <= 1100);
+    let (best, base) = (report.trials[report.best.0].full, report.trials[0].full);
+    assert!(best.unwrap().mean > base.unwrap().mean + 0.2);
+    // What was set aside is for a graph that costs about as much as the first; this one costs more.
+    assert!(report.held_out_scores().1.len() >= 30);
+    let (before, after) = means(&report);
+    assert!(after - before >= 0.2, "{before} to {after}");
 }
 
 #[tokio::test]
