@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dsrs::graph::{GraphState, Program};
 use dsrs::lm::{Budget, Limit, Synthetic};
 use dsrs::optimize::{
-    Bench, Candidate, Example, Report, Stop, Task, TrialId, Workbench, create_optimizer,
+    Candidate, Example, Report, Stop, Task, TrialId, Workbench, create_optimizer,
 };
 use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
@@ -13,7 +13,7 @@ use dsrs::types::TypeIR;
 use dsrs::value::Payload;
 use proptest::prelude::*;
 
-use crate::support::{Env, fields, json, keeps_the_rules, means, program, run, synthetic, task};
+use crate::support::{Env, board, fields, json, keeps_the_rules, means, run, synthetic, task};
 
 /// The strategy of a node of the best that was found.
 fn strategy(report: &Report, node: &str) -> String {
@@ -71,6 +71,29 @@ async fn where_cost_weighs_more_than_scores_the_graph_stays_as_it_is() {
     // It was seen that they do better.
     let thinks = report.trials.iter().find(|trial| trial.origin.contains("chain_of_thought"));
     assert!(thinks.unwrap().partial[0].mean > report.trials[0].full.unwrap().mean);
+}
+
+#[tokio::test]
+async fn of_many_changes_chance_takes_as_many_as_are_asked_for_and_each_time_the_same() {
+    let chain: Vec<Drawn> = (0..12).map(|at| (0, vec![at], vec![0], false)).collect();
+    let mut boards = Vec::new();
+    for most in [5, 5, 1000] {
+        let config = format!(r#"{{"rounds": 1, "candidates": {most}, "max_nodes": 12}}"#);
+        let report = search(&graph(&chain), &config).await;
+        let count = |report: &Report, what: &str| {
+            report.trials.iter().filter(|trial| trial.origin.contains(what)).count()
+        };
+        // There is no room for more nodes.
+        assert_eq!(count(&report, "revises") + count(&report, "plans"), 0);
+        if most == 5 {
+            assert_eq!(report.trials.len(), 1 + 5);
+        } else {
+            assert_eq!(count(&report, "predict becomes chain_of_thought"), 12);
+        }
+        boards.push(board(&report));
+    }
+    assert_eq!(boards[0], boards[1]);
+    assert!(boards[0].iter().all(|tried| boards[2].iter().any(|all| all.0 == tried.0)));
 }
 
 #[tokio::test]
@@ -308,19 +331,24 @@ fn graph(drawn: &[Drawn]) -> String {
     )
 }
 
+/// Searches from a graph that was drawn, with one example.
+async fn search(document: &str, config: &str) -> Report {
+    let inputs = fields(r#"{"text": "a", "number": 1}"#);
+    let val = vec![Example::of(inputs, fields(r#"{"out0": "a"}"#))];
+    let lm = Arc::new(Synthetic::seeded(1));
+    let task = Task { val, ..task(document, lm, Budget::default()) };
+    run("strategy_search", config, task, &[]).await.0.unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn whatever_the_graph_what_comes_of_it_checks_and_serves_as_it_does(drawn in drawn()) {
         let document = graph(&drawn);
-        let lm = Arc::new(Synthetic::seeded(1));
-        let mut task = task(&document, lm, Budget::default());
-        task.val = vec![Example::of(fields(r#"{"text": "a", "number": 1}"#), fields(r#"{"out0": "a"}"#))];
-        task.workshop = Arc::new(Bench::new(Arc::new(Env), program(&document)));
         let config = r#"{"rounds": 2, "beam": 3, "finalists": 4, "candidates": 1000}"#;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let report = runtime.block_on(async { run("strategy_search", config, task, &[]).await.0 }).unwrap();
+        let report = runtime.block_on(search(&document, config));
         assert_all_serve(&report);
         let made = |what: &str| report.trials.iter().any(|trial| trial.origin.contains(what));
         prop_assert!(made("revises") && made("plans") && made("becomes"), "{}", document);

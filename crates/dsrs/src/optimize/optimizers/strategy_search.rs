@@ -22,7 +22,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use self::choices::Choices;
-use self::moves::{Candidates, Kind};
+use self::moves::{Entered, Kind};
 use self::race::Race;
 use self::settings::{PROPERTIES, read};
 use super::config::config_schema;
@@ -119,17 +119,13 @@ impl StrategySearch {
         parents: &[TrialId],
         round: usize,
     ) -> Result<Vec<TrialId>, Stop> {
-        let mut candidates = Candidates::new(bench, self.max_nodes);
-        for parent in parents {
-            candidates.of(*parent, &self.kinds, &self.choices).await?;
-        }
-        let (fitting, unfit) = candidates.enter(self.candidates, round);
+        let Entered { to_try, unfit, left } = moves::enter(self, bench, parents, round).await?;
         bench.phase(&format!(
-            "round {round}: {} changes of the graph; {unfit} others do not check",
-            fitting.len()
+            "round {round}: {} changes of the graph; {unfit} do not check, {left} are left out",
+            to_try.len()
         ));
         let Some(best) = parents.first() else { return Ok(Vec::new()) };
-        self.race.run(bench, *best, fitting, round).await
+        self.race.run(bench, *best, to_try, round).await
     }
 
     /// The best of those that were tried on all examples; of equals those that use less.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::choices::object;
 use super::moves::{Move, Site};
-use crate::graph::{Edge, Edit, Source, Target};
+use crate::graph::{Edge, Edit, Edits, Source, Target};
 use crate::signature::{FieldSchema, SignatureSchema, signature_to_payload};
 use crate::types::TypeIR;
 use crate::value::Payload;
@@ -51,7 +51,7 @@ pub(super) fn revise(site: &Site<'_>) -> Option<Move> {
         Edit::Connect(Edge { from, to })
     }));
     edits.extend(readers.moved_to(&name));
-    Some(Move { what: format!("`{name}` revises what `{}` gives", site.name), edits })
+    Some(Move { what: format!("`{name}` revises what `{}` gives", site.name), edits: Edits(edits) })
 }
 
 /// A node before one, that makes a plan for it.
@@ -92,7 +92,7 @@ pub(super) fn plan(site: &Site<'_>) -> Option<Move> {
     edits.extend(fed_alike(site, &name));
     let to = Target { node: site.name.clone(), field: PLAN.into() };
     edits.push(Edit::Connect(Edge { from: Source::field_of(name.clone(), PLAN), to }));
-    Some(Move { what: format!("`{name}` plans what `{}` does", site.name), edits })
+    Some(Move { what: format!("`{name}` plans what `{}` does", site.name), edits: Edits(edits) })
 }
 
 /// Nodes in the edges that bring a node its texts, one for each.
@@ -135,7 +135,10 @@ fn rewrite_one(site: &Site<'_>, edge: &Edge) -> Move {
         input: field.clone(),
         output,
     };
-    Move { what: format!("`{name}` rewrites `{field}` for `{}`", site.name), edits: vec![edit] }
+    Move {
+        what: format!("`{name}` rewrites `{field}` for `{}`", site.name),
+        edits: Edits(vec![edit]),
+    }
 }
 
 /// The inputs of others, and the outputs of the graph, that take what a node's signature gives.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::choices::{Choice, Choices};
 use super::heirs::{Inherited, inherit, node_of};
-use super::{insertions, removals};
+use super::{StrategySearch, insertions, removals};
 use crate::graph::{Edit, Edits, GraphState, Node, Program};
 use crate::optimize::optimizers::config::member;
 use crate::optimize::{Candidate, Stop, TrialId, Workbench};
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 pub(super) struct Move {
     /// What it does, in a few words.
     pub(super) what: String,
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Edits,
 }
 
 /// A node whose prompts are its own: one that may be changed.
@@ -120,92 +120,110 @@ fn strategies(site: &Site<'_>, choices: &Choices) -> Vec<Move> {
             inner.and_then(Payload::as_str).map_or_else(String::new, |s| format!(" of {s}"));
         let what = format!("`{}`: {} becomes {strategy}{inner}", site.name, now.strategy);
         let node = site.with([("strategy", Payload::Str(strategy)), ("config", config)]);
-        Move { what, edits: vec![Edit::ReplaceNode { name: site.name.clone(), node }] }
+        let edit = Edit::ReplaceNode { name: site.name.clone(), node };
+        Move { what, edits: Edits(vec![edit]) }
     });
     replace.collect()
 }
 
-/// The candidates that moves make of others.
-pub(super) struct Candidates<'b> {
-    bench: &'b Workbench,
-    max_nodes: usize,
-    found: Vec<(Candidate, TrialId, String)>,
-    unfit: usize,
+/// A move of a candidate, before anyone has looked whether it checks.
+struct Planned {
+    parent: TrialId,
+    candidate: Arc<Candidate>,
+    program: Arc<Program>,
+    made: Move,
 }
 
-impl<'b> Candidates<'b> {
-    pub(super) const fn new(bench: &'b Workbench, max_nodes: usize) -> Self {
-        Self { bench, max_nodes, found: Vec::new(), unfit: 0 }
-    }
+/// What came of the moves of a round.
+pub(super) struct Entered {
+    /// Those on the board that are still to be tried.
+    pub(super) to_try: Vec<TrialId>,
+    /// How many did not check.
+    pub(super) unfit: usize,
+    /// How many nobody looked at.
+    pub(super) left: usize,
+}
 
-    /// Makes all moves of a candidate.
-    pub(super) async fn of(
-        &mut self,
-        parent: TrialId,
-        kinds: &[Kind],
-        choices: &Choices,
-    ) -> Result<(), Stop> {
-        let candidate = self.bench.candidate(parent);
-        let program = self.bench.program(&candidate).await?;
+/// Makes moves of candidates and puts what comes of them on the board: so many at most. Where there
+/// are more, chance says which, so that a large graph is not built for each of its nodes.
+pub(super) async fn enter(
+    search: &StrategySearch,
+    bench: &Workbench,
+    parents: &[TrialId],
+    round: usize,
+) -> Result<Entered, Stop> {
+    let planned = plan(search, bench, parents).await?;
+    let mut order: Vec<usize> = (0..planned.len()).collect();
+    if order.len() > search.candidates {
+        bench.rng(&format!("moves of round {round}")).shuffle(&mut order);
+    }
+    let (mut found, mut unfit, mut left) = (Vec::new(), 0, order.len());
+    for position in order {
+        let Some(one) = planned.get(position) else { continue };
+        if found.len() == search.candidates {
+            break;
+        }
+        left -= 1;
+        match make(bench, one, search.max_nodes).await {
+            Some((made, _)) if made.document == one.candidate.document => {}
+            Some((made, dropped)) => found.push((position, made, told(&dropped))),
+            None => unfit += 1,
+        }
+    }
+    // The board has them in the order in which they were thought of.
+    found.sort_unstable_by_key(|(position, ..)| *position);
+    let mut to_try: Vec<TrialId> = Vec::with_capacity(found.len());
+    for (position, candidate, dropped) in found {
+        let Some(Planned { parent, made, .. }) = planned.get(position) else { continue };
+        let id = bench.enter(candidate, &[*parent], format!("{}{dropped}", made.what));
+        let known = bench.trial(id).is_some_and(|trial| trial.full.is_some());
+        if !known && !to_try.contains(&id) {
+            to_try.push(id);
+        }
+    }
+    Ok(Entered { to_try, unfit, left })
+}
+
+async fn plan(
+    search: &StrategySearch,
+    bench: &Workbench,
+    parents: &[TrialId],
+) -> Result<Vec<Planned>, Stop> {
+    let mut planned = Vec::new();
+    for parent in parents {
+        let candidate = bench.candidate(*parent);
+        let program = bench.program(&candidate).await?;
         let sites = Site::all(&program);
-        let moves = kinds
-            .iter()
-            .flat_map(|kind| sites.iter().flat_map(move |site| kind.moves(site, choices)));
-        let moves: Vec<Move> = moves.collect();
-        drop(sites);
-        for Move { what, edits } in moves {
-            match self.make(&candidate, &program, edits).await {
-                Some((made, _)) if made.document == candidate.document => {}
-                Some((made, dropped)) => self.found.push((made, parent, what + &told(&dropped))),
-                None => self.unfit += 1,
-            }
+        for kind in &search.kinds {
+            let moves = sites.iter().flat_map(|site| kind.moves(site, &search.choices));
+            planned.extend(moves.map(|made| {
+                let (candidate, program) = (candidate.clone(), program.clone());
+                Planned { parent: *parent, candidate, program, made }
+            }));
         }
-        Ok(())
     }
+    Ok(planned)
+}
 
-    /// What edits make of a candidate, and whose state is lost; `None` when it does not check or
-    /// does not serve those who know the graph.
-    async fn make(
-        &self,
-        candidate: &Candidate,
-        program: &Program,
-        edits: Vec<Edit>,
-    ) -> Option<(Candidate, Vec<Arc<str>>)> {
-        let document = Arc::new(Edits(edits).applied_to(&candidate.document).ok()?);
-        let bare = Candidate { document, state: GraphState::default() };
-        let made = self.bench.check(&bare).await.ok()?;
-        let nodes = |program: &Program| program.graph().nodes().count();
-        if !serves_as(program, &made) || nodes(&made) > self.max_nodes.max(nodes(program)) {
-            return None;
-        }
-        let Inherited { state, dropped } = inherit(&candidate.state, program, &made);
-        let made = Candidate { document: Arc::new(made.document().clone()), state };
-        self.bench.check(&made).await.ok()?;
-        Some((made, dropped))
+/// What a move makes of a candidate, and whose state is lost; `None` when it does not check or does
+/// not serve those who know the graph.
+async fn make(
+    bench: &Workbench,
+    planned: &Planned,
+    max_nodes: usize,
+) -> Option<(Candidate, Vec<Arc<str>>)> {
+    let Planned { candidate, program, made, .. } = planned;
+    let document = Arc::new(made.edits.applied_to(&candidate.document).ok()?);
+    let bare = Candidate { document, state: GraphState::default() };
+    let built = bench.check(&bare).await.ok()?;
+    let nodes = |program: &Program| program.graph().nodes().count();
+    if !serves_as(program, &built) || nodes(&built) > max_nodes.max(nodes(program)) {
+        return None;
     }
-
-    /// Puts so many of them on the board, and says which are still to be tried, and how many moves
-    /// did not check.
-    pub(super) fn enter(self, most: usize, round: usize) -> (Vec<TrialId>, usize) {
-        let mut chosen: Vec<usize> = (0..self.found.len()).collect();
-        if chosen.len() > most {
-            self.bench.rng(&format!("moves of round {round}")).shuffle(&mut chosen);
-            chosen.truncate(most);
-            chosen.sort_unstable();
-        }
-        let mut entered: Vec<TrialId> = Vec::with_capacity(chosen.len());
-        for (position, (candidate, parent, what)) in self.found.into_iter().enumerate() {
-            if chosen.binary_search(&position).is_err() {
-                continue;
-            }
-            let id = self.bench.enter(candidate, &[parent], what);
-            let known = self.bench.trial(id).is_some_and(|trial| trial.full.is_some());
-            if !known && !entered.contains(&id) {
-                entered.push(id);
-            }
-        }
-        (entered, self.unfit)
-    }
+    let Inherited { state, dropped } = inherit(&candidate.state, program, &built);
+    let made = Candidate { document: Arc::new(built.document().clone()), state };
+    bench.check(&made).await.ok()?;
+    Some((made, dropped))
 }
 
 fn told(dropped: &[Arc<str>]) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::insertions::{Readers, draft_of, feeding};
 use super::moves::{Move, Site};
-use crate::graph::{Edge, Edit, Source};
+use crate::graph::{Edge, Edit, Edits, Source};
 use crate::value::Step;
 
 /// Takes a node out, if all who read from it can do without.
@@ -22,7 +22,7 @@ pub(super) fn remove(site: &Site<'_>) -> Option<Move> {
             edits.push(Edit::Connect(Edge { from: instead(site, &from)?, to }));
         }
     }
-    Some(Move { what: format!("without `{}`", site.name), edits })
+    Some(Move { what: format!("without `{}`", site.name), edits: Edits(edits) })
 }
 
 /// What stands for an output of a node once the node is gone: its draft, or the first input of its
