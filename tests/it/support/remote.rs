@@ -44,6 +44,23 @@ impl Remote {
         }
     }
 
+    /// Every item of a list, page by page; `items` is the member of a page that holds them.
+    pub async fn pages(&self, path: &str, items: &str, limit: usize) -> Vec<Value> {
+        let (mut found, mut next) = (Vec::new(), String::new());
+        loop {
+            let and = if path.contains('?') { "&" } else { "?" };
+            let page = self.get(&format!("{path}{and}limit={limit}{next}")).await;
+            let page = page.expect(200).json();
+            let shown = page[items].as_array().unwrap();
+            assert!(shown.len() <= limit);
+            found.extend(shown.iter().cloned());
+            match page["next_cursor"].as_str() {
+                Some(cursor) => next = format!("&cursor={cursor}"),
+                None => return found,
+            }
+        }
+    }
+
     /// A run, once it has ended.
     pub async fn ended(&self, id: &str) -> Value {
         let ended = |answer: &Answer| {

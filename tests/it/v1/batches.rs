@@ -61,18 +61,8 @@ async fn ended(api: &Api, accepted: &Answer) -> Value {
 
 /// Every result, page by page.
 async fn results(api: &Api, batch: &Value, limit: usize) -> Vec<Value> {
-    let path = format!("/v1/batches/{}/results?limit={limit}", batch["id"].as_str().unwrap());
-    let (mut found, mut next) = (Vec::new(), String::new());
-    loop {
-        let page = api.get(&format!("{path}{next}")).await.expect(200).json();
-        let items = page["items"].as_array().unwrap();
-        assert!(items.len() <= limit);
-        found.extend(items.iter().cloned());
-        match page["next_cursor"].as_str() {
-            Some(cursor) => next = format!("&cursor={cursor}"),
-            None => return found,
-        }
-    }
+    let path = format!("/v1/batches/{}/results", batch["id"].as_str().unwrap());
+    api.pages(&path, "items", limit).await
 }
 
 async fn rows(api: &Api, table: &str) -> i64 {

@@ -35,18 +35,7 @@ async fn table(api: &Api, query: &str, text: &str) -> Answer {
 
 /// Every example of a path with a query, page by page.
 async fn examples(api: &Api, path: &str, limit: usize) -> Vec<Value> {
-    let (mut found, mut next) = (Vec::new(), String::new());
-    loop {
-        let and = if path.contains('?') { "&" } else { "?" };
-        let page = api.get(&format!("{path}{and}limit={limit}{next}")).await.expect(200).json();
-        let items = page["items"].as_array().unwrap();
-        assert!(items.len() <= limit);
-        found.extend(items.iter().cloned());
-        match page["next_cursor"].as_str() {
-            Some(cursor) => next = format!("&cursor={cursor}"),
-            None => return found,
-        }
-    }
+    api.pages(path, "items", limit).await
 }
 
 async fn rows(api: &Api, name: &str) -> i64 {

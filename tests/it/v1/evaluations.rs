@@ -15,8 +15,8 @@ const EVALUATIONS: &str = "/v1/graphs/q/evaluations";
 /// Says the question again: loudly when it is told to, not at all at `bad`, and never at `slow`.
 fn echo() -> Scripted {
     Scripted::by(|request| {
-        let turns = request.chat.turns.iter().map(|turn| turn.content.to_string());
-        let asked = turns.last().unwrap_or_default();
+        let asked = request.chat.turns.iter().map(|turn| turn.content.to_string()).next_back();
+        let asked = asked.unwrap_or_default();
         let question = asked.split("[[ ## question ## ]]\n").nth(1).unwrap_or_default();
         let question = question.lines().next().unwrap_or_default();
         let loud = request.chat.messages().any(|turn| turn.content.to_string().contains("Shout."));
@@ -64,22 +64,6 @@ async fn ended(api: &Api, body: Value) -> Value {
     api.until(&path, done).await.expect(200).json()
 }
 
-/// Every item of a list, page by page.
-async fn all(api: &Api, path: &str, items: &str, limit: usize) -> Vec<Value> {
-    let (mut found, mut next) = (Vec::new(), String::new());
-    loop {
-        let and = if path.contains('?') { "&" } else { "?" };
-        let page = api.get(&format!("{path}{and}limit={limit}{next}")).await.expect(200).json();
-        let shown = page[items].as_array().unwrap();
-        assert!(shown.len() <= limit);
-        found.extend(shown.iter().cloned());
-        match page["next_cursor"].as_str() {
-            Some(cursor) => next = format!("&cursor={cursor}"),
-            None => return found,
-        }
-    }
-}
-
 fn texts<'v>(items: &'v [Value], member: &str) -> Vec<&'v str> {
     items.iter().map(|item| item[member].as_str().unwrap_or("null")).collect()
 }
@@ -111,7 +95,7 @@ async fn a_dataset_is_scored_example_by_example_and_a_better_state_is_seen_to_be
     );
     assert_eq!(before["metric"], json!({"exact": {}}));
 
-    let results = all(&api, &(path_of(&before) + "/results"), "items", 3).await;
+    let results = api.pages(&(path_of(&before) + "/results"), "items", 3).await;
     assert_eq!(scores(&results), [0.0, 0.0, 1.0, 1.0], "in the order of the dataset");
     assert_eq!(
         (&results[0]["outputs"], &results[0]["error"]),
@@ -149,7 +133,7 @@ async fn a_dataset_is_scored_example_by_example_and_a_better_state_is_seen_to_be
         "{compared}"
     );
     assert_eq!(api.get(&compare).await.expect(200).json(), compared, "the same each time");
-    let pairs = all(&api, &compare, "pairs", 3).await;
+    let pairs = api.pages(&compare, "pairs", 3).await;
     let gains: Vec<f64> = pairs.iter().map(|pair| pair["gain"].as_f64().unwrap()).collect();
     assert_eq!(gains, [-1.0, 0.0, 1.0, 1.0], "the greatest losses first");
     assert_eq!(pairs[0]["example_id"], results[3]["example_id"]);
@@ -166,7 +150,7 @@ async fn an_example_that_fails_counts_as_nothing_and_is_listed() {
     );
     assert_eq!(evaluation["counts"], json!({"total": 4, "done": 4, "failed": 1}));
     let results = path_of(&evaluation) + "/results";
-    let failed = all(&api, &format!("{results}?failed=true"), "items", 50).await;
+    let failed = api.pages(&format!("{results}?failed=true"), "items", 50).await;
     assert_eq!(
         (failed.len(), &failed[0]["score"], &failed[0]["position"]),
         (1, &json!(0.0), &json!(1))
@@ -179,9 +163,9 @@ async fn an_example_that_fails_counts_as_nothing_and_is_listed() {
         (&failed[0]["error"]["status"], &failed[0]["error"]["node"]),
         (&json!(502), &json!("ask"))
     );
-    let others = all(&api, &format!("{results}?failed=false"), "items", 50).await;
+    let others = api.pages(&format!("{results}?failed=false"), "items", 50).await;
     assert_eq!(scores(&others), [1.0, 0.0, 1.0]);
-    let worst = all(&api, &format!("{results}?order=worst"), "items", 1).await;
+    let worst = api.pages(&format!("{results}?order=worst"), "items", 1).await;
     let positions: Vec<_> = worst.iter().map(|item| item["position"].as_i64().unwrap()).collect();
     assert_eq!(positions, [1, 2, 0, 3], "the worst first, page by page");
 }
@@ -197,7 +181,7 @@ async fn more_failures_than_allowed_end_an_evaluation_which_keeps_what_it_has() 
     assert_eq!((&stopped["status"], &stopped["error"]["status"]), (&json!("failed"), &json!(422)));
     assert_eq!(stopped["error"]["code"], "too_many_errors");
     assert_eq!(stopped["counts"], json!({"total": 5, "done": 3, "failed": 2}));
-    let results = all(&api, &(path_of(&stopped) + "/results"), "items", 50).await;
+    let results = api.pages(&(path_of(&stopped) + "/results"), "items", 50).await;
     assert_eq!(scores(&results), [1.0, 0.0, 0.0]);
     assert_eq!(lm.requests().len(), 4, "it did not go on to the end");
 
@@ -226,7 +210,7 @@ async fn a_cancelled_evaluation_stops_at_once_and_keeps_its_scores() {
         api.post(&format!("{path}/cancel"), Value::Null).await.expect(409).code(),
         "run_finished"
     );
-    let results = all(&api, &format!("{path}/results"), "items", 50).await;
+    let results = api.pages(&format!("{path}/results"), "items", 50).await;
     assert_eq!(results.len(), 3, "what was stopped has no result");
 }
 
@@ -255,7 +239,7 @@ async fn examples_are_recorded_as_runs_where_that_is_wanted() {
     upload(&api, "mixed", &[("a", "a"), ("bad", "bad")]).await;
     let body = json!({"dataset": "mixed", "metric": "exact", "record": true});
     let evaluation = ended(&api, body).await;
-    let results = all(&api, &(path_of(&evaluation) + "/results"), "items", 50).await;
+    let results = api.pages(&(path_of(&evaluation) + "/results"), "items", 50).await;
     let run = api.get(&format!("/v1/runs/{}", results[0]["run_id"].as_str().unwrap())).await;
     let run = run.expect(200).json();
     assert_eq!(
@@ -281,7 +265,7 @@ async fn a_part_of_a_dataset_is_evaluated_and_more_pages_than_one_lose_nobody() 
         (&json!(total), &json!(1.0))
     );
     assert_eq!(lm.requests().len() as u64, total);
-    let results = all(&api, &(path_of(&evaluation) + "/results"), "items", 200).await;
+    let results = api.pages(&(path_of(&evaluation) + "/results"), "items", 200).await;
     let positions: Vec<i64> =
         results.iter().map(|item| item["position"].as_i64().unwrap()).collect();
     assert!(positions.is_sorted() && positions.len() as u64 == total);
@@ -373,12 +357,12 @@ async fn evaluations_are_listed_and_what_is_asked_for_in_vain_is_told() {
     let body = json!({"dataset": "fine", "metric": "exact"});
     let first = ended(&api, body.clone()).await;
     let second = ended(&api, json!({"dataset": "other", "metric": "exact"})).await;
-    let listed = all(&api, "/v1/evaluations?graph=q", "items", 1).await;
+    let listed = api.pages("/v1/evaluations?graph=q", "items", 1).await;
     assert_eq!(
         texts(&listed, "id"),
         [second["id"].as_str().unwrap(), first["id"].as_str().unwrap()]
     );
-    assert_eq!(all(&api, "/v1/evaluations?graph=none", "items", 9).await.len(), 0);
+    assert_eq!(api.pages("/v1/evaluations?graph=none", "items", 9).await.len(), 0);
     let compare =
         format!("{}/comparison?against={}", path_of(&second), first["id"].as_str().unwrap());
     let refused = api.get(&compare).await.expect(422);
