@@ -9,11 +9,12 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, try_join_all};
 use indexmap::IndexMap;
 
+use super::asking::{Draw, asked_text};
 use super::config::{config_schema, count, number};
 use super::telling::{Part, field, part, parts, texts};
 use crate::optimize::{
-    AskError, Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench,
-    instruction_of, tunable,
+    Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench, instruction_of,
+    tunable,
 };
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -165,7 +166,8 @@ impl Copro {
         let wanted = if round == 0 { self.breadth - 1 } else { self.breadth };
         let asked = (0..wanted).map(|at| {
             let (inputs, number) = (inputs.clone(), round * self.breadth + at + 1);
-            ask(bench, signature, inputs, number, self.temperature)
+            let draw = Draw { number, temperature: self.temperature };
+            asked_text(bench, signature, inputs, draw, INSTRUCTION)
         });
         let mut found: Vec<Arc<str>> = Vec::with_capacity(wanted);
         for proposed in try_join_all(asked).await?.into_iter().flatten() {
@@ -197,24 +199,6 @@ fn question<'s>(
         let _ = writeln!(shown, "Score {score:.3}:\n{instruction}\n");
     }
     (&CLIMB, texts([("program", program), ("part", own), ("tried", shown)]))
-}
-
-/// An instruction, if the LM wrote one.
-async fn ask(
-    bench: &Workbench,
-    signature: &Arc<SignatureSchema>,
-    inputs: Fields,
-    number: usize,
-    temperature: f64,
-) -> Result<Option<Arc<str>>, Stop> {
-    match bench.ask(signature, inputs, number, temperature).await {
-        Ok(outputs) => {
-            let written = outputs.get(INSTRUCTION).and_then(Payload::as_str).map(str::trim);
-            Ok(written.filter(|text| !text.is_empty()).map(Arc::from))
-        }
-        Err(AskError::Stop(stop)) => Err(stop),
-        Err(AskError::Failed(_)) => Ok(None),
-    }
 }
 
 /// How a candidate does on the whole valset.

@@ -1,5 +1,6 @@
 //! The optimizers, one file each. Each knows the workbench and nothing of the others.
 
+mod asking;
 mod bootstrap;
 mod bootstrap_few_shot;
 mod bootstrap_random_search;

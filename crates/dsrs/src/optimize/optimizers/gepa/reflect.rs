@@ -5,15 +5,13 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use crate::graph::Program;
+use crate::optimize::optimizers::asking::{Draw, asked_text};
 use crate::optimize::optimizers::telling::{
     Part, add_failure, add_fields, cut, field, part, parts, texts,
 };
-use crate::optimize::{
-    AskError, Evaluation, Example, Rollout, Step, Stop, Workbench, instruction_of,
-};
+use crate::optimize::{Evaluation, Example, Rollout, Step, Stop, Workbench, instruction_of};
 use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
-use crate::value::Payload;
 
 /// How many calls of one predictor in one run are shown.
 const CALLS: usize = 4;
@@ -71,14 +69,7 @@ pub(super) async fn reflect(
         ("instruction_so_far", instruction.to_string()),
         ("runs", told),
     ]);
-    match bench.ask(&REFLECT, inputs, number, temperature).await {
-        Ok(outputs) => {
-            let written = outputs.get(INSTRUCTION).and_then(Payload::as_str).map(str::trim);
-            Ok(written.filter(|text| !text.is_empty()).map(Arc::from))
-        }
-        Err(AskError::Stop(stop)) => Err(stop),
-        Err(AskError::Failed(_)) => Ok(None),
-    }
+    asked_text(bench, &REFLECT, inputs, Draw { number, temperature }, INSTRUCTION).await
 }
 
 /// What a predictor took and gave in each run, with the score and what was said of it; `None` if it

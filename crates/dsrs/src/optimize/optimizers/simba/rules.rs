@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use crate::graph::Program;
+use crate::optimize::optimizers::asking::{Draw, asked};
 use crate::optimize::optimizers::telling::{
     Part, add_failure, add_fields, cut, field, part, texts,
 };
-use crate::optimize::{AskError, Candidate, Example, Rollout, Stop, Workbench, instruction_of};
+use crate::optimize::{Candidate, Example, Rollout, Stop, Workbench, instruction_of};
 use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
 use crate::value::{Map, Payload};
@@ -71,11 +72,8 @@ pub(super) async fn advised(
         ("worse_run", run(contrast.worse)),
         ("better_run", run(contrast.better)),
     ]);
-    let outputs = match bench.ask(&COMPARE, inputs, number, 1.0).await {
-        Ok(outputs) => outputs,
-        Err(AskError::Stop(stop)) => return Err(stop),
-        Err(AskError::Failed(_)) => return Ok(None),
-    };
+    let draw = Draw { number, temperature: 1.0 };
+    let Some(outputs) = asked(bench, &COMPARE, inputs, draw).await? else { return Ok(None) };
     let advice = outputs.get(ADVICE).and_then(Payload::as_map);
     let mut advised = candidate.clone();
     for (path, rule) in advice.map_or_else(Vec::new, |advice| rules(parts, advice)) {
