@@ -61,6 +61,8 @@ pub struct Workbench {
     shared: Arc<Shared>,
     start: TrialId,
     seed: u64,
+    /// Where candidates are chosen by fewer examples than there are.
+    val: Option<Arc<[Example]>>,
 }
 
 /// What a workbench shares with those that were made of it.
@@ -99,7 +101,7 @@ impl Workbench {
             rollouts: Cache::new(ROLLOUTS),
             task,
         };
-        Self { shared: Arc::new(shared), start: Self::BASE, seed }
+        Self { shared: Arc::new(shared), start: Self::BASE, seed, val: None }
     }
 
     /// The program as it is, the first on the board. An optimizer begins at [`Self::start`], which
@@ -121,7 +123,24 @@ impl Workbench {
     #[must_use]
     pub fn starting_from(&self, id: TrialId) -> Self {
         let seed = self.rng(&format!("starting from {}", id.0)).u64(..);
-        Self { shared: self.shared.clone(), start: id, seed }
+        Self { shared: self.shared.clone(), start: id, seed, val: self.val.clone() }
+    }
+
+    /// The same workbench, on which candidates are chosen by no more than so many examples, drawn by
+    /// chance. Where one was tried already on all by which they are chosen here, it stays with those:
+    /// how candidates did could not be compared otherwise.
+    #[must_use]
+    pub fn choosing_by(&self, most: usize) -> Self {
+        let narrower = self.val().len() > most && self.best().is_none();
+        let val = narrower.then(|| {
+            let mut places: Vec<usize> = (0..self.val().len()).collect();
+            self.rng("chosen by").shuffle(&mut places);
+            places.truncate(most);
+            places.sort_unstable();
+            places.into_iter().filter_map(|place| self.val().get(place).cloned()).collect()
+        });
+        let val = val.or_else(|| self.val.clone());
+        Self { shared: self.shared.clone(), start: self.start, seed: self.seed, val }
     }
 
     /// What it was given.
@@ -139,7 +158,7 @@ impl Workbench {
     /// The examples that candidates are chosen by.
     #[must_use]
     pub fn val(&self) -> &[Example] {
-        &self.task().val
+        self.val.as_deref().unwrap_or(&self.task().val)
     }
 
     /// The budget, if there is one.

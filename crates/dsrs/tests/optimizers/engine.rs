@@ -222,3 +222,18 @@ async fn who_cannot_keep_what_was_bought_stops_and_reports_nothing() {
     assert_eq!(report.unwrap_err(), Stop::Unkept("another has taken over".into()));
     assert_eq!(lm.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn a_bench_may_choose_by_some_of_the_examples_always_the_same() {
+    let bench = Workbench::new(task(QA, copies_demos(), Budget::default()));
+    let some = bench.choosing_by(7);
+    let places = some.val().iter().map(|one| bench.val().iter().position(|other| one == other));
+    let places: Option<Vec<usize>> = places.collect();
+    assert!(places.is_some_and(|places| places.len() == 7 && places.is_sorted()));
+    assert_eq!(bench.choosing_by(7).val(), some.val());
+    assert_eq!(bench.choosing_by(100).val(), bench.val());
+    assert_eq!(some.full(some.start()).await.unwrap().len(), 7);
+    assert_eq!(some.starting_from(TrialId(0)).val(), some.val());
+    // One was tried by now: others are to be compared with it.
+    assert_eq!(some.choosing_by(3).val(), some.val());
+}
