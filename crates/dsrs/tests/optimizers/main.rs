@@ -13,6 +13,7 @@ mod engine;
 mod gepa;
 mod labeled_few_shot;
 mod learning;
+mod mipro_v2;
 mod simba;
 mod strategy_search;
 mod support;

@@ -8,6 +8,7 @@ pub(in crate::optimize) mod config;
 mod copro;
 mod gepa;
 mod labeled_few_shot;
+mod mipro_v2;
 mod simba;
 mod strategy_search;
 mod telling;

@@ -1,0 +1,250 @@
+//! `mipro_v2`: instructions that an LM writes from what is known of data and program, and sets of
+//! demos, of which a Bayesian search finds the best combination. After DSPy's `MIPROv2` (Opsahl-Ong et
+//! al. 2024, arXiv 2406.11695).
+
+mod demos;
+mod ground;
+mod plan;
+mod propose;
+mod tpe;
+mod trials;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, try_join_all};
+
+use self::demos::Sets;
+use self::ground::Grounds;
+use self::plan::{Extent, Plan};
+use self::propose::{Proposer, Wanted};
+use self::trials::{Choices, Search};
+use super::bootstrap::{Bootstrap, PROPERTIES};
+use super::config::{config_schema, count, flag, number};
+use super::telling::Part;
+use crate::graph::Program;
+use crate::optimize::{
+    Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench, instruction_of,
+    tunable,
+};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::value::Payload;
+
+/// What this one has beside members of bootstrapping.
+const OWN: [(&str, &str); 12] = [
+    (
+        "auto",
+        r#"{"enum": ["light", "medium", "heavy", null], "default": "light",
+            "description": "how much is done: 6, 12 or 18 sets of demos and half as many instructions of each predictor, valsets of at most 100, 300 or 1000 examples. Not with `num_candidates` or `num_trials`"}"#,
+    ),
+    (
+        "num_candidates",
+        r#"{"type": "integer", "minimum": 1, "maximum": 200,
+            "description": "instructions, and sets of demos, of each predictor, what it has counted in"}"#,
+    ),
+    (
+        "num_trials",
+        r#"{"type": "integer", "minimum": 1, "maximum": 10000,
+            "description": "combinations that are tried; if not said, as many as there are predictors and candidates to find the best of"}"#,
+    ),
+    (
+        "minibatch",
+        r#"{"type": "boolean",
+            "description": "whether combinations are tried on a part of the valset first; if not said, where the valset has more than 50 examples"}"#,
+    ),
+    (
+        "minibatch_size",
+        r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 35,
+            "description": "examples that a combination is tried on at a time; where the valset has no more, on all of them"}"#,
+    ),
+    (
+        "minibatch_full_eval_steps",
+        r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 5,
+            "description": "after so many minibatches, the most promising combination is tried on the whole valset"}"#,
+    ),
+    (
+        "init_temperature",
+        r#"{"type": "number", "minimum": 0, "maximum": 2, "default": 1,
+            "description": "the temperature at which instructions are written"}"#,
+    ),
+    (
+        "view_data_batch_size",
+        r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 10,
+            "description": "examples of the trainset that an LM looks at together, to sum up what they are like"}"#,
+    ),
+    (
+        "data_aware_proposer",
+        r#"{"type": "boolean", "default": true,
+            "description": "whether instructions are written from a summary of the trainset"}"#,
+    ),
+    (
+        "program_aware_proposer",
+        r#"{"type": "boolean", "default": true,
+            "description": "whether they are written from what the program is, and what the predictor is there for"}"#,
+    ),
+    (
+        "fewshot_aware_proposer",
+        r#"{"type": "boolean", "default": true,
+            "description": "whether they are written from demos of the predictor"}"#,
+    ),
+    (
+        "tip_aware_proposer",
+        r#"{"type": "boolean", "default": true,
+            "description": "whether each is written by another tip"}"#,
+    ),
+];
+
+/// Demos of each predictor in all, if not said; other optimizers take more.
+const LABELED: usize = 4;
+
+/// Where no demos are chosen: demos in a set, and sets, for who writes instructions.
+const SHOWN: usize = 3;
+
+struct Factory;
+
+inventory::submit!(OptimizerRegistration(&Factory));
+
+impl OptimizerFactory for Factory {
+    fn name(&self) -> &'static str {
+        "mipro_v2"
+    }
+
+    fn description(&self) -> &'static str {
+        "Has an LM write instructions from a summary of the trainset, a description of the program \
+         and demos, bootstraps sets of demos, and searches for the best combination for all \
+         predictors together, on minibatches of the valset. Without demos where both of their \
+         counts are 0. Good from about a hundred examples and a thousand calls on."
+    }
+
+    fn config_schema(&self) -> Payload {
+        let labeled = (
+            "max_labeled_demos",
+            r#"{"type": "integer", "minimum": 0, "maximum": 256, "default": 4,
+                "description": "demos of each predictor in all, the rest straight from examples"}"#,
+        );
+        let shared = PROPERTIES.into_iter().filter(|(name, _)| *name != labeled.0);
+        let members: Vec<_> = OWN.into_iter().chain(shared).chain([labeled]).collect();
+        config_schema(&members)
+    }
+
+    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+        let extent = Extent::read(config).map_err(|detail| Problem {
+            pointer: at.key("auto").pointer(),
+            code: Code::InvalidConfig,
+            detail: detail.to_owned(),
+        })?;
+        let max_labeled = count(config, "max_labeled_demos", LABELED);
+        Ok(Box::new(Mipro {
+            extent,
+            bootstrap: Bootstrap { max_labeled, ..Bootstrap::read(config) },
+            temperature: number(config, "init_temperature", 1.0),
+            batch: count(config, "view_data_batch_size", 10),
+            by_data: flag(config, "data_aware_proposer", true),
+            by_program: flag(config, "program_aware_proposer", true),
+            by_demos: flag(config, "fewshot_aware_proposer", true),
+            by_tips: flag(config, "tip_aware_proposer", true),
+        }))
+    }
+}
+
+struct Mipro {
+    extent: Extent,
+    bootstrap: Bootstrap,
+    temperature: f64,
+    batch: usize,
+    by_data: bool,
+    by_program: bool,
+    by_demos: bool,
+    by_tips: bool,
+}
+
+impl Optimizer for Mipro {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        self.find(bench).boxed()
+    }
+}
+
+impl Mipro {
+    const fn zero_shot(&self) -> bool {
+        self.bootstrap.max_bootstrapped == 0 && self.bootstrap.max_labeled == 0
+    }
+
+    async fn find(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+        let program = bench.program(&bench.candidate(bench.start())).await?;
+        let known = tunable(&program);
+        let plan = self.extent.plan(known.len(), self.zero_shot(), bench.val().len());
+        let bench = &bench.choosing_by(plan.val);
+        let sets = self.demo_sets(bench, &known, &plan).await?;
+        let proposed = self.instructions(bench, &program, &known, &sets, &plan).await?;
+        let choices = known.iter().zip(proposed).zip(sets).map(|((one, instructions), sets)| {
+            let demo_sets = if self.zero_shot() { vec![Vec::new()] } else { sets };
+            Choices { path: one.0.clone(), instructions, demo_sets }
+        });
+        let choices: Vec<Choices> = choices.collect();
+        bench.phase("searching for the best combination");
+        Search::begin(bench, &choices, plan.startup).await?.run(&plan).await
+    }
+
+    /// Sets of demos of each predictor: to choose from, or only to show to who writes instructions.
+    async fn demo_sets(
+        &self,
+        bench: &Workbench,
+        known: &[Part],
+        plan: &Plan,
+    ) -> Result<Vec<Sets>, Stop> {
+        if self.zero_shot() && !self.by_demos {
+            return Ok(known.iter().map(|_| Sets::new()).collect());
+        }
+        bench.phase("making sets of demos");
+        if !self.zero_shot() {
+            return demos::sets(bench, &self.bootstrap, known, plan.demo_sets).await;
+        }
+        let shown = Bootstrap { max_bootstrapped: SHOWN, ..self.bootstrap.clone() };
+        demos::sets(bench, &shown, known, plan.demo_sets.min(SHOWN)).await
+    }
+
+    /// Instructions of each predictor; the first is what it has now.
+    async fn instructions(
+        &self,
+        bench: &Workbench,
+        program: &Program,
+        known: &[Part],
+        sets: &[Sets],
+        plan: &Plan,
+    ) -> Result<Vec<Vec<Arc<str>>>, Stop> {
+        let now = |one: &Part| instruction_of(program, &one.0).unwrap_or_default();
+        if plan.instructions < 2 {
+            return Ok(known.iter().map(|one| vec![now(one)]).collect());
+        }
+        let grounds = self.grounds(bench, program, known).await?;
+        bench.phase("writing instructions");
+        let (tips, temperature) = (self.by_tips, self.temperature);
+        let proposer = &Proposer { bench, grounds: &grounds, tips, temperature };
+        let asked = known.iter().zip(sets).enumerate().map(|(at, (part, sets))| async move {
+            let demo_sets = if self.by_demos { sets.as_slice() } else { &[] };
+            let wanted = Wanted { at, part, now: now(part), demo_sets };
+            let mut all = vec![wanted.now.clone()];
+            all.extend(proposer.propose(&wanted, plan.instructions - 1).await?);
+            Ok(all)
+        });
+        try_join_all(asked).await
+    }
+
+    async fn grounds(
+        &self,
+        bench: &Workbench,
+        program: &Program,
+        known: &[Part],
+    ) -> Result<Grounds, Stop> {
+        let mut grounds = Grounds::default();
+        if self.by_program {
+            bench.phase("describing the program");
+            grounds = ground::program(bench, program, known).await?;
+        }
+        if self.by_data {
+            bench.phase("looking at the data");
+            grounds.data = ground::data(bench, self.batch).await?;
+        }
+        Ok(grounds)
+    }
+}

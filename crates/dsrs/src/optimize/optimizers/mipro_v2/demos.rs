@@ -1,0 +1,61 @@
+//! Sets of demos for each predictor: what it has, none, examples as they are, and bootstrapped ones.
+//! Knows nothing of how they do.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+
+use crate::optimize::optimizers::bootstrap::Bootstrap;
+use crate::optimize::optimizers::telling::Part;
+use crate::optimize::{Candidate, Example, Stop, Workbench};
+use crate::predict::Demo;
+
+/// The sets of one predictor, each once; the first is what it has now.
+pub(super) type Sets = Vec<Vec<Demo>>;
+
+/// At most so many sets of each predictor, in the order of `known`.
+pub(super) async fn sets(
+    bench: &Workbench,
+    bootstrap: &Bootstrap,
+    known: &[Part],
+    count: usize,
+) -> Result<Vec<Sets>, Stop> {
+    let start = bench.candidate(bench.start());
+    let labeled = Bootstrap { max_bootstrapped: 0, ..bootstrap.clone() };
+    let shuffles = (1..count.saturating_sub(2)).map(|number| shuffled(bench, bootstrap, number));
+    let in_order: Vec<&Example> = bench.train().iter().collect();
+    let ways = [(labeled, in_order.clone()), (bootstrap.clone(), in_order)];
+    let ways: Vec<(Bootstrap, Vec<&Example>)> = ways.into_iter().chain(shuffles).collect();
+    let made = ways.iter().map(|(bootstrap, order)| bootstrap.demonstrate(bench, &start, order));
+    let made: Vec<Candidate> = try_join_all(made).await?;
+    let sets = |(path, _): &Part| {
+        let mut sets: Sets = vec![demos_of(&start, path)];
+        for demos in [Vec::new()].into_iter().chain(made.iter().map(|one| demos_of(one, path))) {
+            if !sets.contains(&demos) && sets.len() < count.max(1) {
+                sets.push(demos);
+            }
+        }
+        sets
+    };
+    Ok(known.iter().map(sets).collect())
+}
+
+fn demos_of(candidate: &Candidate, path: &Arc<str>) -> Vec<Demo> {
+    candidate.state.0.get(path).map(|state| state.demos.clone()).unwrap_or_default()
+}
+
+/// Another order of the trainset, and up to how many demos are bootstrapped from it.
+fn shuffled<'b>(
+    bench: &'b Workbench,
+    bootstrap: &Bootstrap,
+    number: usize,
+) -> (Bootstrap, Vec<&'b Example>) {
+    let mut rng = bench.rng(&format!("demos {number}"));
+    let mut order: Vec<&Example> = bench.train().iter().collect();
+    rng.shuffle(&mut order);
+    let mut bootstrap = bootstrap.clone();
+    if bootstrap.max_bootstrapped > 0 {
+        bootstrap.max_bootstrapped = rng.usize(1..=bootstrap.max_bootstrapped);
+    }
+    (bootstrap, order)
+}

@@ -1,0 +1,164 @@
+//! How much is done: what a config says, and what of it holds for a program and a valset. Knows
+//! counts, and nothing of what is counted.
+
+use crate::optimize::optimizers::config::{count, member};
+use crate::value::Payload;
+
+/// Valsets up to this size are tried whole each time, unless minibatches are asked for.
+const SMALL_VALSET: usize = 50;
+
+/// How much there is of everything, by the name of a preset.
+struct Preset {
+    name: &'static str,
+    candidates: usize,
+    val: usize,
+}
+
+/// The first one is the default. Sizes as DSPy has them.
+const PRESETS: [Preset; 3] = [
+    Preset { name: "light", candidates: 6, val: 100 },
+    Preset { name: "medium", candidates: 12, val: 300 },
+    Preset { name: "heavy", candidates: 18, val: 1_000 },
+];
+
+/// What a config says of how much is done.
+#[derive(Clone, Debug)]
+pub(super) struct Extent {
+    preset: Option<usize>,
+    candidates: Option<usize>,
+    trials: Option<usize>,
+    minibatch: Option<bool>,
+    minibatch_size: usize,
+    full_eval_steps: usize,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Sets of demos of each predictor, at most.
+    pub(super) demo_sets: usize,
+    /// Instructions of each predictor, at most, the one that it has counted in.
+    pub(super) instructions: usize,
+    /// Combinations that are tried.
+    pub(super) trials: usize,
+    /// Of these, so many by chance.
+    pub(super) startup: usize,
+    /// Examples of the valset that candidates are chosen by, at most.
+    pub(super) val: usize,
+    /// On how many examples a combination is tried at a time; without it on all of them.
+    pub(super) minibatch: Option<Minibatch>,
+}
+
+/// How combinations are tried on some examples first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Minibatch {
+    /// How many examples at a time.
+    pub(super) size: usize,
+    /// After so many trials, the most promising combination is tried on all examples.
+    pub(super) full_eval_steps: usize,
+}
+
+impl Extent {
+    /// What a config says. A preset and counts of one's own exclude each other.
+    pub(super) fn read(config: &Payload) -> Result<Self, &'static str> {
+        let said = |name: &str| member(config, name).map(|_| count(config, name, 0));
+        let (candidates, trials) = (said("num_candidates"), said("num_trials"));
+        let named = member(config, "auto").and_then(Payload::as_str);
+        let own = candidates.or(trials).is_some();
+        if named.is_some() && own {
+            return Err(
+                "`auto` sets `num_candidates` and `num_trials`; leave out `auto`, or those",
+            );
+        }
+        let named = named.and_then(|name| PRESETS.iter().position(|known| known.name == name));
+        Ok(Self {
+            preset: (!own).then_some(named.unwrap_or(0)),
+            candidates,
+            trials,
+            minibatch: match member(config, "minibatch") {
+                Some(Payload::Bool(on)) => Some(*on),
+                _ => None,
+            },
+            minibatch_size: count(config, "minibatch_size", 35),
+            full_eval_steps: count(config, "minibatch_full_eval_steps", 5),
+        })
+    }
+
+    /// What is done for so many predictors and a valset of this size; `zero_shot` where no demos are
+    /// chosen.
+    pub(super) fn plan(&self, predictors: usize, zero_shot: bool, val: usize) -> Plan {
+        let preset = self.preset.and_then(|at| PRESETS.get(at));
+        let wanted = preset.or(PRESETS.first()).map_or(1, |preset| preset.candidates);
+        let candidates = self.candidates.unwrap_or(wanted);
+        // Demos do more than instructions, and are cheaper found.
+        let halved = preset.is_some() && !zero_shot;
+        let instructions = if halved { candidates / 2 } else { candidates };
+        let variables = if zero_shot { predictors } else { 2 * predictors };
+        let trials = self.trials.unwrap_or_else(|| recommended(variables, candidates));
+        let val = preset.map_or(val, |preset| val.min(preset.val));
+        let wanted = self.minibatch.unwrap_or(val > SMALL_VALSET);
+        let (size, full_eval_steps) = (self.minibatch_size, self.full_eval_steps);
+        let minibatch = Minibatch { size, full_eval_steps };
+        Plan {
+            demo_sets: candidates,
+            instructions: instructions.max(1),
+            trials,
+            startup: (trials / 3).clamp(3, 10),
+            val,
+            minibatch: (wanted && size < val).then_some(minibatch),
+        }
+    }
+}
+
+/// As many trials as DSPy takes: more variables need more of them, and every candidate is to come up.
+fn recommended(variables: usize, candidates: usize) -> usize {
+    let bits = (candidates.max(1) as f64).log2();
+    let searched = 2.0 * variables as f64 * bits;
+    searched.max(1.5 * candidates as f64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(config: &str, predictors: usize, zero_shot: bool, val: usize) -> Plan {
+        let config = Payload::from_json(config).unwrap();
+        Extent::read(&config).unwrap().plan(predictors, zero_shot, val)
+    }
+
+    #[test]
+    fn presets_say_how_much_is_done() {
+        let light = plan("{}", 1, false, 2_000);
+        assert_eq!((light.demo_sets, light.instructions, light.trials), (6, 3, 10));
+        assert_eq!((light.val, light.startup), (100, 3));
+        assert_eq!(light.minibatch, Some(Minibatch { size: 35, full_eval_steps: 5 }));
+        let medium = plan(r#"{"auto": "medium"}"#, 2, false, 2_000);
+        assert_eq!((medium.instructions, medium.trials, medium.val), (6, 28, 300));
+        let heavy = plan(r#"{"auto": "heavy"}"#, 1, true, 50);
+        assert_eq!((heavy.instructions, heavy.trials, heavy.val), (18, 27, 50));
+        assert_eq!(heavy.minibatch, None);
+    }
+
+    #[test]
+    fn counts_of_ones_own_take_the_whole_valset() {
+        let own = plan(r#"{"num_candidates": 4, "num_trials": 30}"#, 1, false, 2_000);
+        assert_eq!((own.demo_sets, own.instructions, own.trials, own.val), (4, 4, 30, 2_000));
+        assert_eq!(own.startup, 10);
+        let trials = plan(r#"{"num_trials": 7}"#, 1, false, 60);
+        assert_eq!((trials.demo_sets, trials.trials, trials.startup), (6, 7, 3));
+    }
+
+    #[test]
+    fn a_minibatch_is_less_than_the_valset() {
+        let asked = r#"{"minibatch": true, "minibatch_size": 10}"#;
+        assert_eq!(plan(asked, 1, false, 20).minibatch.map(|batch| batch.size), Some(10));
+        assert_eq!(plan(asked, 1, false, 10).minibatch, None);
+        assert_eq!(plan(r#"{"minibatch": false}"#, 1, false, 90).minibatch, None);
+    }
+
+    #[test]
+    fn a_preset_and_counts_exclude_each_other() {
+        let config = Payload::from_json(r#"{"auto": "light", "num_trials": 5}"#).unwrap();
+        assert!(Extent::read(&config).is_err());
+    }
+}
