@@ -235,6 +235,11 @@ impl BuildEnv for Within<'_> {
         self.is_stored() || self.build.app.models.knows(alias)
     }
 
+    fn knows_embedder(&self, alias: &str) -> bool {
+        let makes_vectors = || self.build.app.models.get(alias)?.embedder.as_ref();
+        self.is_stored() || makes_vectors().is_some()
+    }
+
     fn is_stored(&self) -> bool {
         self.build.phase == Phase::Stored
     }

@@ -262,7 +262,7 @@ fn restated(node: Payload, unbegun: Option<&str>) -> Payload {
 
 fn usage_of(spans: &[Span]) -> Usage {
     let mut usage = Usage::default();
-    for span in spans.iter().filter(|span| span.kind == SpanKind::Lm) {
+    for span in spans.iter().filter(|span| span.kind.is_paid()) {
         usage += span.usage.unwrap_or_default();
     }
     usage

@@ -85,6 +85,7 @@ fn span(span: &Payload) -> Option<RecordedSpan> {
         "element" => SpanKind::Element,
         "predictor" => SpanKind::Predictor,
         "lm" => SpanKind::Lm,
+        "embedding" => SpanKind::Embedding,
         "tool" => SpanKind::Tool,
         _ => return None,
     };

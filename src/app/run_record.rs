@@ -153,6 +153,7 @@ const fn kind(kind: SpanKind) -> &'static str {
         SpanKind::Element => "element",
         SpanKind::Predictor => "predictor",
         SpanKind::Lm => "lm",
+        SpanKind::Embedding => "embedding",
         SpanKind::Tool => "tool",
     }
 }
@@ -170,6 +171,7 @@ const fn status(status: SpanStatus) -> &'static str {
 fn name<'s>(span: &'s Span, predictor: Option<&'s str>) -> &'s str {
     match span.kind {
         SpanKind::Lm => span.model.as_deref().unwrap_or("lm"),
+        SpanKind::Embedding => span.model.as_deref().unwrap_or("embedding"),
         SpanKind::Tool => span.tool.as_deref().unwrap_or("tool"),
         SpanKind::Attempt => "attempt",
         SpanKind::Element => "element",

@@ -130,7 +130,8 @@ fn without_shown(body: &Payload) -> Payload {
 /// Render a node's messages
 ///
 /// The exact chat messages that each predictor of the node would send, without an LM call.
-/// `inputs` are those of the node.
+/// `inputs` are those of the node. Where calls choose the nearest demos, the first ones stand for
+/// them.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/render", tag = "graphs",
     params(("graph" = String, Path, description = "Name, or id")),

@@ -48,8 +48,8 @@ pub use run::{
 pub use signature::{Field, Signature};
 pub use state::{
     ActivatedState, Activation, ActivationPage, Author, BeforeAfter, Demo, DemoDiff, DemoFieldDiff,
-    FromTo, InstructionDiff, PredictorDiff, PredictorState, PutDspyState, PutOwnState, PutState,
-    ShownPredictorState, State, StateDiff, StateItem, StateMove, StatePage, StatePut,
+    FromTo, InstructionDiff, Nearest, PredictorDiff, PredictorState, PutDspyState, PutOwnState,
+    PutState, ShownPredictorState, State, StateDiff, StateItem, StateMove, StatePage, StatePut,
 };
 pub use strategy::{PreviewAnswer, PreviewRequest, PreviewedPredictor, Strategy, StrategyPage};
 pub use trace::{Check, Message, Span, Trace};

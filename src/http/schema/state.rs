@@ -16,6 +16,25 @@ pub struct PredictorState {
     pub demos: Option<Vec<Demo>>,
     /// LM settings that stand over the node's.
     pub lm: Option<LmSettings>,
+    /// How the demos of each call are chosen; null or absent, and every call is shown all of them.
+    pub nearest: Option<Nearest>,
+}
+
+/// Demos that are chosen for each call: those whose inputs are nearest to the call's, by the cosine
+/// of their vectors, the nearest last.
+#[derive(ToSchema)]
+pub struct Nearest {
+    /// The alias of the embedding model that made the vectors; it makes those of calls.
+    pub model: String,
+    /// How many demos a call is shown.
+    #[schema(minimum = 1)]
+    pub k: u32,
+    /// How many numbers a vector has.
+    #[schema(minimum = 1)]
+    pub dimensions: u32,
+    /// One vector for each demo's inputs, one after the other, as little-endian 32-bit floats in base64.
+    #[schema(value_type = String, content_encoding = "base64")]
+    pub vectors: String,
 }
 
 /// A worked example.
@@ -230,6 +249,9 @@ pub struct PredictorDiff {
     pub demos: Option<Vec<DemoDiff>>,
     /// LM settings by name, those that are others.
     pub lm: Option<IndexMap<String, BeforeAfter>>,
+    /// How demos are chosen for each call, if that is another: `model`, `k`, how many `demos`,
+    /// `dimensions`, and in `vectors` the first digits of the hash of the vectors.
+    pub nearest: Option<BeforeAfter>,
 }
 
 /// An instruction before and after.

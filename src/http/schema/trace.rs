@@ -22,7 +22,9 @@ pub struct Span {
     /// The span it belongs to.
     pub parent_id: Option<u32>,
     /// `node`, `attempt` (one of several tries of a strategy at the same inputs), `element` (the work
-    /// of `map` on one element), `predictor`, `lm` or `tool`.
+    /// of `map` on one element), `predictor`, `lm`, `embedding` (vectors of a call's inputs: `outputs`
+    /// are the demos that were chosen by them, with their places among all and their likeness, in the
+    /// order of the prompt) or `tool`.
     pub kind: String,
     /// What it is called.
     pub name: String,
@@ -48,7 +50,7 @@ pub struct Span {
     pub raw: Option<String>,
     /// The calls of tools that the LM asked for beside its text.
     pub tool_calls: Option<Vec<ToolCall>>,
-    /// The model that answered.
+    /// The model that answered, or made the vectors.
     pub model: Option<String>,
     /// Which try this is, from 1: of an LM request, or of an attempt within its strategy; of an
     /// element, which one.

@@ -11,6 +11,7 @@ mod lasting;
 mod lasting_faults;
 mod lm_faults;
 mod models;
+mod nearest_demos;
 mod real_lm;
 mod recording;
 mod restart;

@@ -63,6 +63,23 @@ impl ChatAdapter {
         turn::input(schema, &turn::closing(schema), input, &[])
     }
 
+    /// The inputs alone, as a text to tell by how alike two calls are: a line `name: value` for each,
+    /// a value as the prompt has it. What is null is left out, and so is the rest of the prompt.
+    ///
+    /// ```
+    /// # use dsrs::{adapter::ChatAdapter, signature::SignatureSchema, value::Payload};
+    /// # #[derive(dsrs::Signature)]
+    /// # struct QA { #[input] question: String, #[input] near: Option<String>, #[output] answer: String }
+    /// # let schema = SignatureSchema::of::<QA>();
+    /// let input = Payload::from_json(r#"{"question": "How far?", "near": null}"#).unwrap();
+    /// let text = ChatAdapter::inputs_alone(&schema, input.as_map().unwrap());
+    /// assert_eq!(text, "question: How far?");
+    /// ```
+    #[must_use]
+    pub fn inputs_alone(schema: &SignatureSchema, input: &Fields) -> String {
+        turn::inputs_alone(schema, input)
+    }
+
     /// An assistant message: every output under its header, and the end mark.
     #[must_use]
     pub fn format_output(schema: &SignatureSchema, output: &Fields) -> String {

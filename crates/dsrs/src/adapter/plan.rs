@@ -51,12 +51,19 @@ impl ChatPlan {
         instruction: &str,
         demos: impl IntoIterator<Item = (&'d Fields, &'d Fields)>,
     ) -> Arc<Prefix> {
-        let mut messages = vec![Message::system(system::build(&self.schema, instruction))];
-        for (input, output) in demos {
-            messages.push(self.ask(input));
-            messages.push(Message::assistant(turn::output(&self.schema, output)));
-        }
+        let mut messages = vec![self.system(instruction)];
+        messages.extend(demos.into_iter().flat_map(|(input, output)| self.demo(input, output)));
         Prefix::of(messages)
+    }
+
+    /// The first message.
+    pub fn system(&self, instruction: &str) -> Message {
+        Message::system(system::build(&self.schema, instruction))
+    }
+
+    /// The pair of messages of a demo.
+    pub fn demo(&self, input: &Fields, output: &Fields) -> [Message; 2] {
+        [self.ask(input), Message::assistant(turn::output(&self.schema, output))]
     }
 
     /// The user message of a call.

@@ -7,7 +7,7 @@ use super::header::COMPLETED;
 use super::notation;
 use super::write;
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::TypeIR;
+use crate::types::{TypeIR, absent_value};
 use crate::value::{Fields, Payload};
 
 /// Types longer than this are told in the system message only.
@@ -55,6 +55,23 @@ pub(super) fn input(
         advice(&mut text, schema, hints);
     }
     text.push_str(closing);
+    text
+}
+
+/// The inputs alone, a line or more for each, without anything of the prompt around them. An input
+/// that is not there is what it is when it is left out; what is null is not told.
+pub(super) fn inputs_alone(schema: &SignatureSchema, input: &Fields) -> String {
+    let mut text = String::with_capacity(64 * schema.inputs.len() + texts(input));
+    for field in &schema.inputs {
+        let absent = || absent_value(&field.ty, &schema.defs, field.default.as_ref());
+        let value = input.get(&field.name).cloned().or_else(absent).filter(|v| !v.is_null());
+        let Some(value) = value else { continue };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let _ = write!(text, "{}: ", field.name);
+        write::input(&mut text, schema, field, &value);
+    }
     text
 }
 

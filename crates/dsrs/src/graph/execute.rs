@@ -361,7 +361,7 @@ impl<'p> Execution<'p> {
         let elapsed = self.run.trace.elapsed();
         let spans = self.run.trace.take();
         let mut usage = Usage::default();
-        for found in spans.iter().filter(|span| span.kind == SpanKind::Lm) {
+        for found in spans.iter().filter(|span| span.kind.is_paid()) {
             usage += found.usage.unwrap_or_default();
         }
         let names = self.program.plan.nodes.iter().map(|planned| planned.name.clone());

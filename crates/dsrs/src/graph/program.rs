@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::program_graph::ProgramGraph;
 use super::state::GraphState;
 use crate::lm::Message;
-use crate::predict::DynPredictor;
+use crate::predict::{DynPredictor, PredictState};
 use crate::problem::{At, Code, Problems};
 use crate::read::{listed, nearest};
 use crate::signature::admit_inputs;
@@ -189,9 +189,23 @@ fn tune(
         let Some(wanted) = state.0.get(path.as_str()) else { continue };
         let at = at.key(&path);
         check_model(env, &wanted.lm, &at.key("lm"), &mut problems);
+        check_embedder(env, wanted, &at.key("nearest"), &mut problems);
         problems.extend(predictor.load_state(wanted.clone(), &at).err().unwrap_or_default());
     }
     problems.or(tuned)
+}
+
+/// Only an embedding model tells which demos are nearest.
+fn check_embedder(env: &dyn BuildEnv, state: &PredictState, at: &At<'_>, problems: &mut Problems) {
+    let alias = state.nearest.as_ref().map(|nearest| &nearest.model);
+    let Some(alias) = alias.filter(|alias| !env.knows_embedder(alias)) else { return };
+    let why =
+        if env.knows_model(alias) { "makes no vectors of texts" } else { "is not configured" };
+    let detail = format!(
+        "the model alias `{alias}` {why}; GET /v1/models lists those that can, with the capability \
+         `embeddings`"
+    );
+    problems.add(&at.key("model"), Code::UnknownModel, detail);
 }
 
 fn sha256_hex(bytes: &[u8]) -> String {

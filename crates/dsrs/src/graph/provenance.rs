@@ -178,13 +178,13 @@ impl WalkBack<'_> {
         };
         let below = self.happened(node, &place.selection);
         let calls = self.answered(&below);
-        let spans = calls.iter().filter_map(|id| self.recording.span(*id));
         let mut usage = Usage::default();
-        let mut models = IndexSet::new();
-        for span in spans {
+        let spans = below.iter().filter_map(|id| self.recording.span(*id));
+        for span in spans.filter(|span| span.kind.is_paid()) {
             usage += span.usage.unwrap_or_default();
-            models.extend(span.model.clone());
         }
+        let answering = calls.iter().filter_map(|id| self.recording.span(*id));
+        let mut models: IndexSet<_> = answering.filter_map(|span| span.model.clone()).collect();
         let node_id = self.program.plan.nodes.get(node).map(|planned| planned.name.clone());
         let node = node_id.as_deref().and_then(|name| self.program.graph().node(name));
         let meta = Meta {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 
 use super::{
-    Account, Asking, Found, Heard, Limit, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model,
-    ReplyCache, RequestKey, Usage,
+    Account, Asking, Chat, Embedded, Embedder, Found, Heard, Limit, Lm, LmError, LmErrorKind,
+    LmParams, LmReply, LmRequest, Message, Model, Prefix, ReplyCache, RequestKey, Usage, Vectors,
 };
 
 /// Bytes of replies that are at hand.
@@ -118,6 +118,16 @@ impl Purse {
         Paying { purse: self, model, key }
     }
 
+    /// An embedding model whose every request is paid for, unless the same was bought before.
+    #[must_use]
+    pub const fn paying_for_vectors<'a>(
+        &'a self,
+        model: &'a Model,
+        embedder: &'a dyn Embedder,
+    ) -> PayingForVectors<'a> {
+        PayingForVectors { purse: self, model, embedder }
+    }
+
     /// Keeps a reply at hand for those who wait for it and for those to come.
     pub fn at_hand(asking: Asking<'_>, reply: &LmReply) {
         asking.keep(reply);
@@ -187,6 +197,68 @@ impl Lm for Paying<'_> {
         let sent = self.model.lm.stream(request, heard);
         self.purse.pay(self.model, self.key, request, sent).boxed()
     }
+}
+
+/// Requests to an embedding model that are paid for. What was bought is kept as a reply: the vectors
+/// as [`Vectors::to_base64`] writes them.
+pub struct PayingForVectors<'a> {
+    purse: &'a Purse,
+    model: &'a Model,
+    embedder: &'a dyn Embedder,
+}
+
+impl PayingForVectors<'_> {
+    async fn buy(&self, texts: &[Arc<str>]) -> Result<Embedded, LmError> {
+        let request = of_texts(texts);
+        let key = RequestKey::of_model(&self.model.alias, &request);
+        let asking = match self.purse.find(key).await? {
+            Found::Reply(reply) => return unpacked(&reply, texts.len()),
+            Found::Nothing(asking) => asking,
+        };
+        let sent = async { packed(self.model, &self.embedder.embed(texts).await?) };
+        let reply = self.purse.pay(self.model, key, &request, sent.boxed()).await?;
+        Purse::at_hand(asking, &reply);
+        unpacked(&reply, texts.len())
+    }
+}
+
+impl Embedder for PayingForVectors<'_> {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+        async move {
+            match texts {
+                [] => Ok(Embedded::default()),
+                texts => self.buy(texts).await,
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Texts for an embedding model as a request that is answered with no token.
+fn of_texts(texts: &[Arc<str>]) -> LmRequest {
+    let turns = texts.iter().cloned().map(Message::user).collect();
+    let params = LmParams { max_tokens: Some(0), ..LmParams::default() };
+    LmRequest::new(Chat { prefix: Prefix::of([]), turns }, params)
+}
+
+fn packed(model: &Model, embedded: &Embedded) -> Result<LmReply, LmError> {
+    let vectors = Vectors::of(&embedded.vectors).ok_or_else(|| misfit(&model.alias))?;
+    let reply = LmReply::of(vectors.to_base64(), model.model.clone());
+    Ok(LmReply { usage: embedded.usage, ..reply })
+}
+
+fn unpacked(reply: &LmReply, texts: usize) -> Result<Embedded, LmError> {
+    // Four characters of base64 are three bytes; the filling at the end is less than a number.
+    let numbers = reply.text.len() / 4 * 3 / size_of::<f32>();
+    let vectors = Vectors::from_base64(&reply.text, numbers / texts.max(1));
+    let vectors = vectors.ok().filter(|vectors| vectors.len() == texts);
+    let vectors = vectors.ok_or_else(|| misfit(&reply.model))?;
+    Ok(Embedded { vectors: Vec::from(&vectors), usage: reply.usage })
+}
+
+fn misfit(model: &str) -> LmError {
+    let message = format!("the embedding model `{model}` gave no vectors of one length");
+    refused(LmErrorKind::Malformed, message)
 }
 
 /// What a reply cost. A provider that tells no tokens may have used as many as there could be.

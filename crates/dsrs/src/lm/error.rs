@@ -51,6 +51,13 @@ impl LmError {
         !matches!(self.kind, Refused | ConstraintRefused | ContextOverflow | Cancelled | Budget)
     }
 
+    /// Whether nobody pays for the request, or nobody wants its answer any more: it says nothing of
+    /// the model.
+    #[must_use]
+    pub const fn is_unpaid(&self) -> bool {
+        matches!(self.kind, LmErrorKind::Budget | LmErrorKind::Cancelled)
+    }
+
     /// Whether another model may answer the same request: the failure is the model's or its
     /// provider's. A request that is refused as such is a mistake that is better seen.
     #[must_use]

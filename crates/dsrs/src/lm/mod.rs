@@ -22,10 +22,11 @@ mod sse;
 pub mod synthetic;
 mod tool;
 mod value;
+mod vectors;
 
 use futures_util::future::BoxFuture;
 
-pub use bought::{InMemory, Paying, Purchase, Purchases, Purse, Unkept};
+pub use bought::{InMemory, Paying, PayingForVectors, Purchase, Purchases, Purse, Unkept};
 pub use budget::{Account, Budget, Hold, Limit, Reserve};
 pub use cache::{Asking, Found, ReplyCache, RequestKey};
 pub use constrain::{Constrain, Constraint, ConstraintForm};
@@ -44,6 +45,7 @@ pub use openai::{
 pub use scripted::{Answer, Scripted};
 pub use synthetic::{Synthetic, SyntheticEmbedder};
 pub use tool::{ToolCall, ToolSet, ToolSpec};
+pub use vectors::Vectors;
 
 /// One endpoint of a language model. Implementations send one request and report what came back;
 /// they never retry (the call path does, see the retry room) and never read the environment.

@@ -36,11 +36,20 @@ impl Candidate {
         Self { document: Arc::new(program.document().clone()), state }
     }
 
-    /// The same graph with the state of one predictor made anew from what it was.
+    /// The same graph with the state of one predictor made anew from what it was. Demos that are
+    /// chosen by their vectors have vectors of their own: where others come and nothing is said of
+    /// that, calls are shown all of them.
     #[must_use]
     pub fn with(&self, predictor: &str, change: impl FnOnce(&mut PredictState)) -> Self {
         let mut next = self.clone();
-        change(next.state.0.entry(predictor.into()).or_default());
+        let state = next.state.0.entry(predictor.into()).or_default();
+        let before = state.nearest.is_some().then(|| state.clone());
+        change(state);
+        if before
+            .is_some_and(|before| state.nearest == before.nearest && state.demos != before.demos)
+        {
+            state.nearest = None;
+        }
         next
     }
 

@@ -17,8 +17,8 @@ use super::{
     Trial, TrialId, Workshop,
 };
 use crate::graph::Program;
-use crate::lm::{Account, Unkept};
-use crate::predict::{DynPredictor, LmOverrides, PredictError, SchemaPredictor, Variation};
+use crate::lm::{Account, Embedded, Unkept};
+use crate::predict::{DynPredictor, LmOverrides, PredictError, SchemaPredictor, Variation, embed};
 use crate::problem::Problems;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
@@ -382,6 +382,23 @@ impl Workbench {
         let predictor = SchemaPredictor::new(signature.clone(), OPTIMIZER);
         match predictor.forward(&ctx, inputs).await {
             Ok(outputs) => Ok(outputs),
+            Err(error) => {
+                evaluator.check_stop(&error)?;
+                Err(AskError::Failed(error))
+            }
+        }
+    }
+
+    /// Vectors of texts from an embedding model, by its alias.
+    ///
+    /// # Errors
+    /// When the work stops, or when the model fails.
+    pub async fn embed(&self, alias: &str, texts: &[Arc<str>]) -> Result<Embedded, AskError> {
+        let evaluator = &self.task().evaluator;
+        let ctx = evaluator.ctx(OPTIMIZER, LmOverrides::default());
+        let _turn = self.shared.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
+        match embed(&ctx, alias, texts, |_| {}).await {
+            Ok((embedded, _)) => Ok(embedded),
             Err(error) => {
                 evaluator.check_stop(&error)?;
                 Err(AskError::Failed(error))

@@ -14,7 +14,7 @@ use super::{Ctx, Misread, PredictError, PredictErrorKind};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::{
     Chat, Constraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model, Models,
-    ToolSet,
+    Prefix, ToolSet,
 };
 use crate::reflect::ReflectError;
 use crate::value::Fields;
@@ -41,6 +41,7 @@ pub(super) async fn predict<T>(
 ) -> Result<(Fields, T), PredictError> {
     let hints = ctx.hints.as_ref().map_or_else(Vec::new, |hints| hints.of(&predictor.path));
     let question = predictor.plan.ask_with(&input, &hints);
+    let compared = predictor.pool.as_ref().map(|_| input.clone());
     let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
         span.predictor = Some(predictor.path.clone());
         span.inputs = Some(input);
@@ -50,11 +51,32 @@ pub(super) async fn predict<T>(
         Ok(model) => {
             let offer = offer.filter(|_| model.tools);
             let mut call = Call::new(predictor, ctx, model, offer, span);
-            call.converse(question, accept).await
+            match prefix(predictor, ctx, span, compared).await {
+                Ok(prefix) => call.converse(prefix, question, accept).await,
+                Err(error) => Err(error),
+            }
         }
         Err(error) => Err(error),
     };
     close(predictor, ctx, span, outcome)
+}
+
+/// What the conversation starts with: the same for every call, or with demos chosen for this one by
+/// the inputs that are to be compared.
+async fn prefix(
+    predictor: &SchemaPredictor,
+    ctx: &Ctx,
+    span: SpanId,
+    compared: Option<Fields>,
+) -> Result<Arc<Prefix>, PredictError> {
+    match predictor.pool.as_ref().zip(compared) {
+        None => Ok(predictor.prefix.clone()),
+        // Boxed, so that the calls of others are not larger for it.
+        Some((pool, input)) => {
+            let ctx = ctx.under(span);
+            Box::pin(pool.choose(&predictor.plan, &predictor.path, &ctx, &input)).await
+        }
+    }
 }
 
 /// The model in force: the state's over the node's over the default.
@@ -109,10 +131,11 @@ impl<'c> Call<'c> {
     /// Asks until the answer fits or the tries are used up.
     async fn converse<T>(
         &mut self,
+        prefix: Arc<Prefix>,
         question: Message,
         accept: Accept<'_, T>,
     ) -> Result<(ParsedOutput, T), PredictError> {
-        let chat = Chat { prefix: self.predictor.prefix.clone(), turns: vec![question] };
+        let chat = Chat { prefix, turns: vec![question] };
         let params = self.params();
         let constraint = self.constraint(params.max_tokens);
         let tools = self.offer.map(|offer| offer.tools).or(self.own_tools().map(OwnTools::offer));
@@ -291,7 +314,7 @@ fn close<T>(
 }
 
 /// A request that failed for good, in the terms of a prediction.
-fn failed(ctx: &Ctx, error: LmError) -> PredictError {
+pub(super) fn failed(ctx: &Ctx, error: LmError) -> PredictError {
     let (kind, message) = match error.kind {
         LmErrorKind::Cancelled => (PredictErrorKind::Cancelled, "the run was cancelled".to_owned()),
         LmErrorKind::Budget => (PredictErrorKind::Budget, error.message.clone()),

@@ -4,23 +4,26 @@
 //! output. It may leave outputs out, because a state is carried over to a graph version whose
 //! signature has new outputs; the prompt then says that they are left out.
 
-use super::Demo;
+use super::{Demo, PredictState};
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{self, absent_value};
 use crate::value::Fields;
 
-/// The demos with values exactly of their types and in the schema's order.
+/// The demos of a state that stands at `at`, with values exactly of their types and in the schema's
+/// order.
 pub(super) fn admit(
     schema: &SignatureSchema,
-    demos: &[Demo],
+    state: &PredictState,
     at: &At<'_>,
 ) -> Result<Vec<Demo>, Problems> {
     let mut problems = Problems::new();
+    let (demos, place) = (&state.demos, at.key("demos"));
+    check_vectors(state, at, &mut problems);
     let mut admitted = Vec::with_capacity(demos.len());
     for (index, demo) in demos.iter().enumerate() {
-        let here = at.index(index);
+        let here = place.index(index);
         let input_at = here.key("input");
         let input = side(schema, &schema.inputs, &demo.input, &input_at, &mut problems);
         report_missing(schema, &demo.input, &input_at, &mut problems);
@@ -33,6 +36,19 @@ pub(super) fn admit(
         admitted.push(Demo { input, output });
     }
     problems.or(admitted)
+}
+
+/// Demos that are chosen by their vectors have one each.
+fn check_vectors(state: &PredictState, at: &At<'_>, problems: &mut Problems) {
+    let Some(nearest) = &state.nearest else { return };
+    let (demos, vectors) = (state.demos.len(), nearest.vectors.len());
+    if demos != vectors {
+        let detail = format!(
+            "there are {vectors} vectors for {demos} demos; give `nearest` with a vector for each \
+             demo, or null, and all demos are shown"
+        );
+        problems.add(&at.key("nearest").key("vectors"), Code::InvalidValue, detail);
+    }
 }
 
 fn side(

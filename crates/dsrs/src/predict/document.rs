@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::{Demo, LmOverrides, PredictState};
-use crate::lm::LmParams;
+use super::{Demo, LmOverrides, Nearest, PredictState};
+use crate::lm::{LmParams, Vectors};
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object};
 use crate::value::{Map, Payload};
@@ -19,7 +19,7 @@ pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
     let model = object.optional("model", read::shared_text);
     let params = LmParams {
         temperature: object.optional("temperature", |p, at, out| within(p, 2.0, at, out)),
-        max_tokens: object.optional("max_tokens", tokens),
+        max_tokens: object.optional("max_tokens", count),
         top_p: object.optional("top_p", |p, at, out| within(p, 1.0, at, out)),
         seed: object.optional("seed", integer),
         stop: object.optional("stop", stops),
@@ -51,7 +51,7 @@ pub fn lm_to_payload(lm: &LmOverrides) -> Option<Payload> {
     (!map.is_empty()).then(|| Payload::map(map))
 }
 
-/// Reads `{instruction, demos: [{input, output}], lm?}`. The read-only member
+/// Reads `{instruction, demos: [{input, output}], lm?, nearest?}`. The read-only member
 /// `effective_instruction` is accepted and ignored, so that an answer can be put back.
 pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<PredictState> {
     let mut object = Object::open(payload, at, problems)?;
@@ -64,18 +64,56 @@ pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Op
         })
     });
     let lm = object.optional("lm", read_lm);
+    let nearest = object.optional("nearest", read_nearest);
     object.close();
-    Some(PredictState { instruction, demos: demos.unwrap_or_default(), lm: lm.unwrap_or_default() })
+    let (demos, lm) = (demos.unwrap_or_default(), lm.unwrap_or_default());
+    Some(PredictState { instruction, demos, lm, nearest })
+}
+
+/// Reads `{model, k, dimensions, vectors}`. Whether there is a vector for each demo is checked when
+/// the state is loaded: the demos may be those of before.
+fn read_nearest(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Nearest> {
+    let mut object = Object::open(payload, at, problems)?;
+    let model = object.required("model", read::shared_text);
+    let k = object.required("k", count);
+    let dimensions = object.required("dimensions", count);
+    let vectors = object.required("vectors", |vectors, at, problems| {
+        let text = read::text(vectors, at, problems)?;
+        let read = Vectors::from_base64(text, dimensions? as usize);
+        let refused =
+            |reason| problems.add(at, Code::InvalidValue, format!("the vectors {reason}"));
+        read.map_err(refused).ok()
+    });
+    object.close();
+    Some(Nearest { model: model?, k: k?, vectors: vectors? })
+}
+
+fn nearest_to_payload(nearest: &Nearest) -> Payload {
+    let Nearest { model, k, vectors } = nearest;
+    object([
+        ("model", Payload::Str(model.clone())),
+        ("k", Payload::Int((*k).into())),
+        ("dimensions", Payload::Int(i64::try_from(vectors.dimensions()).unwrap_or(i64::MAX))),
+        ("vectors", Payload::from(vectors.to_base64().as_str())),
+    ])
 }
 
 impl PredictState {
-    /// Replaces the members that a document `{instruction?, demos?, lm?}` gives, null being their
+    /// Replaces the members that a document `{instruction?, demos?, lm?, nearest?}` gives, null being their
     /// default, and leaves the others. What is readable of it is taken, so that it is checked, too.
     pub fn patch(&mut self, change: &Payload, at: &At<'_>, problems: &mut Problems) {
         let Some(given) = read_state(change, at, problems) else { return };
         let has = |name: &str| change.as_map().is_some_and(|members| members.contains_key(name));
         if has("instruction") {
             self.instruction = given.instruction;
+        }
+        if has("nearest") {
+            self.nearest = given.nearest;
+        } else if has("demos") && given.demos != self.demos && self.nearest.is_some() {
+            let detail = "other demos have other vectors; give `nearest` with theirs, or null, and \
+                          all demos are shown";
+            problems.add(&at.key("nearest"), Code::MissingField, detail);
+            self.nearest = None;
         }
         if has("demos") {
             self.demos = given.demos;
@@ -86,7 +124,7 @@ impl PredictState {
     }
 }
 
-/// A state as a document: `instruction` and `demos` always, `lm` when something is set.
+/// A state as a document: `instruction` and `demos` always, `lm` and `nearest` when they are set.
 #[must_use]
 pub fn state_to_payload(state: &PredictState) -> Payload {
     let demos = state.demos.iter().map(|demo| {
@@ -95,7 +133,9 @@ pub fn state_to_payload(state: &PredictState) -> Payload {
     });
     let instruction = state.instruction.clone().map_or(Payload::Null, Payload::Str);
     let members = [("instruction", instruction), ("demos", Payload::list(demos.collect()))];
-    object(members.into_iter().chain(lm_to_payload(&state.lm).map(|lm| ("lm", lm))))
+    let lm = lm_to_payload(&state.lm).map(|lm| ("lm", lm));
+    let nearest = state.nearest.as_ref().map(|nearest| ("nearest", nearest_to_payload(nearest)));
+    object(members.into_iter().chain(lm).chain(nearest))
 }
 
 fn object(members: impl IntoIterator<Item = (&'static str, Payload)>) -> Payload {
@@ -124,7 +164,8 @@ fn within(payload: &Payload, most: f64, at: &At<'_>, problems: &mut Problems) ->
     None
 }
 
-fn tokens(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u32> {
+/// A whole number from 1 on.
+fn count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u32> {
     let found = integer(payload, at, problems)?;
     let count = u32::try_from(found).ok().filter(|count| *count >= 1);
     if count.is_none() {

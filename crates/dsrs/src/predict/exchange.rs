@@ -59,10 +59,7 @@ impl<'c> Exchange<'c> {
             Some(purse) => {
                 let bounded = purse.bounded(request);
                 let bought = self.buy(purse, bounded.as_ref().unwrap_or(request)).await;
-                let refused = |error: &LmError| {
-                    matches!(error.kind, LmErrorKind::Budget | LmErrorKind::Cancelled)
-                };
-                if bought.as_ref().is_err_and(refused) {
+                if bought.as_ref().is_err_and(LmError::is_unpaid) {
                     self.ctx.run.unpaid.store(true, Ordering::Relaxed);
                 }
                 bought

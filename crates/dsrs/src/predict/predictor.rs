@@ -50,13 +50,14 @@ pub trait DynPredictor: Send + Sync {
     ///
     /// # Errors
     /// Every field that does not fit, with pointers below `at` as in `{"instruction", "demos":
-    /// [{"input", "output"}], "lm"}`.
+    /// [{"input", "output"}], "lm", "nearest"}`.
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems>;
 
     /// Gives it the path under which traces and errors show it.
     fn set_path(&mut self, path: Arc<str>);
 
-    /// The exact messages that a call with these inputs would send first.
+    /// The exact messages that a call with these inputs would send first. Where calls choose the
+    /// nearest demos, which takes an embedding model, the first ones of the pool stand for them.
     fn render(&self, input: &Fields) -> Vec<Message>;
 
     /// Predicts. Inputs are complete and of the schema's types; so are the outputs.

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 
 use super::call::{self, Offer};
 use super::demos;
+use super::nearest::Pool;
 use super::own_tools::OwnTools;
 use super::toolbox::Toolbox;
 use super::{Ctx, DynPredictor, PredictError, PredictState};
@@ -24,6 +25,8 @@ pub struct SchemaPredictor {
     pub(super) path: Arc<str>,
     pub(super) state: PredictState,
     pub(super) prefix: Arc<Prefix>,
+    /// The demos that each call chooses from; none where all are in the prefix.
+    pub(super) pool: Option<Arc<Pool>>,
     pub(super) tools: Option<Arc<OwnTools>>,
 }
 
@@ -35,7 +38,7 @@ impl SchemaPredictor {
         let plan = ChatPlan::new(schema);
         let prefix = plan.prefix(&plan.schema().instructions, []);
         let state = PredictState::default();
-        Self { plan, path: path.into(), state, prefix, tools: None }
+        Self { plan, path: path.into(), state, prefix, pool: None, tools: None }
     }
 
     /// The same predictor with tools that the LM may have called before it answers.
@@ -81,7 +84,8 @@ impl SchemaPredictor {
         Ok(call::predict(self, ctx, input, &|_| Ok(()), Some(&offer)).await?.0)
     }
 
-    /// What every call starts with: system message and demos.
+    /// What every call starts with: system message and demos. Where each call chooses its demos, the
+    /// first ones of the pool stand for them.
     #[must_use]
     pub const fn prefix(&self) -> &Arc<Prefix> {
         &self.prefix
@@ -98,10 +102,13 @@ impl DynPredictor for SchemaPredictor {
     }
 
     fn load_state(&mut self, mut state: PredictState, at: &At<'_>) -> Result<(), Problems> {
-        state.demos = demos::admit(self.schema(), &state.demos, &at.key("demos"))?;
+        state.demos = demos::admit(self.schema(), &state, at)?;
         let instruction = state.instruction.as_deref().unwrap_or(&self.schema().instructions);
-        let demos = state.demos.iter().map(|demo| (&demo.input, &demo.output));
-        self.prefix = self.plan.prefix(instruction, demos);
+        let pool = Pool::of(&self.plan, &state, instruction);
+        let demos = || state.demos.iter().map(|demo| (&demo.input, &demo.output));
+        let all = || self.plan.prefix(instruction, demos());
+        self.prefix = pool.as_ref().map_or_else(all, |pool| pool.first());
+        self.pool = pool;
         self.state = state;
         Ok(())
     }

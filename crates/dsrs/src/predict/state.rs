@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lm::LmParams;
+use crate::lm::{LmParams, Vectors};
 use crate::value::Fields;
 
 /// One worked example.
@@ -32,6 +32,18 @@ impl LmOverrides {
     }
 }
 
+/// Demos that are chosen anew for each call: those whose inputs are most like the call's, as an
+/// embedding model sees it. What DSPy's `KNNFewShot` does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nearest {
+    /// The alias of the embedding model, which made the vectors and makes those of calls.
+    pub model: Arc<str>,
+    /// How many demos a call is shown.
+    pub k: u32,
+    /// One vector for each demo's inputs, in the order of the demos.
+    pub vectors: Vectors,
+}
+
 /// The tuned state of one predictor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PredictState {
@@ -41,6 +53,8 @@ pub struct PredictState {
     pub demos: Vec<Demo>,
     /// LM settings that stand over the node's.
     pub lm: LmOverrides,
+    /// How the demos of a call are chosen; without it, every call is shown all of them.
+    pub nearest: Option<Nearest>,
 }
 
 impl PredictState {

@@ -33,13 +33,22 @@ impl Tally {
 
     /// Counts an answered LM call.
     pub fn count(&self, usage: Usage, raw: &Arc<str>, span: SpanId) {
-        let mut tally = Some(self);
-        while let Some(counted) = tally {
-            let mut sum = counted.sum.lock().unwrap_or_else(PoisonError::into_inner);
+        self.change(|sum| {
             sum.usage += usage;
             sum.raw = Some(raw.clone());
             sum.spans.push(span);
-            drop(sum);
+        });
+    }
+
+    /// Counts what something else used that was paid for: vectors of texts.
+    pub fn add(&self, usage: Usage) {
+        self.change(|sum| sum.usage += usage);
+    }
+
+    fn change(&self, change: impl Fn(&mut Tallied)) {
+        let mut tally = Some(self);
+        while let Some(counted) = tally {
+            change(&mut counted.sum.lock().unwrap_or_else(PoisonError::into_inner));
             tally = counted.above.as_deref();
         }
     }

@@ -28,8 +28,18 @@ pub enum SpanKind {
     Predictor,
     /// One LM request.
     Lm,
+    /// Vectors of texts from an embedding model.
+    Embedding,
     /// A tool.
     Tool,
+}
+
+impl SpanKind {
+    /// Whether it stands for requests to a model, whose usage makes up that of the run.
+    #[must_use]
+    pub const fn is_paid(self) -> bool {
+        matches!(self, Self::Lm | Self::Embedding)
+    }
 }
 
 /// How a span stands.

@@ -28,6 +28,12 @@ pub trait BuildEnv: Send + Sync {
     /// Whether a model alias is configured.
     fn knows_model(&self, alias: &str) -> bool;
 
+    /// Whether a model alias is configured that makes vectors of texts. Where nobody says more, any
+    /// that is configured may.
+    fn knows_embedder(&self, alias: &str) -> bool {
+        self.knows_model(alias)
+    }
+
     /// Whether what is built was checked when it was written: it always loads then, and what is gone
     /// since fails in execution.
     fn is_stored(&self) -> bool {

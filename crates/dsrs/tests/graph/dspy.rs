@@ -272,6 +272,19 @@ fn what_is_written_has_dspys_shape_and_names_what_is_lost() {
 }
 
 #[test]
+fn demos_that_are_chosen_for_each_call_are_written_and_how_is_lost() {
+    let text = r#"{"ask.predict": {
+        "demos": [{"input": {"question": "?"}, "output": {"answer": "!"}}],
+        "nearest": {"model": "vectors", "k": 1, "dimensions": 1, "vectors": "AACAPw=="}}}"#;
+    let written = to_dspy(&tuned(&graph(REASON), &state(text))).unwrap();
+    let written = written.as_map().unwrap();
+    let predictor = written["predict"].as_map().unwrap();
+    assert_eq!(predictor["demos"].to_json(), r#"[{"question":"?","answer":"!"}]"#);
+    let lost = written["metadata"].as_map().unwrap()["left_out"].to_json();
+    assert_eq!(lost, r#"["/ask.predict/nearest"]"#);
+}
+
+#[test]
 fn a_predictor_that_is_spelled_twice_says_the_same_twice() {
     let program = graph(PREDICT);
     let written =

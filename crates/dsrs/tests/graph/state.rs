@@ -215,3 +215,36 @@ fn demos_carried_to_a_version_with_a_new_output_still_load() {
     let carried = carry_over(&tuned, &graph(GRAPH), &new, &[]);
     assert!(new.with_state(&Env, &carried.state, &At::Root).is_ok());
 }
+
+/// Two demos, of which calls are shown one.
+fn choosing(model: &str) -> String {
+    format!(
+        r#"{{"triage": {{"demos": [
+            {{"input": {{"ticket": "Thanks."}}, "output": {{"mood": "calm"}}}},
+            {{"input": {{"ticket": "It broke!"}}, "output": {{"mood": "angry"}}}}],
+          "nearest": {{"model": "{model}", "k": 1, "dimensions": 1, "vectors": "AACAPwAAgL8="}}}}}}"#
+    )
+}
+
+#[test]
+fn only_an_embedding_model_tells_which_demos_are_nearest() {
+    let program = graph(GRAPH);
+    assert!(program.with_state(&Env, &state(&choosing("vectors")), &At::Root).is_ok());
+    for (model, why) in [("fast", "makes no vectors of texts"), ("slow", "is not configured")] {
+        let wanted = state(&choosing(model));
+        let problems =
+            program.with_state(&Env, &wanted, &At::Root.key("predictors")).err().unwrap();
+        let told = problems.to_string();
+        assert!(told.starts_with("/predictors/triage/nearest/model: "), "{told}");
+        assert!(told.contains(&format!("`{model}` {why}")), "{told}");
+    }
+}
+
+#[test]
+fn how_demos_are_chosen_is_carried_over_with_them() {
+    let old = graph(GRAPH).with_state(&Env, &state(&choosing("vectors")), &At::Root).unwrap();
+    let new = graph(&GRAPH.replace("mood: 'calm' | 'angry'", "mood: 'calm' | 'angry', why: str"));
+    let carried = carry_over(&state(&choosing("vectors")), &old, &new, &[]);
+    assert_eq!(carried.state, state(&choosing("vectors")));
+    assert!(new.with_state(&Env, &carried.state, &At::Root).is_ok());
+}

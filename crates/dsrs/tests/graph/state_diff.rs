@@ -85,6 +85,28 @@ fn instructions_and_settings_are_told_member_by_member() {
 }
 
 #[test]
+fn how_demos_are_chosen_is_told_with_a_part_of_a_hash_for_the_vectors() {
+    let choosing = |k: u32, vectors: &str| {
+        let (one, other) = (demo("a", "calm"), demo("b", "angry"));
+        format!(
+            r#"{{"triage": {{"demos": [{one}, {other}], "nearest":
+                {{"model": "vectors", "k": {k}, "dimensions": 1, "vectors": "{vectors}"}}}}}}"#
+        )
+    };
+    let all = demos(&[demo("a", "calm"), demo("b", "angry")]);
+    let (one, other) = (choosing(1, "AACAPwAAgL8="), choosing(2, "AACAPwAAAAA="));
+    insta::assert_snapshot!(told(&all, &one) + &told(&one, &other) + &told(&one, &all));
+
+    let program = graph(GRAPH);
+    let (old, new) = (tuned(&program, &one), tuned(&program, &other));
+    let diff = state_diff(&old, &new);
+    let before = GraphState([(Arc::from("triage"), old.predictors()[0].1.state().clone())].into());
+    let after = diff.apply(&before);
+    assert_eq!(&after.0["triage"], new.predictors()[0].1.state());
+    insta::assert_snapshot!(diff.to_payload().to_json());
+}
+
+#[test]
 fn an_override_that_says_what_the_signature_says_is_a_change_all_the_same() {
     let program = graph(GRAPH);
     let own = program.predictors()[0].1.instruction().to_owned();
@@ -185,8 +207,9 @@ fn states() -> impl Strategy<Value = GraphState> {
             };
             LmOverrides { model: fast.then(|| "fast".into()), params }
         });
-    let triage = (instruction, proptest::collection::vec(demo, 0..7), lm)
-        .prop_map(|(instruction, demos, lm)| PredictState { instruction, demos, lm });
+    let triage = (instruction, proptest::collection::vec(demo, 0..7), lm).prop_map(
+        |(instruction, demos, lm)| PredictState { instruction, demos, lm, nearest: None },
+    );
     triage.prop_map(|state| {
         let tuned = (!state.is_default()).then_some((Arc::from("triage"), state));
         GraphState(tuned.into_iter().collect())

@@ -15,7 +15,11 @@ pub(crate) struct Env;
 
 impl BuildEnv for Env {
     fn knows_model(&self, alias: &str) -> bool {
-        ["default", "fast"].contains(&alias)
+        ["default", "fast", "vectors"].contains(&alias)
+    }
+
+    fn knows_embedder(&self, alias: &str) -> bool {
+        alias == "vectors"
     }
 }
 

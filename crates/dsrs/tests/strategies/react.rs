@@ -62,6 +62,7 @@ fn shape(spans: &[Span]) -> Vec<String> {
         SpanKind::Node | SpanKind::Attempt | SpanKind::Element => None,
         SpanKind::Predictor => Some(format!("predictor {}", span.predictor.as_deref().unwrap())),
         SpanKind::Lm => Some("lm".to_owned()),
+        SpanKind::Embedding => Some("embedding".to_owned()),
         SpanKind::Tool => Some(format!("tool {} {:?}", span.tool.as_deref().unwrap(), span.status)),
     };
     spans.iter().filter_map(told).collect()

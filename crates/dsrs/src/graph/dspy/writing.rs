@@ -9,6 +9,9 @@ use crate::predict::{Demo, DynPredictor, lm_to_payload};
 use crate::problem::{At, Code, Problems};
 use crate::value::{Map, Payload};
 
+/// Where a state says how demos are chosen; DSPy's say nothing of that.
+const NEAREST: &str = "nearest";
+
 /// The attributes of a `dspy.Predict` (3.0 to 3.4). Loading sets every member of a file that is a lone
 /// `Predict` as an attribute, so that a path of such a name must not stand in one.
 const TAKEN: [&str; 36] = [
@@ -52,7 +55,8 @@ const TAKEN: [&str; 36] = [
 
 /// A program's state as `program.save("x.json")` writes that of the program in DSPy with the same
 /// predictors: effective instructions, demos, fields. LM settings have no counterpart, because DSPy
-/// keeps them only together with a model of its own; `metadata.left_out` names what is lost.
+/// keeps them only together with a model of its own, nor has the choice of demos for each call;
+/// `metadata.left_out` names what is lost.
 ///
 /// A node that alone asks an LM is written twice, by its path and as a lone module, so that both
 /// `dspy.ChainOfThought(…)` and a program that holds one as an attribute load the file.
@@ -122,11 +126,13 @@ fn demo(demo: &Demo) -> Payload {
     Payload::map(both.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// The LM settings, by their places in a state.
+/// The LM settings and how demos are chosen, by their places in a state.
 fn lost(found: &dyn DynPredictor, at: &At<'_>) -> Vec<Payload> {
     let settings = lm_to_payload(&found.state().lm);
     let names = settings.iter().filter_map(Payload::as_map).flat_map(Map::keys);
-    names.map(|name| Payload::from(at.key(LM).key(name).pointer().as_str())).collect()
+    let settings = names.map(|name| at.key(LM).key(name).pointer());
+    let nearest = found.state().nearest.iter().map(|_| at.key(NEAREST).pointer());
+    settings.chain(nearest).map(|place| Payload::from(place.as_str())).collect()
 }
 
 fn object(members: impl IntoIterator<Item = (&'static str, Payload)>) -> Payload {

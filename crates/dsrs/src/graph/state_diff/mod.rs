@@ -11,7 +11,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::program::Program;
 use super::state::GraphState;
-use crate::predict::{DynPredictor, LmOverrides, PredictState, lm_to_payload};
+use crate::predict::{DynPredictor, LmOverrides, Nearest, PredictState, lm_to_payload};
 use crate::value::{Map, Payload};
 
 pub use demos::{DemoChange, DemoField};
@@ -67,6 +67,8 @@ pub struct PredictorDiff {
     pub demos: Vec<DemoChange>,
     /// Its LM settings that are others, by name.
     pub lm: IndexMap<Arc<str>, Change<Payload>>,
+    /// How the demos of a call are chosen, if that is another.
+    pub nearest: Option<Change<Nearest>>,
 }
 
 /// What turns the state of `old` into that of `new`.
@@ -114,7 +116,12 @@ impl PredictorDiff {
         for (name, change) in &self.lm {
             set(&mut lm, name, change.after.as_ref());
         }
-        PredictState { instruction, demos: demos::apply(&self.demos, &before.demos), lm }
+        let demos = demos::apply(&self.demos, &before.demos);
+        let nearest = match &self.nearest {
+            Some(change) => change.after.clone(),
+            None => before.nearest,
+        };
+        PredictState { instruction, demos, lm, nearest }
     }
 }
 
@@ -144,12 +151,14 @@ fn predictor(
     });
     let demos = demos::changes(&before.demos, &after.demos);
     let lm = settings(&before.lm, &after.lm);
-    let same = instruction.is_none() && demos.is_empty() && lm.is_empty();
+    let nearest = Change::of(before.nearest.clone(), after.nearest.clone());
+    let same = instruction.is_none() && demos.is_empty() && lm.is_empty() && nearest.is_none();
     (presence != Presence::Both || !same).then_some(PredictorDiff {
         presence,
         instruction,
         demos,
         lm,
+        nearest,
     })
 }
 

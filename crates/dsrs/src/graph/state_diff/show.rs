@@ -3,12 +3,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::{Change, DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff};
-use crate::predict::Demo;
+use crate::predict::{Demo, Nearest};
 use crate::value::Payload;
 
+/// How many digits of a hash tell the vectors of one state from those of another.
+const DIGITS: usize = 16;
+
 impl StateDiff {
-    /// `{path: {change, instruction?, demos?, lm?}}`; members in which nothing changed are left out.
+    /// `{path: {change, instruction?, demos?, lm?, nearest?}}`; members in which nothing changed are
+    /// left out. Of vectors there are only the first digits of their hash.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         let predictors = self.0.iter().map(|(path, found)| (path.clone(), found.to_payload()));
@@ -42,6 +48,7 @@ impl PredictorDiff {
             self.instruction.as_ref().map(|found| ("instruction", instruction(found))),
             (!self.demos.is_empty()).then(|| ("demos", demos())),
             (!self.lm.is_empty()).then(|| ("lm", lm())),
+            self.nearest.as_ref().map(|found| ("nearest", sides(&brief(found)))),
         ];
         object(members.into_iter().flatten())
     }
@@ -63,6 +70,10 @@ impl PredictorDiff {
         for (name, change) in &self.lm {
             let (before, after) = (told(change.before.as_ref()), told(change.after.as_ref()));
             line(text, '~', format_args!("{path} lm.{name}: {before} -> {after}"));
+        }
+        if let Some(found) = self.nearest.as_ref().map(brief) {
+            let (before, after) = (told(found.before.as_ref()), told(found.after.as_ref()));
+            line(text, '~', format_args!("{path} nearest: {before} -> {after}"));
         }
     }
 }
@@ -143,6 +154,28 @@ fn demo_field(field: &DemoField) -> Payload {
 
 fn side_of(field: &DemoField) -> &'static str {
     if field.input { "input" } else { "output" }
+}
+
+/// How demos are chosen, with a part of a hash instead of the vectors.
+fn brief(found: &Change<Nearest>) -> Change<Payload> {
+    let told = |nearest: &Option<Nearest>| {
+        let Nearest { model, k, vectors } = nearest.as_ref()?;
+        let count = |count: usize| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX));
+        let digest = Sha256::digest(vectors.to_base64());
+        let digits = digest.iter().take(DIGITS / 2).fold(String::new(), |mut digits, byte| {
+            // Writing into a text cannot fail.
+            let _ = write!(digits, "{byte:02x}");
+            digits
+        });
+        Some(object([
+            ("model", Payload::Str(model.clone())),
+            ("k", Payload::Int((*k).into())),
+            ("demos", count(vectors.len())),
+            ("dimensions", count(vectors.dimensions())),
+            ("vectors", Payload::from(digits.as_str())),
+        ]))
+    };
+    Change { before: told(&found.before), after: told(&found.after) }
 }
 
 fn demo_payload(demo: &Demo) -> Payload {

@@ -1,0 +1,95 @@
+//! Vectors of texts for a run: made by an embedding model when it is the run's turn, asked for again
+//! when that fails in passing, paid for from the run's purse, and told in its trace. Knows nothing of
+//! what is compared.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::call::failed;
+use super::trace::{Span, SpanId, SpanKind, SpanStatus};
+use super::{Ctx, PredictError, PredictErrorKind};
+use crate::lm::retry::{self, RetryPolicy};
+use crate::lm::{Embedded, Embedder, Gates, LmError, LmErrorKind, Model, Usage};
+
+/// One vector for each text, and the span in which they were made, which `fill` completes.
+///
+/// # Errors
+/// An alias behind which no embedding model is; what made the model fail, with the alias.
+pub(crate) async fn embed(
+    ctx: &Ctx,
+    alias: &str,
+    texts: &[Arc<str>],
+    fill: impl FnOnce(&mut Span),
+) -> Result<(Embedded, SpanId), PredictError> {
+    let (model, embedder) = embedder(ctx, alias)?;
+    let trace = ctx.trace();
+    let span = trace.open(SpanKind::Embedding, &ctx.node.node, ctx.parent, |span| {
+        span.model = Some(model.model.clone());
+        fill(span);
+    });
+    match ask(ctx, model, embedder, texts).await {
+        Ok(embedded) => {
+            let cost = model.prices.map(|prices| prices.cost(&embedded.usage));
+            let usage = Usage { cost: cost.or(embedded.usage.cost), ..embedded.usage };
+            if let Some(tally) = &ctx.tally {
+                tally.add(usage);
+            }
+            trace.close(span, SpanStatus::Succeeded, |span| span.usage = Some(usage));
+            Ok((Embedded { usage, ..embedded }, span))
+        }
+        Err(error) => {
+            let cancelled = error.kind == LmErrorKind::Cancelled;
+            let status = if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
+            trace.close(span, status, |span| span.error = Some(error.message.as_str().into()));
+            if error.is_unpaid() {
+                return Err(failed(ctx, error));
+            }
+            let message = format!("the embedding model `{alias}` failed: {}", error.message);
+            Err(failed(ctx, LmError { message, ..error }))
+        }
+    }
+}
+
+fn embedder<'c>(
+    ctx: &'c Ctx,
+    alias: &str,
+) -> Result<(&'c Arc<Model>, &'c dyn Embedder), PredictError> {
+    let models = &ctx.run.models;
+    let found = models.get(alias);
+    let embedder = found.and_then(|model| Some((model, model.embedder.as_deref()?)));
+    embedder.ok_or_else(|| {
+        let able = models.iter().filter(|model| model.embedder.is_some());
+        let able: Vec<_> = able.map(|model| format!("`{}`", model.alias)).collect();
+        let known = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
+        let why = if found.is_some() { "makes no vectors of texts" } else { "is not configured" };
+        let message = format!("the model `{alias}` {why}; embedding models that are: {known}");
+        PredictError::new(PredictErrorKind::UnknownModel { alias: alias.into() }, message)
+    })
+}
+
+async fn ask(
+    ctx: &Ctx,
+    model: &Arc<Model>,
+    embedder: &dyn Embedder,
+    texts: &[Arc<str>],
+) -> Result<Embedded, LmError> {
+    let policy = RetryPolicy {
+        retries: ctx.node.retries,
+        deadline: ctx.node.deadline,
+        cancelled: &ctx.run.cancelled,
+        is_heard: false,
+        gates: Gates {
+            lane: &ctx.run.lane,
+            model: model.gate.as_ref(),
+            all: ctx.run.models.gate(),
+        },
+    };
+    let Some(purse) = &ctx.run.purse else {
+        return retry::embed(embedder, texts, &policy).await;
+    };
+    let made = retry::embed(&purse.paying_for_vectors(model, embedder), texts, &policy).await;
+    if made.as_ref().is_err_and(LmError::is_unpaid) {
+        ctx.run.unpaid.store(true, Ordering::Relaxed);
+    }
+    made
+}

@@ -1,0 +1,336 @@
+//! Demos that are chosen for each call, by an embedding model: what the prompt then is, what of a
+//! state is refused, what fails, and who pays.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod story;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use dsrs::adapter::ChatAdapter;
+use dsrs::lm::{
+    Account, Budget, Embedded, Embedder, Gate, Gates, Lane, LmError, LmErrorKind, LmReply, Model,
+    Models, Prices, Purchase, Purchases, Purse, RequestKey, Scripted, SyntheticEmbedder, Unkept,
+    Usage, Vectors,
+};
+use dsrs::predict::{
+    Ctx, DynPredictor, Nearest, PredictErrorKind, PredictState, RunScope, SchemaPredictor, Span,
+    SpanKind, SpanStatus, read_state, state_to_payload,
+};
+use dsrs::problem::{At, Problems};
+use dsrs::signature::SignatureSchema;
+use dsrs::value::Payload;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use story::{fields, json, over, signature};
+
+const DEMOS: &str = r#"[
+    {"input": {"message": "Where is my parcel?"}, "output": {"queue": "delivery"}},
+    {"input": {"message": "I cannot log in."}, "output": {"queue": "account"}},
+    {"input": {"message": "My parcel did not come."}, "output": {"queue": "delivery"}},
+    {"input": {"message": "The card was charged twice."}, "output": {"queue": "billing"}}]"#;
+
+fn schema() -> Arc<SignatureSchema> {
+    signature("{}", r#""message, shop: str? -> queue""#)
+}
+
+/// The demos with their vectors.
+async fn state(k: u32) -> PredictState {
+    let state = story::state(&format!(r#"{{"demos": {DEMOS}}}"#));
+    let texts = state.demos.iter().map(|demo| ChatAdapter::inputs_alone(&schema(), &demo.input));
+    let texts: Vec<Arc<str>> = texts.map(Arc::from).collect();
+    let vectors = Vectors::of(&SyntheticEmbedder.embed(&texts).await.unwrap().vectors).unwrap();
+    PredictState { nearest: Some(Nearest { model: "vectors".into(), k, vectors }), ..state }
+}
+
+async fn predictor(k: u32) -> SchemaPredictor {
+    let mut predictor = SchemaPredictor::new(schema(), "sort");
+    predictor.load_state(state(k).await, &At::Root).unwrap();
+    predictor
+}
+
+fn lm() -> Arc<Scripted> {
+    Arc::new(Scripted::always("[[ ## queue ## ]]\ndelivery\n\n[[ ## completed ## ]]"))
+}
+
+/// A run over an LM and an embedding model.
+fn run(lm: &Arc<Scripted>, embedder: impl Embedder + 'static) -> Ctx {
+    let prices = Some(Prices { input: 1_000_000.0, output: 0.0 });
+    let vectors = Model { prices, ..Model::embedding("vectors", Arc::new(embedder)) };
+    over(Models::new([Model::of("default", lm.clone()), vectors], None))
+}
+
+async fn call(predictor: &SchemaPredictor, ctx: &Ctx, message: &str) -> Result<String, String> {
+    let input = json(&format!(r#"{{"message": "{message}", "shop": null}}"#));
+    let found = predictor.forward(ctx, input.as_map().unwrap().clone()).await;
+    found.map(|outputs| outputs["queue"].to_json()).map_err(|error| error.to_string())
+}
+
+/// The prompt of a request, and the trace of its run, to read.
+fn told(lm: &Scripted, spans: &[Span]) -> String {
+    let mut text = String::new();
+    for said in lm.requests()[0].chat.messages().skip(1) {
+        let _ = writeln!(text, "{:?}: {}\n", said.role, said.content);
+    }
+    for span in spans {
+        let _ = writeln!(text, "{:?} {:?}, below {:?}", span.kind, span.status, span.parent);
+        if span.kind == SpanKind::Embedding {
+            let json = |fields: &Option<_>| Payload::map(fields.clone().unwrap()).to_json();
+            let (inputs, outputs) = (json(&span.inputs), json(&span.outputs));
+            let _ = writeln!(text, "  {inputs}\n  {outputs}\n  {:?}", span.usage.unwrap());
+        }
+    }
+    text
+}
+
+#[tokio::test]
+async fn a_call_is_shown_the_demos_that_are_nearest_to_it_the_nearest_last() {
+    let (lm, predictor) = (lm(), predictor(2).await);
+    let ctx = run(&lm, SyntheticEmbedder);
+    let answer = call(&predictor, &ctx, "My parcel is late, where is it?").await;
+    assert_eq!(answer.unwrap(), r#""delivery""#);
+    insta::assert_snapshot!(told(&lm, &ctx.trace().take()));
+}
+
+#[tokio::test]
+async fn each_call_has_demos_of_its_own_and_of_equals_the_first() {
+    let (lm, predictor) = (lm(), predictor(1).await);
+    let ctx = run(&lm, SyntheticEmbedder);
+    for message in ["I cannot log in!", "Charged twice, the card?", "Xyzzy 99 qqq"] {
+        call(&predictor, &ctx, message).await.unwrap();
+    }
+    let shown = lm.requests().into_iter().map(|request| {
+        let demo = request.chat.messages().nth(1).unwrap().content.to_string();
+        demo.lines().nth(1).unwrap().to_owned()
+    });
+    let shown: Vec<String> = shown.collect();
+    assert_eq!(shown[..2], ["I cannot log in.", "The card was charged twice."]);
+    let chosen = ctx.trace().take().into_iter().filter_map(|span| {
+        (span.kind == SpanKind::Embedding).then(|| Payload::map(span.outputs.unwrap()).to_json())
+    });
+    let last = chosen.last().unwrap();
+    assert!(!last.contains(r#""likeness":1.0"#), "{last}");
+}
+
+#[tokio::test]
+async fn what_the_vectors_used_is_counted_with_its_price() {
+    let (lm, predictor) = (lm(), predictor(1).await);
+    let (ctx, tally) = run(&lm, SyntheticEmbedder).tallied();
+    call(&predictor, &ctx, "one two").await.unwrap();
+    let usage = tally.sum().usage;
+    // `message: one two` are three words.
+    assert_eq!((usage.lm_calls, usage.cost), (2, Some(3.0)));
+    assert!(tally.sum().raw.is_some_and(|raw| raw.contains("delivery")));
+}
+
+#[tokio::test]
+async fn a_state_goes_to_json_and_back_and_is_held_to_its_demos() {
+    let tuned = state(2).await;
+    let written = state_to_payload(&tuned).to_json();
+    assert_eq!(story::state(&written), tuned);
+    assert!(written.contains(r#""nearest":{"model":"vectors","k":2,"dimensions":256,"vectors":""#));
+
+    let one = PredictState { demos: tuned.demos[..1].to_vec(), ..tuned };
+    let mut predictor = SchemaPredictor::new(schema(), "sort");
+    let refused = predictor.load_state(one, &At::Root.key("sort")).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "/sort/nearest/vectors: there are 4 vectors for 1 demos; give `nearest` with a vector for \
+         each demo, or null, and all demos are shown (invalid_value)"
+    );
+}
+
+#[test]
+fn everything_that_is_wrong_with_nearest_is_told_at_once() {
+    let read = |text: &str| {
+        let mut problems = Problems::new();
+        read_state(&json(text), &At::Root, &mut problems);
+        problems
+            .iter()
+            .map(|p| format!("{} {} {}\n", p.pointer, p.code, p.detail))
+            .collect::<String>()
+    };
+    let mut text = read(r#"{"nearest": {"k": 0, "dimensions": "2", "vectors": 3, "modle": "v"}}"#);
+    text += &read(r#"{"nearest": {"model": "v", "k": 1, "dimensions": 2, "vectors": "AACAfw=="}}"#);
+    text += &read(r#"{"nearest": {"model": "v", "k": 1, "dimensions": 1, "vectors": "AACAfw=="}}"#);
+    insta::assert_snapshot!(text);
+}
+
+#[tokio::test]
+async fn other_demos_are_not_taken_without_saying_how_they_are_chosen() {
+    let before = state(2).await;
+    let patched = |change: &str| {
+        let (mut state, mut problems) = (before.clone(), Problems::new());
+        state.patch(&json(change), &At::Root, &mut problems);
+        (state, problems.to_string())
+    };
+    let one = r#"{"demos": [{"input": {"message": "a"}, "output": {"queue": "b"}}]}"#;
+    assert_eq!(
+        patched(one).1,
+        "/nearest: other demos have other vectors; give `nearest` with theirs, or null, and all \
+         demos are shown (missing_field)"
+    );
+    let (all, refused) = patched(&one.replace("{\"demos\"", "{\"nearest\": null, \"demos\""));
+    assert_eq!((all.demos.len(), all.nearest, refused.as_str()), (1, None, ""));
+    let same = format!(r#"{{"instruction": "Sort.", "demos": {DEMOS}}}"#);
+    let (same, refused) = patched(&same);
+    assert_eq!((same.nearest, refused.as_str()), (before.nearest.clone(), ""));
+    let whole = state_to_payload(&before).to_json();
+    assert_eq!(patched(&whole), (before.clone(), String::new()));
+}
+
+#[tokio::test]
+async fn what_is_rendered_without_a_call_shows_the_first_demos_of_the_pool() {
+    let predictor = predictor(2).await;
+    let said = predictor.render(&fields(r#"{"message": "The card was charged twice."}"#));
+    let shown: Vec<_> = said.iter().map(|said| said.content.lines().nth(1).unwrap_or("")).collect();
+    assert_eq!(
+        shown[1..],
+        [
+            "Where is my parcel?",
+            "delivery",
+            "I cannot log in.",
+            "account",
+            "The card was charged twice."
+        ]
+    );
+}
+
+/// Fails, or gives vectors of another length.
+struct Broken(Option<LmErrorKind>);
+
+impl Embedder for Broken {
+    fn embed<'a>(&'a self, _: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+        let failure = self.0.map(|kind| LmError {
+            kind,
+            message: "no such route".into(),
+            status: None,
+            retry_after: None,
+        });
+        let made = Embedded { vectors: vec![[1.0, 0.0].into()], usage: Usage::default() };
+        async move { failure.map_or(Ok(made), Err) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_failing_embedding_model_fails_the_call_and_is_named() {
+    let predictor = predictor(2).await;
+    let lm = lm();
+    let ctx = run(&lm, Broken(Some(LmErrorKind::Refused)));
+    assert_eq!(
+        call(&predictor, &ctx, "?").await.unwrap_err(),
+        "the embedding model `vectors` failed: no such route"
+    );
+    let spans = ctx.trace().take();
+    let ends: Vec<_> = spans.iter().map(|span| (span.kind, span.status)).collect();
+    let failed = SpanStatus::Failed;
+    assert_eq!(ends, [(SpanKind::Predictor, failed), (SpanKind::Embedding, failed)]);
+
+    let other = call(&predictor, &run(&lm, Broken(None)), "?").await.unwrap_err();
+    assert!(
+        other.contains("`vectors` gives vectors of 2 numbers, and those of the demos have 256")
+    );
+    let none = over(Models::only(lm.clone()));
+    let input = fields(r#"{"message": "?", "shop": null}"#);
+    let error = predictor.forward(&none, input).await.unwrap_err();
+    assert!(matches!(error.kind, PredictErrorKind::UnknownModel { .. }), "{error}");
+    assert_eq!(
+        error.message,
+        "the model `vectors` is not configured; embedding models that are: none"
+    );
+    assert!(lm.requests().is_empty(), "the LM is asked for nothing");
+}
+
+#[tokio::test]
+async fn a_pool_of_no_demos_asks_no_embedding_model() {
+    let text = r#"{"nearest": {"model": "vectors", "k": 1, "dimensions": 2, "vectors": ""}}"#;
+    let mut predictor = SchemaPredictor::new(schema(), "sort");
+    predictor.load_state(story::state(text), &At::Root).unwrap();
+    let lm = lm();
+    call(&predictor, &run(&lm, Broken(Some(LmErrorKind::Refused))), "?").await.unwrap();
+    assert_eq!(lm.requests()[0].chat.messages().count(), 2);
+}
+
+/// What was paid for, and what it used.
+#[derive(Default)]
+struct Ledger {
+    replies: Mutex<HashMap<RequestKey, LmReply>>,
+    paid: Mutex<Vec<Usage>>,
+}
+
+impl Purchases for Ledger {
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+        let found = self.replies.lock().unwrap().get(&key).cloned();
+        async { Ok(found) }.boxed()
+    }
+
+    fn keep(&self, purchase: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
+        self.paid.lock().unwrap().push(purchase.usage);
+        self.replies.lock().unwrap().extend(purchase.reply.map(|reply| (purchase.key, reply)));
+        async { Ok(()) }.boxed()
+    }
+}
+
+/// The same run, paid from a budget.
+fn paid(ctx: &Ctx, budget: Budget, ledger: &Arc<Ledger>) -> Ctx {
+    let mut scope = RunScope::new(ctx.run.models.clone(), ctx.run.deadline);
+    let account = Account::open(budget, Usage::default(), 0.0);
+    scope.purse = Some(Arc::new(Purse::new(account, ledger.clone())));
+    Ctx::of(Arc::new(scope), ctx.node.clone(), None)
+}
+
+#[tokio::test]
+async fn vectors_are_paid_for_once_also_by_those_who_come_at_once_and_after_a_restart() {
+    let (lm, predictor, ledger) = (lm(), predictor(1).await, Arc::default());
+    let ctx = run(&lm, SyntheticEmbedder);
+    let first = paid(&ctx, Budget::default(), &ledger);
+    for answer in join_all((0..5).map(|_| call(&predictor, &first, "one two"))).await {
+        answer.unwrap();
+    }
+    // The vectors, and the answer.
+    let bought = ledger.paid.lock().unwrap().clone();
+    assert_eq!((bought.len(), bought[0].input_tokens, bought[0].cost), (2, 3, Some(3.0)));
+    let (again, tally) = paid(&ctx, Budget::default(), &ledger).tallied();
+    call(&predictor, &again, "one two").await.unwrap();
+    assert_eq!(ledger.paid.lock().unwrap().len(), 2);
+    // What it used is told all the same.
+    assert_eq!((tally.sum().usage.lm_calls, tally.sum().usage.cost), (2, Some(3.0)));
+    assert_eq!(lm.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn vectors_that_the_budget_does_not_allow_are_not_asked_for() {
+    let (lm, predictor, ledger) = (lm(), predictor(1).await, Arc::default());
+    let ctx = run(&lm, SyntheticEmbedder);
+    for budget in [
+        Budget { lm_calls: Some(0), ..Budget::default() },
+        // `message: one two` are 16 bytes, and a message may take 16 tokens beside.
+        Budget { tokens: Some(31), ..Budget::default() },
+        Budget { cost: Some(31.0), ..Budget::default() },
+    ] {
+        let ctx = paid(&ctx, budget, &ledger);
+        let error = call(&predictor, &ctx, "one two").await.unwrap_err();
+        assert!(error.starts_with("the budget of `"), "{error}");
+        assert!(ctx.run.unpaid.load(std::sync::atomic::Ordering::Relaxed));
+    }
+    assert!(ledger.paid.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn vectors_wait_for_their_turn_like_any_request() {
+    let (lm, predictor) = (lm(), predictor(1).await);
+    let gate = Gate::of(1);
+    let slow = Model {
+        gate: Some(gate.clone()),
+        ..Model::embedding("vectors", Arc::new(SyntheticEmbedder))
+    };
+    let ctx = over(Models::new([Model::of("default", lm.clone()), slow], None));
+    let lane = Lane::default();
+    let held = Gates { lane: &lane, model: Some(&gate), all: None }.pass().await;
+    let mut calling = Box::pin(call(&predictor, &ctx, "one"));
+    assert!(calling.as_mut().now_or_never().is_none());
+    drop(held);
+    calling.await.unwrap();
+}
