@@ -11,6 +11,7 @@ mod bootstrap;
 mod copro;
 mod engine;
 mod gepa;
+mod knn_few_shot;
 mod labeled_few_shot;
 mod learning;
 mod mipro_v2;

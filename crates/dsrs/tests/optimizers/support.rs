@@ -8,8 +8,8 @@ use dsrs::lm::synthetic::SyntheticTask;
 
 use dsrs::graph::Program;
 use dsrs::lm::{
-    Account, Budget, InMemory, Lm, LmReply, Models, Purchase, Purchases, Purse, RequestKey,
-    Synthetic, Unkept, Usage,
+    Account, Budget, InMemory, Lm, LmReply, Model, Models, Purchase, Purchases, Purse, RequestKey,
+    Synthetic, SyntheticEmbedder, Unkept, Usage,
 };
 use dsrs::optimize::{
     Bench, Candidate, Deaf, Evaluator, Example, Metric, Report, Stop, Task, Workbench,
@@ -58,6 +58,12 @@ pub(crate) fn questions(range: std::ops::Range<usize>) -> Vec<Example> {
     range.map(example).collect()
 }
 
+/// An LM, and an embedding model.
+pub(crate) fn models(lm: Arc<dyn Lm>) -> Models {
+    let vectors = Model::embedding("vectors", Arc::new(SyntheticEmbedder));
+    Models::new([Model::of(Models::DEFAULT, lm), vectors], Some(Models::DEFAULT.into()))
+}
+
 /// A task that everything may be changed of before it is worked on.
 pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
     let program = program(document);
@@ -68,7 +74,7 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
         train: questions(0..20),
         val: questions(20..40),
         evaluator: Evaluator {
-            models: Arc::new(Models::only(lm)),
+            models: Arc::new(models(lm)),
             metric: Arc::new(metric),
             purse: Some(Arc::new(Purse::new(account, Arc::new(InMemory)))),
             timeout: Duration::from_secs(60),

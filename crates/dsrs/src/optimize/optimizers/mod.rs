@@ -7,6 +7,7 @@ mod bootstrap_random_search;
 pub(in crate::optimize) mod config;
 mod copro;
 mod gepa;
+mod knn_few_shot;
 mod labeled_few_shot;
 mod mipro_v2;
 mod simba;

@@ -1,0 +1,255 @@
+//! `knn_few_shot`: each call is shown the demos whose inputs are nearest to its own. After DSPy's
+//! `KNNFewShot`, which chooses among examples when the program runs and bootstraps on the spot; here
+//! the pool is bootstrapped beforehand, and is served as state.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use indexmap::{IndexMap, IndexSet};
+
+use super::config::{config_schema, count, flag, number, text};
+use crate::adapter::ChatAdapter;
+use crate::lm::Vectors;
+use crate::optimize::{
+    AskError, Candidate, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Rollout,
+    Stop, TrialId, Workbench, labeled_demo, step_demo, tunable,
+};
+use crate::predict::{Demo, Nearest};
+use crate::problem::{At, Problems};
+use crate::signature::SignatureSchema;
+use crate::value::Payload;
+
+const PROPERTIES: [(&str, &str); 5] = [
+    (
+        "k",
+        r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 3,
+            "description": "demos that each call is shown"}"#,
+    ),
+    (
+        "model",
+        r#"{"type": "string",
+            "description": "the alias of an embedding model; the only one there is, if not said"}"#,
+    ),
+    (
+        "max_pool",
+        r#"{"type": "integer", "minimum": 1, "maximum": 2000, "default": 200,
+            "description": "examples of the trainset that demos are chosen from, at most"}"#,
+    ),
+    (
+        "bootstrap",
+        r#"{"type": "boolean", "default": true,
+            "description": "whether the program is run on the pool, so that what its predictors did where it went well are the demos"}"#,
+    ),
+    (
+        "metric_threshold",
+        r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 1,
+            "description": "the score from which on a rollout has gone well"}"#,
+    ),
+];
+
+struct Factory;
+
+inventory::submit!(OptimizerRegistration(&Factory));
+
+impl OptimizerFactory for Factory {
+    fn name(&self) -> &'static str {
+        "knn_few_shot"
+    }
+
+    fn description(&self) -> &'static str {
+        "Keeps many demos and shows each call those whose inputs are nearest to its own, by an \
+         embedding model. Good where inputs differ much from each other; each call of a predictor \
+         then takes a request to the embedding model, too."
+    }
+
+    fn config_schema(&self) -> Payload {
+        config_schema(&PROPERTIES)
+    }
+
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+        Ok(Box::new(KnnFewShot {
+            k: count(config, "k", 3),
+            model: text(config, "model").map(Arc::from),
+            max_pool: count(config, "max_pool", 200),
+            bootstrap: flag(config, "bootstrap", true),
+            threshold: number(config, "metric_threshold", 1.0),
+        }))
+    }
+}
+
+struct KnnFewShot {
+    k: usize,
+    model: Option<Arc<str>>,
+    max_pool: usize,
+    bootstrap: bool,
+    threshold: f64,
+}
+
+/// A predictor, and the demo that it has of each example of the pool, if it has one.
+struct Part {
+    path: Arc<str>,
+    schema: Arc<SignatureSchema>,
+    demos: Vec<Option<Demo>>,
+}
+
+impl Optimizer for KnnFewShot {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        self.teach(bench).boxed()
+    }
+}
+
+impl KnnFewShot {
+    async fn teach(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+        let start = bench.candidate(bench.start());
+        let mut space = Space::of(bench, self.embedding_model(bench)?);
+        let examples = self.pool(bench);
+        let known = tunable(&*bench.program(&start).await?).into_iter();
+        let labeled = |schema: &SignatureSchema| {
+            examples.iter().map(|example| labeled_demo(schema, example)).collect()
+        };
+        let mut parts: Vec<Part> =
+            known.map(|(path, schema)| Part { demos: labeled(&schema), path, schema }).collect();
+        if self.bootstrap {
+            self.demonstrate(bench, &start, &examples, &mut parts, &mut space).await?;
+        }
+        let mut taught = (*start).clone();
+        for part in &parts {
+            let Some((demos, vectors)) = space.pool(part).await? else { continue };
+            let (model, k) = (space.model.clone(), u32::try_from(self.k).unwrap_or(u32::MAX));
+            taught = taught.with(&part.path, |state| {
+                state.demos = demos;
+                state.nearest = Some(Nearest { model, k, vectors });
+            });
+        }
+        let origin = format!("the {} nearest of up to {} demos", self.k, examples.len());
+        let id = bench.enter(taught, &[bench.start()], origin);
+        bench.full(id).await?;
+        Ok(id)
+    }
+
+    /// The alias of the embedding model.
+    fn embedding_model(&self, bench: &Workbench) -> Result<Arc<str>, Stop> {
+        if let Some(alias) = &self.model {
+            return Ok(alias.clone());
+        }
+        let models = &bench.task().evaluator.models;
+        let able: Vec<&Arc<str>> =
+            models.iter().filter(|model| model.embedder.is_some()).map(|m| &m.alias).collect();
+        let why = match able.as_slice() {
+            [only] => return Ok((*only).clone()),
+            [] => "no embedding model is configured; configure one (`embedding = true`)".to_owned(),
+            several => {
+                let names: Vec<_> = several.iter().map(|alias| format!("`{alias}`")).collect();
+                format!("say which embedding model in `model`: {}", names.join(", "))
+            }
+        };
+        Err(Stop::Failed(format!("knn_few_shot: {why}").into()))
+    }
+
+    /// The examples that demos are made of, in the order of the trainset.
+    fn pool<'b>(&self, bench: &'b Workbench) -> Vec<&'b Example> {
+        let mut places: Vec<usize> = (0..bench.train().len()).collect();
+        bench.rng("pool").shuffle(&mut places);
+        places.truncate(self.max_pool);
+        places.sort_unstable();
+        places.into_iter().filter_map(|place| bench.train().get(place)).collect()
+    }
+
+    /// Runs the program on every example of the pool, and where that goes well, makes the demos of
+    /// what its predictors did. Its predictors are shown the nearest of the other examples.
+    async fn demonstrate(
+        &self,
+        bench: &Workbench,
+        student: &Candidate,
+        examples: &[&Example],
+        parts: &mut [Part],
+        space: &mut Space<'_>,
+    ) -> Result<(), Stop> {
+        bench.phase("running the program on the pool");
+        let mut teachers = vec![student.clone(); examples.len()];
+        for part in &*parts {
+            let Some((demos, vectors)) = space.pool(part).await? else { continue };
+            let places = (0..part.demos.len()).filter(|place| part.demos[*place].is_some());
+            for ((own, place), row) in places.enumerate().zip(vectors.rows()) {
+                let mut shown = vectors.nearest(row, self.k + 1);
+                // Never the one that is asked.
+                shown.retain(|(other, _)| *other != own);
+                let shown = shown.iter().take(self.k).rev();
+                let shown: Vec<Demo> = shown.map(|(other, _)| demos[*other].clone()).collect();
+                if !shown.is_empty() {
+                    teachers[place] = teachers[place].with(&part.path, |state| state.demos = shown);
+                }
+            }
+        }
+        let tries = teachers.iter().zip(examples).map(|(teacher, example)| async move {
+            bench.evaluate(teacher, &[example], None).await
+        });
+        for (place, tried) in join_all(tries).await.into_iter().enumerate() {
+            let good = tried?.rollouts.into_iter().find(|one| one.value() >= self.threshold);
+            good.into_iter().for_each(|rollout| take(&rollout, place, parts));
+        }
+        Ok(())
+    }
+}
+
+/// Makes demos of a rollout: one of each predictor, of several calls of one the last, which is what
+/// the others led to.
+fn take(rollout: &Rollout, place: usize, parts: &mut [Part]) {
+    let steps: IndexMap<&Arc<str>, _> =
+        rollout.steps.iter().map(|step| (&step.predictor, step)).collect();
+    for part in parts {
+        let step = steps.get(&part.path);
+        if let (Some(step), Some(demo)) = (step, part.demos.get_mut(place)) {
+            *demo = Some(step_demo(step));
+        }
+    }
+}
+
+/// The vectors of inputs that are known so far.
+struct Space<'b> {
+    bench: &'b Workbench,
+    model: Arc<str>,
+    known: HashMap<Arc<str>, Arc<[f32]>>,
+}
+
+impl<'b> Space<'b> {
+    fn of(bench: &'b Workbench, model: Arc<str>) -> Self {
+        Self { bench, model, known: HashMap::new() }
+    }
+
+    /// The demos of a predictor with their vectors; none where it has no demo.
+    async fn pool(&mut self, part: &Part) -> Result<Option<(Vec<Demo>, Vectors)>, Stop> {
+        let demos: Vec<Demo> = part.demos.iter().flatten().cloned().collect();
+        let texts = demos.iter().map(|demo| ChatAdapter::inputs_alone(&part.schema, &demo.input));
+        let texts: Vec<Arc<str>> = texts.map(Arc::from).collect();
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        self.learn(&texts).await?;
+        let rows: Vec<_> = texts.iter().filter_map(|text| self.known.get(text).cloned()).collect();
+        let vectors = Vectors::of(&rows).filter(|vectors| vectors.len() == demos.len());
+        let vectors = vectors.ok_or_else(|| {
+            Stop::Failed(
+                format!("the model `{}` gave vectors of several lengths", self.model).into(),
+            )
+        })?;
+        Ok(Some((demos, vectors)))
+    }
+
+    async fn learn(&mut self, texts: &[Arc<str>]) -> Result<(), Stop> {
+        let new: IndexSet<&Arc<str>> =
+            texts.iter().filter(|text| !self.known.contains_key(*text)).collect();
+        let new: Vec<Arc<str>> = new.into_iter().cloned().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let made = self.bench.embed(&self.model, &new).await.map_err(|error| match error {
+            AskError::Stop(stop) => stop,
+            AskError::Failed(error) => Stop::Failed(error.message.as_str().into()),
+        })?;
+        self.known.extend(new.into_iter().zip(made.vectors));
+        Ok(())
+    }
+}
