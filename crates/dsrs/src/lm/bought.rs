@@ -2,7 +2,7 @@
 //! for, in memory and with whoever keeps them longer, so that nothing is bought twice; and what was
 //! spent on them. Knows nothing of what the work is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
@@ -68,19 +68,27 @@ pub struct Purse {
     account: Account,
     replies: ReplyCache,
     kept: Arc<dyn Purchases>,
+    /// Why nothing more is kept, from the first time on.
+    lost: OnceLock<Unkept>,
 }
 
 impl Purse {
     /// A purse for a budget.
     #[must_use]
     pub fn new(account: Account, kept: Arc<dyn Purchases>) -> Self {
-        Self { account, replies: ReplyCache::of(AT_HAND, FOREVER), kept }
+        Self { account, replies: ReplyCache::of(AT_HAND, FOREVER), kept, lost: OnceLock::new() }
     }
 
     /// The budget and what was spent of it.
     #[must_use]
     pub const fn account(&self) -> &Account {
         &self.account
+    }
+
+    /// Why purchases can no longer be kept or looked up, if that is so.
+    #[must_use]
+    pub fn lost(&self) -> Option<&Unkept> {
+        self.lost.get()
     }
 
     /// A request as it is sent: with an end to its answer, where the budget must know one.
@@ -103,7 +111,7 @@ impl Purse {
             found @ Found::Reply(_) => return Ok(found),
             Found::Nothing(asking) => asking,
         };
-        Ok(match self.kept.find(key).await.map_err(|error| unkept(&error))? {
+        Ok(match self.kept.find(key).await.map_err(|error| self.unkept(error))? {
             Some(reply) => {
                 asking.keep(&reply);
                 Found::Reply(reply)
@@ -154,8 +162,14 @@ impl Purse {
             }
         };
         let purchase = Purchase { key, reply: reply.as_ref().ok().cloned(), usage };
-        self.kept.keep(purchase).await.map_err(|error| unkept(&error))?;
+        self.kept.keep(purchase).await.map_err(|error| self.unkept(error))?;
         reply
+    }
+
+    fn unkept(&self, error: Unkept) -> LmError {
+        let told = refused(LmErrorKind::Cancelled, error.to_string());
+        let _ = self.lost.set(error);
+        told
     }
 
     /// What a request may cost at worst. No tokenizer makes more tokens of a text than it has bytes.
@@ -279,10 +293,6 @@ fn unpriced(alias: &str) -> LmError {
          its prices, or limit `tokens` instead"
     );
     refused(LmErrorKind::Budget, message)
-}
-
-fn unkept(error: &Unkept) -> LmError {
-    refused(LmErrorKind::Cancelled, error.to_string())
 }
 
 const fn refused(kind: LmErrorKind, message: String) -> LmError {

@@ -23,6 +23,7 @@ pub mod synthetic;
 mod tool;
 mod value;
 mod vectors;
+mod written;
 
 use futures_util::future::BoxFuture;
 

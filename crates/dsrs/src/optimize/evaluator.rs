@@ -149,13 +149,16 @@ impl Evaluator {
 
     /// Whether all that a run asked for was paid for. Its graph may have outlived that it was not.
     fn check_paid(&self, scope: &RunScope) -> Result<(), Stop> {
-        let account = self.purse.as_ref().map(|purse| purse.account());
-        match account.and_then(|account| account.reached()) {
+        let purse = self.purse.as_ref();
+        match purse.and_then(|purse| purse.account().reached()) {
             _ if !scope.unpaid.load(Ordering::Relaxed) => Ok(()),
             _ if self.cancelled.is_cancelled() => Err(Stop::Cancelled),
             Some(limit) => Err(Stop::Spent(limit)),
-            // The failure itself says more.
-            None => Ok(()),
+            None => match purse.and_then(|purse| purse.lost()) {
+                Some(error) => Err(Stop::Unkept(error.0.as_str().into())),
+                // The failure itself says more.
+                None => Ok(()),
+            },
         }
     }
 

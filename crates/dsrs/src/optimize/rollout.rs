@@ -72,8 +72,8 @@ impl Rollout {
             ("score", Payload::Float(self.score.value)),
             ("feedback", self.score.feedback.clone().map_or(Payload::Null, Payload::Str)),
             ("error", error),
-            ("usage", usage_to_payload(&self.usage)),
-            ("judging", usage_to_payload(&self.judging)),
+            ("usage", self.usage.to_payload()),
+            ("judging", self.judging.to_payload()),
             ("steps", Payload::list(steps.collect())),
             ("reports", Payload::list(reports.collect())),
             ("took", Payload::Float(self.took.as_secs_f64())),
@@ -112,41 +112,13 @@ impl Rollout {
             outputs: members.get("outputs")?.as_map().cloned(),
             score: Score { value: number(members, "score")?, feedback },
             error,
-            usage: usage_from_payload(members.get("usage")?)?,
-            judging: usage_from_payload(members.get("judging")?)?,
+            usage: Usage::from_payload(members.get("usage")?)?,
+            judging: Usage::from_payload(members.get("judging")?)?,
             steps: steps.collect::<Option<_>>()?,
             reports: reports.collect::<Option<_>>()?,
             took,
         })
     }
-}
-
-/// `[lm_calls, input_tokens, output_tokens, cached_tokens, cost]`.
-fn usage_to_payload(usage: &Usage) -> Payload {
-    let counts = [usage.lm_calls, usage.input_tokens, usage.output_tokens, usage.cached_tokens];
-    let counts = counts.map(|count| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX)));
-    let cost = usage.cost.map_or(Payload::Null, Payload::Float);
-    Payload::list(counts.into_iter().chain([cost]).collect())
-}
-
-fn usage_from_payload(written: &Payload) -> Option<Usage> {
-    let [calls, input, output, cached, cost] = written.as_list()? else { return None };
-    let count = |written: &Payload| match written {
-        Payload::Int(count) => u64::try_from(*count).ok(),
-        _ => None,
-    };
-    let cost = match cost {
-        Payload::Float(cost) => Some(*cost),
-        Payload::Int(cost) => Some(*cost as f64),
-        _ => None,
-    };
-    Some(Usage {
-        lm_calls: count(calls)?,
-        input_tokens: count(input)?,
-        output_tokens: count(output)?,
-        cached_tokens: count(cached)?,
-        cost,
-    })
 }
 
 fn number(members: &Map, name: &str) -> Option<f64> {

@@ -15,6 +15,18 @@ use futures_util::future::BoxFuture;
 use crate::labeled_few_shot::copies_demos;
 use crate::support::{QA, questions, run, task};
 
+/// A graph that takes `a0` where its LM fails.
+const OR_A0: &str = r#"{
+    "name": "qa",
+    "nodes": {
+        "qa": {"strategy": "predict", "signature": "question -> answer", "config": {}},
+        "or": {"strategy": "unwrap_or", "config": {"default": "a0"}}
+    },
+    "edges": [{"from": "input.question", "to": "qa.question"},
+              {"from": "qa.answer", "to": "or.value"}],
+    "outputs": {"answer": "or.value"}
+}"#;
+
 fn all(examples: &[Example]) -> Vec<&Example> {
     examples.iter().collect()
 }
@@ -65,19 +77,9 @@ async fn a_failing_example_scores_0_and_does_not_stop_the_others() {
 
 #[tokio::test]
 async fn a_default_in_the_place_of_an_answer_that_was_not_paid_for_does_not_count() {
-    let graph = r#"{
-        "name": "qa",
-        "nodes": {
-            "qa": {"strategy": "predict", "signature": "question -> answer", "config": {}},
-            "or": {"strategy": "unwrap_or", "config": {"default": "a0"}}
-        },
-        "edges": [{"from": "input.question", "to": "qa.question"},
-                  {"from": "qa.answer", "to": "or.value"}],
-        "outputs": {"answer": "or.value"}
-    }"#;
     let lm = copies_demos();
     let budget = Budget { lm_calls: Some(1), ..Budget::default() };
-    let bench = Workbench::new(task(graph, lm, budget));
+    let bench = Workbench::new(task(OR_A0, lm, budget));
     let base = bench.candidate(Workbench::BASE);
     let questions = questions(0..3);
     let stopped = bench.evaluate(&base, &all(&questions), None).await.unwrap_err();
@@ -236,4 +238,17 @@ async fn a_bench_may_choose_by_some_of_the_examples_always_the_same() {
     assert_eq!(some.starting_from(TrialId(0)).val(), some.val());
     // One was tried by now: others are to be compared with it.
     assert_eq!(some.choosing_by(3).val(), some.val());
+}
+
+#[tokio::test]
+async fn a_default_in_the_place_of_an_answer_that_could_not_be_kept_does_not_count() {
+    let mut task = task(OR_A0, copies_demos(), Budget::default());
+    let account = Account::open(Budget::default(), Usage::default(), 0.0);
+    task.evaluator.purse = Some(Arc::new(Purse::new(account, Arc::new(Lost))));
+    let bench = Workbench::new(task);
+    let base = bench.candidate(Workbench::BASE);
+    let questions = questions(0..3);
+    let (rollouts, stop) = bench.roll_out(&base, &all(&questions), None).await.unwrap();
+    assert_eq!(stop, Some(Stop::Unkept("another has taken over".into())));
+    assert_eq!(rollouts.iter().flatten().count(), 0);
 }
