@@ -89,6 +89,18 @@ call("evaluation_comparison", "GET", "/v1/evaluations/" + after["id"] + "/compar
 stopped = call(None, "POST", GRAPH + "/evaluations", evaluated)
 call("evaluation_cancel", "POST", "/v1/evaluations/" + stopped["id"] + "/cancel")
 call("evaluation_list", "GET", "/v1/evaluations?graph=support-reply&limit=1")
+optimization = call("optimization_start", "POST", GRAPH + "/optimizations", example("post", "/v1/graphs/{graph}/optimizations"))
+optimization = "/v1/optimizations/" + optimization["id"]
+while call("optimization_get", "GET", optimization)["finished_at"] is None:
+    time.sleep(0.2)
+call("optimization_candidate_list", "GET", optimization + "/candidates")
+call("optimization_candidate_get", "GET", optimization + "/candidates/1")
+call("optimization_activate", "POST", optimization + "/activate")
+running = call(None, "POST", GRAPH + "/optimizations", example("post", "/v1/graphs/{graph}/optimizations"))
+call("optimization_cancel", "POST", "/v1/optimizations/" + running["id"] + "/cancel")
+call("optimization_list", "GET", "/v1/optimizations")
+call("optimizer_list", "GET", "/v1/optimizers")
+call("optimizer_get", "GET", "/v1/optimizers/labeled_few_shot")
 call("predictor_list", "GET", GRAPH + "/predictors")
 call("predictor_get", "GET", GRAPH + "/predictors/triage")
 call("predictor_patch", "PATCH", GRAPH + "/predictors/triage", example("patch", "/v1/graphs/{graph}/predictors/{path}"))

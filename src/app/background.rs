@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::clock::now;
 use super::{App, detached, retention, worker};
 use crate::store::run_recorder::{RunRecorder, RunWriter};
-use crate::store::{Scope, idempotency, run_event};
+use crate::store::{Scope, idempotency, optimization_work, run_event};
 
 /// How often histograms are folded.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -56,6 +56,7 @@ impl Background {
             while let Some(app) = weak.upgrade() {
                 purge(&app).await;
                 purge_events(&app).await;
+                purge_kept(&app).await;
                 drop(app);
                 tick.tick().await;
             }
@@ -112,6 +113,17 @@ async fn purge_events(app: &App) {
             Ok(0) => return,
             Ok(count) => tracing::debug!(count, "removed old events"),
             Err(error) => return tracing::warn!(%error, "could not remove old events"),
+        }
+    }
+}
+
+/// What an optimization had kept whose end came between its end and its tidying up.
+async fn purge_kept(app: &App) {
+    loop {
+        match optimization_work::purge(&app.db, None).await {
+            Ok(0) => return,
+            Ok(count) => tracing::debug!(count, "removed what optimizations had kept"),
+            Err(error) => return tracing::warn!(%error, "could not remove what was kept"),
         }
     }
 }

@@ -59,6 +59,12 @@ pub enum AppError {
     /// Two evaluations cannot be compared.
     #[error("{0}")]
     NotComparable(String),
+    /// An optimization found nothing to be put in force.
+    #[error("{0}")]
+    NothingFound(String),
+    /// Something else is in force by now than what was expected.
+    #[error("{0}")]
+    Overtaken(String),
     /// Too many runs at the same time.
     #[error("{0}")]
     TooBusy(String),

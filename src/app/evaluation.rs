@@ -74,7 +74,8 @@ impl App {
         Ok(row)
     }
 
-    async fn metric_written(
+    /// A metric of a request, at `/metric`, checked against the program that it is to judge.
+    pub(super) async fn metric_written(
         &self,
         scope: &Scope,
         written: &Payload,

@@ -192,7 +192,7 @@ impl App {
             content_hash: &state.hash,
             ..NewState::default()
         };
-        let row = locked.put_version(new_version(program), new, now()).await?;
+        let row = locked.put_version(new_version(program), new, None, now()).await?;
         Ok(GraphPut { row, carried })
     }
 
@@ -237,7 +237,7 @@ fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
     if read.is_err() { besides(body.duplicates.clone(), read) } else { read }
 }
 
-fn new_version(program: &Program) -> NewVersion<'_> {
+pub(super) fn new_version(program: &Program) -> NewVersion<'_> {
     NewVersion {
         description: program.graph().description(),
         format: FORMAT,

@@ -197,7 +197,7 @@ impl App {
     }
 
     /// The graphs that a stored definition names. Most name none, and are not built to see that.
-    async fn named_graphs<T>(
+    pub(super) async fn named_graphs<T>(
         &self,
         scope: &Scope,
         definition: &str,

@@ -42,10 +42,18 @@ pub(crate) enum EventKind {
     RunCompleted,
     RunFailed,
     RunCancelled,
+    OptimizationStarted,
+    OptimizationPhase,
+    OptimizationCandidate,
+    OptimizationScored,
+    OptimizationProgress,
+    OptimizationCompleted,
+    OptimizationFailed,
+    OptimizationCancelled,
 }
 
 impl EventKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 18] = [
         Self::RunStarted,
         Self::NodeStarted,
         Self::NodeDelta,
@@ -56,6 +64,14 @@ impl EventKind {
         Self::RunCompleted,
         Self::RunFailed,
         Self::RunCancelled,
+        Self::OptimizationStarted,
+        Self::OptimizationPhase,
+        Self::OptimizationCandidate,
+        Self::OptimizationScored,
+        Self::OptimizationProgress,
+        Self::OptimizationCompleted,
+        Self::OptimizationFailed,
+        Self::OptimizationCancelled,
     ];
 
     /// The kind of that name.
@@ -73,6 +89,15 @@ impl EventKind {
         }
     }
 
+    /// The last event of an optimization that has ended so.
+    pub(crate) const fn of_optimization(status: RunStatus) -> Self {
+        match status {
+            RunStatus::Succeeded => Self::OptimizationCompleted,
+            RunStatus::Cancelled => Self::OptimizationCancelled,
+            _ => Self::OptimizationFailed,
+        }
+    }
+
     /// Its name for clients.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -86,6 +111,14 @@ impl EventKind {
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",
             Self::RunCancelled => "run.cancelled",
+            Self::OptimizationStarted => "optimization.started",
+            Self::OptimizationPhase => "optimization.phase",
+            Self::OptimizationCandidate => "optimization.candidate",
+            Self::OptimizationScored => "optimization.scored",
+            Self::OptimizationProgress => "optimization.progress",
+            Self::OptimizationCompleted => "optimization.completed",
+            Self::OptimizationFailed => "optimization.failed",
+            Self::OptimizationCancelled => "optimization.cancelled",
         }
     }
 }

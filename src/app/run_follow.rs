@@ -1,5 +1,5 @@
-//! Following a run from any server, by what is written of it while it goes on, to its end. Knows no
-//! transport.
+//! Following a run, or an optimization, from any server, by what is written of it while it goes on, to
+//! its end. Knows no transport.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use super::run_event::waiting_json;
 use super::run_feed::{Event, EventKind, Told};
 use super::run_parts::{Earlier, is_waiting, members};
 use super::{App, AppError};
+use crate::store::optimization::{self, OptimizationRow};
 use crate::store::run::{self, RunRow, RunStatus};
 use crate::store::run_event::{self, EventsRow};
-use crate::store::{Scope, StoreError, lasting_run};
+use crate::store::{Db, Scope, StoreError, lasting_run};
 
 /// How often is looked when nobody tells of news.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -27,10 +28,37 @@ const LOOK_AT_WAITING: Duration = Duration::from_secs(15);
 /// How long to wait before the database is asked again that could not be reached.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Makes the last event's data of the record of a run that has ended.
-pub(crate) type EndJson = fn(run: &RunRow) -> String;
+/// What is followed, and what makes the last event's data of its record, once it has ended.
+#[derive(Clone, Copy)]
+pub(crate) enum Followed {
+    /// A run.
+    Run(fn(run: &RunRow) -> String),
+    /// An optimization.
+    Optimization(fn(optimization: &OptimizationRow) -> String),
+}
 
-/// One who follows a run by what is written of it.
+impl Followed {
+    async fn status(
+        self,
+        scope: &Scope,
+        db: &Db,
+        id: Uuid,
+    ) -> Result<Option<RunStatus>, StoreError> {
+        match self {
+            Self::Run(_) => run::status(scope, db, id).await,
+            Self::Optimization(_) => optimization::status(scope, db, id).await,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Optimization(_) => "optimization",
+        }
+    }
+}
+
+/// One who follows something by what is written of it.
 pub(crate) struct LogFollower {
     app: Arc<App>,
     scope: Scope,
@@ -38,7 +66,7 @@ pub(crate) struct LogFollower {
     seen: i64,
     told: VecDeque<Told>,
     news: Arc<Notify>,
-    end: EndJson,
+    followed: Followed,
     /// The last that was told is that the run waits.
     waits: bool,
     is_over: bool,
@@ -53,22 +81,22 @@ enum Look {
 }
 
 impl App {
-    /// Follows a run from behind an event; `None` when it has ended and its last event was seen.
-    pub(crate) async fn run_follow(
+    /// Follows something from behind an event; `None` when it has ended and its last event was seen.
+    pub(crate) async fn follow(
         self: &Arc<Self>,
         scope: &Scope,
         run: Uuid,
         seen: u64,
-        end: EndJson,
+        followed: Followed,
     ) -> Result<Option<LogFollower>, AppError> {
-        let status = run::status(scope, &self.db, run).await?;
-        let status = status.ok_or_else(|| StoreError::not_found("run", run))?;
+        let status = followed.status(scope, &self.db, run).await?;
+        let status = status.ok_or_else(|| StoreError::not_found(followed.name(), run))?;
         let newest = run_event::newest(&self.db, run).await?;
         let seen = i64::try_from(seen).unwrap_or(i64::MAX);
         let Some(seen) = behind(status, newest, seen) else { return Ok(None) };
         let (app, scope, news) = (self.clone(), scope.clone(), self.db.news().events_of(run));
         let (told, waits, is_over) = (VecDeque::new(), false, false);
-        Ok(Some(LogFollower { app, scope, run, seen, told, news, end, waits, is_over }))
+        Ok(Some(LogFollower { app, scope, run, seen, told, news, followed, waits, is_over }))
     }
 }
 
@@ -119,7 +147,7 @@ impl LogFollower {
         if self.read().await? {
             return Ok(Look::Found);
         }
-        match run::status(&self.scope, &self.app.db, self.run).await? {
+        match self.followed.status(&self.scope, &self.app.db, self.run).await? {
             Some(RunStatus::Waiting) if self.waits => return Ok(Look::Nothing(LOOK_AT_WAITING)),
             Some(RunStatus::Queued | RunStatus::Running) | None => {
                 return Ok(Look::Nothing(LOOK_AGAIN));
@@ -133,14 +161,22 @@ impl LogFollower {
         Ok(Look::Found)
     }
 
-    /// Tells of a run that has ended or waits by its record.
+    /// Tells of what has ended, or waits, by its record.
     async fn tell_how_it_stands(&mut self) -> Result<(), StoreError> {
         let (scope, db) = (&self.scope, &self.app.db);
+        let end = match self.followed {
+            Followed::Run(end) => end,
+            Followed::Optimization(end) => {
+                let found = optimization::get(scope, db, self.run).await?;
+                self.tell(EventKind::of_optimization(found.status), end(&found));
+                self.is_over = true;
+                return Ok(());
+            }
+        };
         let ended = lasting_run::nodes(scope, db, self.run).await?;
         let run = run::get(scope, db, self.run).await?;
         if run.status.has_ended() {
-            let data = (self.end)(&run);
-            self.tell(EventKind::of_end(run.status), data);
+            self.tell(EventKind::of_end(run.status), end(&run));
             self.is_over = true;
         } else if run.status == RunStatus::Waiting {
             self.tell_wait(Earlier { run, ended });

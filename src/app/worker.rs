@@ -14,6 +14,7 @@ use super::attempt::Attempt;
 use super::batch_attempt::Batches;
 use super::evaluation_attempt::Evaluations;
 use super::item_job::Taken;
+use super::optimization_attempt::OptimizationAttempt;
 use super::under_way::Stop;
 use super::{App, detached};
 use crate::shutdown::Work;
@@ -65,6 +66,7 @@ async fn attempt(app: Arc<App>, job: Job, work: Work) {
         Some(JobKind::Run) => Attempt::make(app, job, work).await,
         Some(JobKind::Batch) => Taken::make::<Batches>(app, job, work).await,
         Some(JobKind::Evaluation) => Taken::make::<Evaluations>(app, job, work).await,
+        Some(JobKind::Optimization) => OptimizationAttempt::make(app, job, work).await,
         // The lease lapses, and the next to take it may be one who knows.
         None => tracing::error!(job = %job.lease.job, kind = job.kind, "no job that is known here"),
     }

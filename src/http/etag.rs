@@ -47,6 +47,12 @@ struct Candidate {
 pub(crate) struct IfMatch(Option<Condition>);
 
 impl IfMatch {
+    /// Whether the writer says what it has seen.
+    #[must_use]
+    pub(crate) fn is_given(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Whether the version in force is one that the writer has seen. Weak tags never match.
     #[must_use]
     pub(crate) fn allows(&self, current: &ETag) -> bool {

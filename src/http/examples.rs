@@ -65,7 +65,7 @@ pub(super) fn batch() -> Value {
     })
 }
 
-/// Two examples of that graph.
+/// Some examples of that graph.
 pub(super) fn dataset() -> Value {
     json!({
         "name": "tickets",
@@ -76,7 +76,9 @@ pub(super) fn dataset() -> Value {
                 "expected": {"mood": "calm"},
                 "split": "train"
             },
-            {"inputs": {"ticket": "Where is my refund?!"}, "expected": {"mood": "angry"}}
+            {"inputs": {"ticket": "Where is my refund?!"}, "expected": {"mood": "angry"}},
+            {"inputs": {"ticket": "Thank you, it works now."}, "expected": {"mood": "calm"}},
+            {"inputs": {"ticket": "The third broken cup!"}, "expected": {"mood": "angry"}}
         ]
     })
 }
@@ -144,6 +146,19 @@ pub(super) fn predictor() -> Value {
 /// A signature to preview.
 pub(super) fn preview() -> Value {
     json!({"signature": "question, context: list[str] -> answer: float", "config": {}})
+}
+
+/// Demos for that graph out of the dataset above.
+pub(super) fn optimization() -> Value {
+    json!({
+        "optimizer": "labeled_few_shot",
+        "trainset": "tickets",
+        "metric": {"exact": {"field": "mood"}},
+        "config": {"k": 4},
+        "budget": {"lm_calls": 200},
+        "activate": "if_better",
+        "seed": 7
+    })
 }
 
 /// Two types to compare.

@@ -25,6 +25,8 @@ mod idempotency;
 mod lasting_runs;
 mod malformed;
 mod openapi;
+mod optimizations;
+mod optimizers;
 mod page;
 mod parse;
 mod path;
@@ -99,6 +101,16 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(evaluations::evaluation_cancel))
         .routes(routes!(evaluation_events::evaluation_events))
         .routes(routes!(evaluation_comparison::evaluation_comparison))
+        .routes(routes!(optimizers::optimizer_list))
+        .routes(routes!(optimizers::optimizer_get))
+        .routes(routes!(optimizations::optimization_start))
+        .routes(routes!(optimizations::optimization_list))
+        .routes(routes!(optimizations::optimization_get))
+        .routes(routes!(optimizations::optimization_events))
+        .routes(routes!(optimizations::optimization_cancel))
+        .routes(routes!(optimizations::optimization_activate))
+        .routes(routes!(optimizations::optimization_candidate_list))
+        .routes(routes!(optimizations::optimization_candidate_get))
         .routes(routes!(predictors::predictor_list))
         .routes(routes!(predictors::predictor_get, predictors::predictor_patch))
         .routes(routes!(states::state_get, states::state_put))

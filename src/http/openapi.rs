@@ -29,6 +29,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "batches", description = "One graph over many items"),
         (name = "datasets", description = "Examples, in versions that never change"),
         (name = "evaluations", description = "How good a graph is on examples, and which of two is better"),
+        (name = "optimizations", description = "Better prompts and graphs, found by examples"),
         (name = "state", description = "What is tuned in a graph's predictors"),
         (name = "strategies", description = "What the server offers"),
         (name = "operations", description = "For those who watch the server"),

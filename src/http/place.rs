@@ -23,7 +23,8 @@ pub(crate) fn stays_on_its_thread<B>(request: &Request<B>) -> bool {
 #[must_use]
 pub(super) fn may_stream<B>(request: &Request<B>) -> bool {
     let path = request.uri().path();
-    let followed = ["/v1/runs/", "/v1/evaluations/"].iter().any(|list| path.starts_with(list));
+    let followed = ["/v1/runs/", "/v1/evaluations/", "/v1/optimizations/"];
+    let followed = followed.iter().any(|list| path.starts_with(list));
     path.ends_with("/execute") || (followed && path.ends_with("/events"))
 }
 

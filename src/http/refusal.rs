@@ -20,6 +20,8 @@ impl From<AppError> for ApiProblem {
             AppError::NotWaiting(_) => Self::new(ProblemCode::NodeNotWaiting, detail),
             AppError::RunUnfinished(_) => Self::new(ProblemCode::RunUnfinished, detail),
             AppError::NotComparable(_) => Self::new(ProblemCode::NotComparable, detail),
+            AppError::NothingFound(_) => Self::new(ProblemCode::NothingFound, detail),
+            AppError::Overtaken(_) => Self::new(ProblemCode::PreconditionFailed, detail),
             AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
             AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
             AppError::Internal(cause) => {

@@ -15,6 +15,7 @@ use dsrs::value::Payload;
 use futures_util::stream::{self, Stream};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::accept::takes_events;
 use super::answer;
@@ -28,7 +29,7 @@ use super::runs::{error_json, run_json};
 use super::schema::RunEvents;
 use super::status::ProblemCode;
 use crate::app::json::JsonObject;
-use crate::app::{App, Ended, EventKind, Follower, LogFollower, Told, Watch, detached};
+use crate::app::{App, Ended, EventKind, Followed, Follower, LogFollower, Told, Watch, detached};
 use crate::store::run::{RunRow, RunStatus};
 
 /// How often something is said to a reader when there is nothing to tell.
@@ -184,15 +185,31 @@ pub(super) async fn run_events(
     headers: HeaderMap,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    events_wanted(&headers)?;
-    let (id, seen) = (path::id(&id)?, last_event_id(&headers)?);
+    let (id, seen) = (path::id(&id)?, seen_by(&headers)?);
     if let Some(feed) = app.run_feed(&caller.scope(), id) {
         if feed.has_told_all(seen) {
             return Ok(answer::no_content());
         }
         return Ok(events(told(feed.follow(seen), ())));
     }
-    Ok(match app.run_follow(&caller.scope(), id, seen, end_json).await? {
+    follow(&app, &caller, id, seen, Followed::Run(end_json)).await
+}
+
+/// The last event that a reader of events has seen.
+pub(super) fn seen_by(headers: &HeaderMap) -> Result<u64, ApiProblem> {
+    events_wanted(headers)?;
+    last_event_id(headers)
+}
+
+/// Follows what is written of something, from behind an event.
+pub(super) async fn follow(
+    app: &Arc<App>,
+    caller: &Caller,
+    id: Uuid,
+    seen: u64,
+    followed: Followed,
+) -> Result<Response, ApiProblem> {
+    Ok(match app.follow(&caller.scope(), id, seen, followed).await? {
         Some(follower) => events(logged(follower)),
         None => answer::no_content(),
     })

@@ -34,6 +34,8 @@ pub enum ProblemCode {
     RunUnfinished,
     /// The node does not wait for a value.
     NodeNotWaiting,
+    /// An optimization found nothing to be put in force.
+    NothingFound,
     /// The first request with this idempotency key is still running.
     IdempotencyInProgress,
     /// `If-Match` names another version.
@@ -76,6 +78,8 @@ pub enum ProblemCode {
     ParseError,
     /// An assert failed.
     ConstraintFailed,
+    /// An optimization cannot be done.
+    OptimizationFailed,
     /// No attempt of a strategy could be judged.
     RewardFailed,
     /// More examples of an evaluation failed than it allows.
@@ -117,6 +121,7 @@ impl ProblemCode {
         Self::RunFinished,
         Self::RunUnfinished,
         Self::NodeNotWaiting,
+        Self::NothingFound,
         Self::IdempotencyInProgress,
         Self::PreconditionFailed,
         Self::TooLarge,
@@ -136,6 +141,7 @@ impl ProblemCode {
         Self::ProgramFailed,
         Self::ParseError,
         Self::ConstraintFailed,
+        Self::OptimizationFailed,
         Self::RewardFailed,
         Self::TooManyErrors,
         Self::InvalidValue,
@@ -181,6 +187,7 @@ impl ProblemCode {
             Self::NodeNotWaiting => {
                 (S::CONFLICT, "node_not_waiting", "The node does not wait for a value")
             }
+            Self::NothingFound => (S::CONFLICT, "nothing_found", "Nothing better was found"),
             Self::IdempotencyInProgress => {
                 (S::CONFLICT, "idempotency_in_progress", "The first request is still running")
             }
@@ -214,6 +221,9 @@ impl ProblemCode {
             Self::OpFailed => unprocessable("op_failed", "An op has no value for its inputs"),
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
             Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
+            Self::OptimizationFailed => {
+                unprocessable("optimization_failed", "The optimization cannot be done")
+            }
             Self::RewardFailed => unprocessable("reward_failed", "No attempt could be judged"),
             Self::TooManyErrors => unprocessable("too_many_errors", "Too many examples failed"),
             Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),

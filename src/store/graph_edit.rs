@@ -86,18 +86,20 @@ impl LockedGraph {
         &self.head
     }
 
-    /// Writes the next graph version with the state that carries over to it, in force.
+    /// Writes the next graph version with a state for it, in force. `by` is the optimization that
+    /// does it, if no client does.
     pub async fn put_version(
         mut self,
         version: NewVersion<'_>,
         state: NewState<'_>,
+        by: Option<Uuid>,
         at: DateTime<Utc>,
     ) -> Result<GraphRow, StoreError> {
         let (id, next, next_state) = (self.head.id, self.head.version + 1, self.newest_state + 1);
         graph_version::insert(&self.scope, &mut self.tx, id, next, &version, at).await?;
         let state =
             state::insert(&self.scope, &mut self.tx, id, next_state, next, &state, at).await?;
-        put_in_force(&self.scope, &mut self.tx, id, &state, None, at).await?;
+        put_in_force(&self.scope, &mut self.tx, id, &state, by, at).await?;
         set_newest(&mut self.tx, id, next, next_state).await?;
         self.db.commit_change(self.tx).await?;
         Ok(GraphRow {

@@ -26,10 +26,12 @@ pub enum JobKind {
     Batch,
     /// An evaluation.
     Evaluation,
+    /// An optimization.
+    Optimization,
 }
 
 impl JobKind {
-    const ALL: [Self; 3] = [Self::Run, Self::Batch, Self::Evaluation];
+    const ALL: [Self; 4] = [Self::Run, Self::Batch, Self::Evaluation, Self::Optimization];
 
     /// The word for it.
     #[must_use]
@@ -38,6 +40,7 @@ impl JobKind {
             Self::Run => "run",
             Self::Batch => "batch",
             Self::Evaluation => "evaluation",
+            Self::Optimization => "optimization",
         }
     }
 

@@ -9,6 +9,7 @@ mod evaluation;
 mod graph;
 mod health;
 mod model;
+mod optimization;
 mod parse;
 mod predictor;
 mod problem;
@@ -37,6 +38,13 @@ pub use graph::{
 };
 pub use health::{Health, Ready};
 pub use model::{Model, ModelPage};
+pub use optimization::{
+    CandidateScore, Optimization, OptimizationActivation, OptimizationBest, OptimizationBody,
+    OptimizationBudget, OptimizationCandidate, OptimizationCandidateItem,
+    OptimizationCandidatePage, OptimizationComparison, OptimizationDiff, OptimizationEvents,
+    OptimizationExamples, OptimizationGraphDiff, OptimizationLinks, OptimizationPage,
+    OptimizationResult, OptimizationScore, OptimizationStop, Optimizer, OptimizerPage,
+};
 pub use parse::{Leniency, ParseAnswer, ParseRequest};
 pub use predictor::{Predictor, PredictorPage, RenderRequest, Rendered, RenderedMessages};
 pub use problem::{Problem, ProblemItem};

@@ -12,6 +12,7 @@ mod lasting_faults;
 mod lm_faults;
 mod models;
 mod nearest_demos;
+mod optimizations;
 mod real_lm;
 mod recording;
 mod restart;

@@ -62,7 +62,7 @@ async fn two_writers_are_serialised_and_never_merged() {
             // each writes what it read and one letter: a lost update would lose a letter
             let next = locked.head().definition.replace('}', "1}");
             let next = if next == "{1}" { "{\"n\":1}".to_owned() } else { next };
-            locked.put_version(version(&next), state("{}"), tick()).await.unwrap().version
+            locked.put_version(version(&next), state("{}"), None, tick()).await.unwrap().version
         })
     };
     let writers: Vec<_> = (0..12).map(|_| add_one()).collect();
@@ -87,7 +87,7 @@ async fn of_two_writers_who_expect_the_same_version_one_is_stale() {
         let db = db.clone();
         tokio::spawn(async move { lock(&ann(), &db, &name("reply"), expect).await.err() })
     };
-    locked.put_version(version("{\"v\":2}"), state("{}"), tick()).await.unwrap();
+    locked.put_version(version("{\"v\":2}"), state("{}"), None, tick()).await.unwrap();
     let refused = other.await.unwrap().unwrap();
     assert_eq!(refused.to_string(), "the version has changed: the current one is 2");
     let dropped = lock(&ann(), &db, &name("reply"), Expect::Newest).await.unwrap();
@@ -124,7 +124,12 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     let refused = lock(&ann, &db, &GraphRef::Id(id), stale).await.err().unwrap();
     assert!(matches!(refused, StoreError::Stale { current: 1 }), "{refused}");
 
-    edit().await.unwrap().put_version(version("[]"), state("{\"s\":4}"), tick()).await.unwrap();
+    edit()
+        .await
+        .unwrap()
+        .put_version(version("[]"), state("{\"s\":4}"), None, tick())
+        .await
+        .unwrap();
     assert_eq!(in_force().await.unwrap().state_version, 4);
     let older = Pick { version: Some(1), state_version: None };
     let older = graph::get(&ann, &db, &GraphRef::Id(id), older).await.unwrap();
@@ -162,7 +167,12 @@ async fn a_candidate_is_written_once_for_any_graph_version_and_keeps_who_made_it
     let id = make(&db, "reply").await.unwrap().id;
     let by_id = GraphRef::Id(id);
     let edit = || lock(&ann, &db, &by_id, Expect::Newest);
-    edit().await.unwrap().put_version(version("[]"), state("{\"s\":2}"), tick()).await.unwrap();
+    edit()
+        .await
+        .unwrap()
+        .put_version(version("[]"), state("{\"s\":2}"), None, tick())
+        .await
+        .unwrap();
     let (optimization, other) = (Uuid::now_v7(), Uuid::now_v7());
     let by = |optimization| NewState {
         parent: Some(1),
@@ -210,7 +220,7 @@ async fn what_is_missing_is_named() {
     lock(&ann, &db, &name("reply"), Expect::Newest)
         .await
         .unwrap()
-        .put_version(version("[]"), state("{}"), tick())
+        .put_version(version("[]"), state("{}"), None, tick())
         .await
         .unwrap();
     assert_eq!(ask(Some(2), Some(1)).await, "state version 1 fits graph version 1, not 2");

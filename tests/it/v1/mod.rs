@@ -11,6 +11,7 @@ mod graphs;
 mod graphs_within;
 mod idempotency;
 mod lasting_runs;
+mod optimizations;
 mod pages;
 mod parse;
 mod predictors;

@@ -1,0 +1,121 @@
+//! The candidates that an optimization has tried, in their order. Written by `optimization_work`.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::job::Lease;
+use super::page::fetch_count;
+use super::{Db, Page, Scope, StoreError};
+
+/// A candidate. Documents are JSON text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CandidateRow {
+    /// Counted from 0, which is the program as it was.
+    pub number: i32,
+    /// The candidates it was made from.
+    pub parents: Vec<i32>,
+    /// How it was made, as a JSON string.
+    pub origin: String,
+    /// How it did: `{full, partial}`.
+    pub scores: String,
+    /// By which the best is chosen; `None` where it was not tried on all.
+    pub objective: Option<f64>,
+    /// Its state.
+    pub state: String,
+    /// Its graph; `None` where that is the one that the optimization began with.
+    pub definition: Option<String>,
+}
+
+/// One page of candidates, in their order. `after` is the last number of the page before.
+pub async fn list(
+    scope: &Scope,
+    db: &Db,
+    optimization: Uuid,
+    after: Option<i32>,
+    limit: u32,
+) -> Result<Page<CandidateRow, i32>, StoreError> {
+    let rows = sqlx::query_as!(
+        CandidateRow,
+        r#"select number, parents, origin::text as "origin!", scores::text as "scores!", objective,
+                  state::text as "state!", definition::text as definition
+           from optimization_candidates
+           where optimization_id = $1 and workspace_id = $2 and number > $3
+           order by number limit $4"#,
+        optimization,
+        scope.workspace,
+        after.unwrap_or(-1),
+        fetch_count(limit)
+    )
+    .fetch_all(db.pool())
+    .await?;
+    Ok(Page::cut(rows, limit, |row| row.number))
+}
+
+/// One candidate.
+pub async fn get(
+    scope: &Scope,
+    db: &Db,
+    optimization: Uuid,
+    number: i32,
+) -> Result<CandidateRow, StoreError> {
+    let found = sqlx::query_as!(
+        CandidateRow,
+        r#"select number, parents, origin::text as "origin!", scores::text as "scores!", objective,
+                  state::text as "state!", definition::text as definition
+           from optimization_candidates
+           where optimization_id = $1 and workspace_id = $2 and number = $3"#,
+        optimization,
+        scope.workspace,
+        number
+    )
+    .fetch_optional(db.pool())
+    .await?;
+    found.ok_or_else(|| StoreError::not_found("candidate", number))
+}
+
+/// The candidate that did best on all examples; of equals the first.
+pub async fn best(scope: &Scope, db: &Db, optimization: Uuid) -> Result<Option<i32>, StoreError> {
+    let found = sqlx::query_scalar!(
+        "select number from optimization_candidates
+         where optimization_id = $1 and workspace_id = $2 and objective is not null
+         order by objective desc, number limit 1",
+        optimization,
+        scope.workspace
+    )
+    .fetch_optional(db.pool())
+    .await?;
+    Ok(found)
+}
+
+/// Writes candidates, or what is new of them.
+pub(super) async fn write(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    lease: Lease,
+    rows: &[CandidateRow],
+) -> Result<(), StoreError> {
+    for row in rows {
+        sqlx::query!(
+            "insert into optimization_candidates (optimization_id, number, workspace_id, parents,
+                                                  origin, scores, objective, state, definition)
+             values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7, $8::text::json,
+                     $9::text::json)
+             on conflict (optimization_id, number) do update
+             set parents = excluded.parents, origin = excluded.origin, scores = excluded.scores,
+                 objective = excluded.objective, state = excluded.state,
+                 definition = excluded.definition",
+            lease.job,
+            row.number,
+            scope.workspace,
+            &row.parents,
+            row.origin,
+            row.scores,
+            row.objective,
+            row.state,
+            row.definition
+        )
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
