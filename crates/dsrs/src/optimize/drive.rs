@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use super::{Evaluation, Example, Optimizer, Rollout, Stop, Trial, TrialId, Workbench};
 use crate::lm::{Account, Reserve, Usage};
 
@@ -56,12 +54,13 @@ pub async fn optimize(
 ) -> Result<Report, Stop> {
     let examples: Vec<&Example> = held_out.iter().collect();
     bench.phase("measuring the program as it is");
-    let start = Instant::now();
     let base = bench.candidate(Workbench::BASE);
+    // A candidate that does not fit fails; the program as it is has to.
+    bench.program(&base).await?;
     let (before, mut stopped) = counted(bench.roll_out(&base, &examples, None).await?)?;
     let mut best = Workbench::BASE;
     if stopped.is_none() {
-        set_aside(bench, &before, start);
+        set_aside(bench, &before);
         bench.phase("looking for a better one");
         (best, stopped) = found(bench, optimizer).await?;
         bench.account().inspect(|account| account.set_aside(Reserve::default()));
@@ -109,30 +108,29 @@ async fn found(
 }
 
 /// Sets aside what measuring the best will take, by what measuring the program as it was took: a
-/// candidate with demos reads more. Never more than half of what is left.
-fn set_aside(bench: &Workbench, before: &Rollouts, start: Instant) {
+/// candidate with demos reads more. Never more than half of what that left. What was spent since, by
+/// an attempt that has ended, makes no difference: the search is to end where it ended then.
+fn set_aside(bench: &Workbench, before: &Rollouts) {
     let Some(account) = bench.account() else { return };
-    let rollouts = before.iter().flatten().cloned().collect();
-    let evaluation = Evaluation { rollouts };
+    let evaluation = Evaluation { rollouts: before.iter().flatten().cloned().collect() };
     let mut usage = evaluation.usage();
     evaluation.rollouts.iter().for_each(|rollout| usage += rollout.judging);
-    let (budget, spent) = (account.budget(), account.spent());
-    let half = |limit: u64, spent: u64| limit.saturating_sub(spent) / 2;
-    let tokens = 3 * (usage.input_tokens + usage.output_tokens);
-    let tokens = tokens.min(
-        budget
-            .tokens
-            .map_or(u64::MAX, |limit| half(limit, spent.input_tokens + spent.output_tokens)),
-    );
-    let lm_calls = usage.lm_calls + usage.lm_calls / 4;
-    let lm_calls =
-        lm_calls.min(budget.lm_calls.map_or(u64::MAX, |limit| half(limit, spent.lm_calls)));
+    let took = evaluation.rollouts.iter().map(|rollout| rollout.took.as_secs_f64());
+    let took = took.sum::<f64>() / bench.task().concurrency.max(1) as f64;
+    let budget = account.budget();
+    let half = |limit: u64, used: u64| limit.saturating_sub(used) / 2;
+    let tokens = usage.input_tokens + usage.output_tokens;
     let cost = usage.cost.map(|cost| {
-        let left = budget.cost.map_or(f64::MAX, |limit| limit - spent.cost.unwrap_or(0.0));
+        let left = budget.cost.map_or(f64::MAX, |limit| limit - cost);
         (3.0 * cost).min(left.max(0.0) / 2.0)
     });
-    let seconds = 1.5 * start.elapsed().as_secs_f64();
-    let seconds = seconds.min(budget.seconds.map_or(f64::MAX, |limit| limit / 2.0));
-    let usage = Usage { lm_calls, input_tokens: tokens, cost, ..Usage::default() };
+    let calls = usage.lm_calls;
+    let usage = Usage {
+        lm_calls: (calls + calls / 4).min(budget.lm_calls.map_or(u64::MAX, |all| half(all, calls))),
+        input_tokens: (3 * tokens).min(budget.tokens.map_or(u64::MAX, |all| half(all, tokens))),
+        cost,
+        ..Usage::default()
+    };
+    let seconds = (1.5 * took).min(budget.seconds.map_or(f64::MAX, |all| all / 2.0));
     account.set_aside(Reserve { usage, seconds });
 }
