@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use indexmap::IndexMap;
 
 use super::config::{count, member, number};
@@ -118,10 +118,16 @@ impl Bootstrap {
                 }
                 let tries = wave.iter().map(|example| {
                     let teacher = self.teacher(student, &shown, example, predictors);
-                    async move { bench.evaluate(&teacher, &[example], varied(round)).await }
+                    async move {
+                        // Demos of examples fit: what does not is the config.
+                        bench.program(&teacher).await?;
+                        bench.evaluate(&teacher, &[example], varied(round)).await
+                    }
                 });
-                for (example, tried) in wave.iter().zip(try_join_all(tries).await?) {
-                    let good = tried.rollouts.into_iter().find(|one| one.value() >= self.threshold);
+                // When one is stopped the others come to their end: they are paid for already.
+                for (example, tried) in wave.iter().zip(join_all(tries).await) {
+                    let mut tried = tried?.rollouts.into_iter();
+                    let good = tried.find(|one| one.value() >= self.threshold);
                     good.into_iter().for_each(|rollout| found.take(example, &rollout));
                 }
             }

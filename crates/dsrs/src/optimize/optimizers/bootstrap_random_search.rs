@@ -105,8 +105,9 @@ impl RandomSearch {
             Plan::Shuffled(number) => {
                 let mut rng = bench.rng(&format!("demos {number}"));
                 rng.shuffle(&mut order);
-                bootstrap.max_bootstrapped = rng.usize(1..=bootstrap.max_bootstrapped.max(1));
-                let most = bootstrap.max_bootstrapped;
+                let most = rng.usize(1..=bootstrap.max_bootstrapped.max(1));
+                let most = most.min(bootstrap.max_bootstrapped);
+                bootstrap.max_bootstrapped = most;
                 format!("up to {most} bootstrapped demos, shuffle {number}")
             }
         };
