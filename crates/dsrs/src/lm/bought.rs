@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use tokio::time::Instant;
 
 use super::{
-    Account, Asking, Chat, Embedded, Embedder, Found, Heard, Limit, Lm, LmError, LmErrorKind,
-    LmParams, LmReply, LmRequest, Message, Model, Prefix, ReplyCache, RequestKey, Usage, Vectors,
+    Account, Asking, Chat, Constraint, Embedded, Embedder, Found, Heard, Limit, Lm, LmError,
+    LmErrorKind, LmParams, LmReply, LmRequest, Message, Model, Prefix, ReplyCache, RequestKey,
+    Usage, Vectors,
 };
 
 /// Bytes of replies that are at hand.
@@ -21,7 +23,7 @@ const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// The longest answer, in tokens, where a budget must know one and nobody has said it.
 const LONGEST_ANSWER: u32 = 4096;
 
-/// What a provider may add to each message.
+/// What a provider may add to each message, and to each call of a tool in it.
 const PER_MESSAGE: u64 = 16;
 
 /// Something that was paid for.
@@ -123,7 +125,16 @@ impl Purse {
     /// An LM whose every request is paid for.
     #[must_use]
     pub fn paying<'a>(&'a self, model: &'a Model, key: RequestKey) -> Paying<'a> {
-        Paying { purse: self, model, key }
+        Paying { purse: self, model, key, allowed: OnceLock::new() }
+    }
+
+    /// Keeps a reply that somebody else has paid for: who asks again may not get the same.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub async fn given(&self, key: RequestKey, reply: &LmReply) -> Result<(), LmError> {
+        let purchase = Purchase { key, reply: Some(reply.clone()), usage: Usage::default() };
+        self.kept.keep(purchase).await.map_err(|error| self.unkept(error))
     }
 
     /// An embedding model whose every request is paid for, unless the same was bought before.
@@ -143,24 +154,22 @@ impl Purse {
 
     async fn pay(
         &self,
-        model: &Model,
-        key: RequestKey,
+        paying: &Paying<'_>,
         request: &LmRequest,
         sent: BoxFuture<'_, Result<LmReply, LmError>>,
     ) -> Result<LmReply, LmError> {
+        let Paying { model, key, .. } = *paying;
         let worst = self.worst(model, request)?;
         let hold = self.account.hold(worst).await.map_err(spent)?;
-        let (reply, usage) = match sent.await {
-            Ok(reply) => {
-                let usage = price(model, &reply, &worst);
-                hold.settle(usage);
-                (Ok(reply), usage)
-            }
-            Err(error) => {
-                drop(hold);
-                (Err(error), Usage { lm_calls: 1, ..Usage::default() })
-            }
+        // Of a request that is sent again, the first time is the one that counts.
+        let _ = paying.allowed.set(Instant::now());
+        let reply = sent.await;
+        let usage = match &reply {
+            Ok(reply) => price(model, reply, &worst),
+            Err(error) if is_free(error) => Usage { lm_calls: 1, ..Usage::default() },
+            Err(_) => worst,
         };
+        hold.settle(usage);
         let purchase = Purchase { key, reply: reply.as_ref().ok().cloned(), usage };
         self.kept.keep(purchase).await.map_err(|error| self.unkept(error))?;
         reply
@@ -178,9 +187,14 @@ impl Purse {
         if !self.account.limits_answers() {
             return Ok(worst);
         }
-        let said = request.chat.messages().map(|said| said.content.len() as u64 + PER_MESSAGE);
-        let tools = request.tools.as_ref().map_or(0, |tools| tools.json().len() as u64);
-        worst.input_tokens = said.sum::<u64>() + tools;
+        let tools = request.tools.as_ref().map_or(0, |tools| tools.json().len());
+        let constraint = match &request.constraint {
+            Some(Constraint::Gbnf(grammar)) => grammar.len(),
+            Some(Constraint::JsonSchema { schema, .. }) => schema.get().len(),
+            None => 0,
+        };
+        let said = request.chat.messages().map(said).sum::<u64>();
+        worst.input_tokens = said + (tools + constraint) as u64;
         worst.output_tokens = u64::from(request.params.max_tokens.unwrap_or(LONGEST_ANSWER));
         if self.account.budget().cost.is_some() {
             let prices = model.prices.ok_or_else(|| unpriced(&model.alias))?;
@@ -195,12 +209,21 @@ pub struct Paying<'a> {
     purse: &'a Purse,
     model: &'a Model,
     key: RequestKey,
+    allowed: OnceLock<Instant>,
+}
+
+impl Paying<'_> {
+    /// When the budget allowed it to be sent. If it was answered without, nobody had to pay.
+    #[must_use]
+    pub fn allowed(&self) -> Option<Instant> {
+        self.allowed.get().copied()
+    }
 }
 
 impl Lm for Paying<'_> {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let sent = self.model.lm.complete(request);
-        self.purse.pay(self.model, self.key, request, sent).boxed()
+        self.purse.pay(self, request, sent).boxed()
     }
 
     fn stream<'a>(
@@ -209,7 +232,7 @@ impl Lm for Paying<'_> {
         heard: Heard<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let sent = self.model.lm.stream(request, heard);
-        self.purse.pay(self.model, self.key, request, sent).boxed()
+        self.purse.pay(self, request, sent).boxed()
     }
 }
 
@@ -230,7 +253,8 @@ impl PayingForVectors<'_> {
             Found::Nothing(asking) => asking,
         };
         let sent = async { packed(self.model, &self.embedder.embed(texts).await?) };
-        let reply = self.purse.pay(self.model, key, &request, sent.boxed()).await?;
+        let paying = self.purse.paying(self.model, key);
+        let reply = self.purse.pay(&paying, &request, sent.boxed()).await?;
         Purse::at_hand(asking, &reply);
         unpacked(&reply, texts.len())
     }
@@ -275,6 +299,28 @@ fn misfit(model: &str) -> LmError {
     refused(LmErrorKind::Malformed, message)
 }
 
+/// The most tokens that a message may be.
+fn said(message: &Message) -> u64 {
+    let calls = message
+        .tool_calls
+        .iter()
+        .map(|call| (call.id.len() + call.name.len() + call.arguments.len()) as u64 + PER_MESSAGE);
+    let result_of = message.tool_call_id.as_ref().map_or(0, |id| id.len());
+    (message.content.len() + result_of) as u64 + PER_MESSAGE + calls.sum::<u64>()
+}
+
+/// Whether a request that failed cost no tokens: the provider told of it before it answered, or was
+/// not reached. Of others nobody knows.
+const fn is_free(error: &LmError) -> bool {
+    use LmErrorKind::{
+        Connection, ConstraintRefused, ContextOverflow, Provider, RateLimited, Refused,
+    };
+    matches!(
+        error.kind,
+        Connection | ConstraintRefused | ContextOverflow | Provider | RateLimited | Refused
+    )
+}
+
 /// What a reply cost. A provider that tells no tokens may have used as many as there could be.
 fn price(model: &Model, reply: &LmReply, worst: &Usage) -> Usage {
     let told = reply.usage.input_tokens + reply.usage.output_tokens > 0;
@@ -297,4 +343,25 @@ fn unpriced(alias: &str) -> LmError {
 
 const fn refused(kind: LmErrorKind, message: String) -> LmError {
     LmError { kind, message, status: None, retry_after: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lm::{Budget, Chat, LmParams, Prefix, Scripted, ToolCall};
+
+    #[test]
+    fn all_that_a_request_says_may_have_to_be_read() {
+        let budget = Budget { tokens: Some(1), ..Budget::default() };
+        let account = Account::open(budget, Usage::default(), 0.0);
+        let purse = Purse::new(account, Arc::new(InMemory));
+        let model = Model::of("m", Arc::new(Scripted::always("")));
+        let long: Arc<str> = "1".repeat(10_000).into();
+        let call = ToolCall { id: "c".into(), name: "find".into(), arguments: long.clone() };
+        let turns = vec![Message::calling("", vec![call.clone()]), Message::result(&call, &*long)];
+        let chat = Chat { prefix: Prefix::of([]), turns };
+        let constraint = Some(Constraint::Gbnf(long));
+        let request = LmRequest { constraint, ..LmRequest::new(chat, LmParams::default()) };
+        assert!(purse.worst(&model, &request).unwrap().input_tokens > 30_000);
+    }
 }

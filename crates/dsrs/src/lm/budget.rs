@@ -219,8 +219,8 @@ impl Budget {
     }
 }
 
-/// What is set aside for a request that is being sent. Dropping it counts the request, and nothing
-/// else: what came of it nobody knows.
+/// What is set aside for a request that is being sent. Dropping it counts all of that: what came of
+/// the request nobody knows.
 pub struct Hold<'a> {
     account: &'a Account,
     worst: Usage,
@@ -236,8 +236,7 @@ impl Hold<'_> {
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
-        let sent = Usage { lm_calls: self.worst.lm_calls, ..Usage::default() };
-        self.account.settle(self.worst, sent);
+        self.account.settle(self.worst, self.worst);
     }
 }
 
@@ -284,10 +283,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_was_dropped_counts_as_sent() {
-        let account = account(Budget { lm_calls: Some(1), ..Budget::default() });
-        drop(account.hold(calls(1)).await);
-        assert_eq!((account.spent().lm_calls, account.hold(calls(1)).await.is_err()), (1, true));
+    async fn a_request_that_was_dropped_counts_as_much_as_it_may_have_cost() {
+        let account = account(Budget { tokens: Some(100), ..Budget::default() });
+        drop(account.hold(tokens(20, 60)).await);
+        assert_eq!(account.spent(), tokens(20, 60));
+        assert!(account.hold(tokens(20, 1)).await.is_err());
     }
 
     #[tokio::test]

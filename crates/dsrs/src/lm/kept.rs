@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-use super::{Found, Heard, Lm, LmError, LmReply, LmRequest, ReplyCache, RequestKey, Usage};
+use super::{Found, Heard, Lm, LmError, LmReply, LmRequest, ReplyCache, RequestKey};
 
 /// One request to an LM whose replies are kept.
 pub struct Kept<'a> {
@@ -35,10 +35,9 @@ impl<'a> Kept<'a> {
         self.cache.get(self.key).map(|reply| self.serve(reply))
     }
 
-    /// A kept reply costs nothing.
     fn serve(&self, kept: LmReply) -> LmReply {
         self.has_served.store(true, Ordering::Relaxed);
-        LmReply { usage: Usage::default(), ..kept }
+        kept
     }
 }
 

@@ -36,6 +36,9 @@ pub struct RunScope {
     /// Whether a request was not sent because nobody pays for it: what came of the run instead, says
     /// nothing of the program.
     pub unpaid: AtomicBool,
+    /// Whether the time of a request that is paid for went by mostly while it waited for its turn, or
+    /// until enough of the budget was left: another run may do better.
+    pub starved: AtomicBool,
     /// How the run differs from others over the same inputs, if it is to.
     pub variation: Option<Variation>,
 }
@@ -56,8 +59,19 @@ impl RunScope {
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
         let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
         let (listener, purse, variation) = (None, None, None);
-        let unpaid = AtomicBool::new(false);
-        Self { models, deadline, cancelled, trace, lane, listener, purse, unpaid, variation }
+        let [unpaid, starved] = [false; 2].map(AtomicBool::new);
+        Self {
+            models,
+            deadline,
+            cancelled,
+            trace,
+            lane,
+            listener,
+            purse,
+            unpaid,
+            starved,
+            variation,
+        }
     }
 }
 

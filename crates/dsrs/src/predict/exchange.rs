@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::Ctx;
 use super::hearing::Hearing;
 use super::schema_predictor::SchemaPredictor;
@@ -13,8 +15,8 @@ use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, Attempt, RetryPolicy};
 use crate::lm::{
-    Found, Gates, Kept, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model, Purse, ReplyCache,
-    RequestKey, Usage,
+    Found, Gates, Kept, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model, Paying, Purse,
+    ReplyCache, RequestKey, Usage,
 };
 use crate::value::Fields;
 
@@ -37,6 +39,31 @@ pub(super) struct Exchange<'c> {
     hearing: Option<Hearing<'c>>,
     /// Where the last answer is kept.
     kept: Option<(&'c ReplyCache, RequestKey)>,
+}
+
+/// Tells the run of a request whose time went by, more of it before it was its turn than after.
+/// Whoever waits is dropped then, here or further up.
+struct Waiting<'w> {
+    paying: &'w Paying<'w>,
+    ctx: &'w Ctx,
+    begun: Instant,
+}
+
+impl<'w> Waiting<'w> {
+    fn begin(paying: &'w Paying<'w>, ctx: &'w Ctx) -> Self {
+        Self { paying, ctx, begun: Instant::now() }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let deadline = self.ctx.node.deadline;
+        let allowed = self.paying.allowed().unwrap_or(deadline);
+        let waited = allowed.saturating_duration_since(self.begun);
+        if deadline <= Instant::now() && waited > deadline.saturating_duration_since(allowed) {
+            self.ctx.run.starved.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl<'c> Exchange<'c> {
@@ -70,6 +97,8 @@ impl<'c> Exchange<'c> {
     /// An answer that is paid for, unless the same was bought before.
     async fn buy(&mut self, purse: &'c Purse, request: &LmRequest) -> Result<LmReply, LmError> {
         let key = RequestKey::of_model(&self.model.alias, request);
+        let paying = purse.paying(self.model, key);
+        let _waiting = Waiting::begin(&paying, self.ctx);
         let found = tokio::select! {
             biased;
             () = self.ctx.run.cancelled.cancelled() => return Err(retry::cancelled()),
@@ -79,7 +108,10 @@ impl<'c> Exchange<'c> {
             Found::Reply(reply) => return self.served(request, reply),
             Found::Nothing(asking) => asking,
         };
-        let reply = self.ask_of(&purse.paying(self.model, key), request).await?;
+        let reply = self.ask_of(&paying, request).await?;
+        if paying.allowed().is_none() {
+            purse.given(key, &reply).await?;
+        }
         Purse::at_hand(asking, &reply);
         Ok(reply)
     }
@@ -216,14 +248,14 @@ impl<'c> Exchange<'c> {
             Err(_) => SpanStatus::Failed,
         };
         if let Ok(reply) = result {
-            self.count(reply, last);
+            self.count(reply, last, is_kept);
         }
         self.ctx.trace().close(last, status, |span| match result {
             Ok(reply) => {
                 span.raw = Some(reply.text.clone());
                 span.tool_calls = reply.tool_calls.clone();
                 span.model = Some(reply.model.clone());
-                span.usage = Some(self.usage(reply));
+                span.usage = Some(self.usage(reply, is_kept));
                 span.cached = is_kept;
             }
             Err(error) => span.error = Some(error.message.as_str().into()),
@@ -231,14 +263,18 @@ impl<'c> Exchange<'c> {
     }
 
     /// Counts an answer for those who wait for it.
-    fn count(&self, reply: &LmReply, span: SpanId) {
+    fn count(&self, reply: &LmReply, span: SpanId, is_kept: bool) {
         if let Some(tally) = &self.ctx.tally {
-            tally.count(self.usage(reply), &reply.text, span);
+            tally.count(self.usage(reply, is_kept), &reply.text, span);
         }
     }
 
-    fn usage(&self, reply: &LmReply) -> Usage {
-        let cost = self.model.prices.map(|prices| prices.cost(&reply.usage));
-        Usage { cost: cost.or(reply.usage.cost), ..reply.usage }
+    /// What an answer used: nothing, if it was kept; but where runs are compared, as much as it did
+    /// when it was sent for.
+    fn usage(&self, reply: &LmReply, is_kept: bool) -> Usage {
+        let is_free = is_kept && self.ctx.run.purse.is_none();
+        let used = if is_free { Usage::default() } else { reply.usage };
+        let cost = self.model.prices.map(|prices| prices.cost(&used));
+        Usage { cost: cost.or(used.cost), ..used }
     }
 }
