@@ -20,6 +20,13 @@ use crate::value::{Fields, Payload};
 /// Repeats of a request of the metric that failed in passing.
 const RETRIES: u32 = 2;
 
+/// How often a run is made whose time goes by while it waits.
+const LONGEST_WAIT: u32 = 100;
+
+/// Why a request is not paid for though nothing is spent.
+const UNPRICED: &str = "a budget of `cost` cannot be kept: a model that the program asks has no \
+                        prices; configure them, or limit `tokens` instead";
+
 /// The name of the metric where nodes have theirs.
 const METRIC: &str = "metric";
 
@@ -48,7 +55,9 @@ pub struct Ran {
 }
 
 impl Evaluator {
-    /// Runs a program on an example and has it judged. A run that fails is a rollout that scores 0.
+    /// Runs a program on an example and has it judged. A run that fails is a rollout that scores 0;
+    /// one whose time went by while it waited for its turn, or for the budget, is made again, and
+    /// finds what the first has paid for.
     ///
     /// # Errors
     /// When it was cut short by something that says nothing of the program.
@@ -70,10 +79,16 @@ impl Evaluator {
         example: &Example,
         variation: Option<Variation>,
     ) -> Ran {
-        let scope = Arc::new(RunScope { variation, ..self.scope() });
-        let outcome = program.execute(&scope, example.inputs.clone()).await;
-        let took = scope.trace.elapsed();
-        Ran { outcome, took, scope }
+        let mut number = 0;
+        loop {
+            let scope = Arc::new(RunScope { variation, ..self.scope() });
+            let outcome = program.execute(&scope, example.inputs.clone()).await;
+            let took = scope.trace.elapsed();
+            number += 1;
+            if !self.is_to_be_repeated(&scope, number) {
+                return Ran { outcome, took, scope };
+            }
+        }
     }
 
     /// Has a run judged: the second half of [`Self::roll_out`].
@@ -82,6 +97,9 @@ impl Evaluator {
     /// As there.
     pub async fn rollout(&self, ran: &Ran, example: &Example) -> Result<Rollout, Stop> {
         let Ran { outcome, took, scope } = ran;
+        if let Err(failure) = &outcome.outputs {
+            self.check_stop(&failure.error)?;
+        }
         self.check_paid(scope)?;
         let mut rollout = Rollout {
             outputs: None,
@@ -99,7 +117,6 @@ impl Evaluator {
                 rollout.outputs = Some(outputs.clone());
             }
             Err(failure) => {
-                self.check_stop(&failure.error)?;
                 rollout.error = Some(failed(&failure.error, failure.node.clone()));
             }
         }
@@ -112,11 +129,17 @@ impl Evaluator {
         example: &Example,
         outputs: &Fields,
     ) -> Result<(), Stop> {
-        let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).tallied();
         let steps: &[Step] = &rollout.steps;
-        let judged = self.metric.score(&ctx, Case { example, outputs, steps }).await;
+        let mut number = 0;
+        let (ctx, tally, judged) = loop {
+            let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).tallied();
+            let judged = self.metric.score(&ctx, Case { example, outputs, steps }).await;
+            number += 1;
+            if !self.is_to_be_repeated(&ctx.run, number) {
+                break (ctx, tally, judged);
+            }
+        };
         rollout.judging = tally.sum().usage;
-        self.check_paid(&ctx.run)?;
         match judged {
             Ok(score) => rollout.score = score,
             Err(error) => {
@@ -124,7 +147,7 @@ impl Evaluator {
                 rollout.error = Some(failed(&error, None));
             }
         }
-        Ok(())
+        self.check_paid(&ctx.run)
     }
 
     /// A context for calls of predictors that belong to no graph, under a name that stands where
@@ -147,6 +170,15 @@ impl Evaluator {
         scope
     }
 
+    /// Whether the time of a run went by while it waited, and it is worth another try.
+    pub(super) fn is_to_be_repeated(&self, scope: &RunScope, number: u32) -> bool {
+        let account = self.purse.as_ref().map(|purse| purse.account());
+        scope.starved.load(Ordering::Relaxed)
+            && number < LONGEST_WAIT
+            && !self.cancelled.is_cancelled()
+            && account.is_some_and(|account| account.reached().is_none())
+    }
+
     /// Whether all that a run asked for was paid for. Its graph may have outlived that it was not.
     fn check_paid(&self, scope: &RunScope) -> Result<(), Stop> {
         let purse = self.purse.as_ref();
@@ -156,8 +188,7 @@ impl Evaluator {
             Some(limit) => Err(Stop::Spent(limit)),
             None => match purse.and_then(|purse| purse.lost()) {
                 Some(error) => Err(Stop::Unkept(error.0.as_str().into())),
-                // The failure itself says more.
-                None => Ok(()),
+                None => Err(Stop::Failed(UNPRICED.into())),
             },
         }
     }

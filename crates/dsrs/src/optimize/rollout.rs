@@ -42,6 +42,32 @@ pub struct Failed {
 }
 
 impl Rollout {
+    /// One that failed before anything was used.
+    #[must_use]
+    pub fn failed(error: Failed) -> Self {
+        Self {
+            outputs: None,
+            score: Score { value: 0.0, feedback: None },
+            error: Some(error),
+            usage: Usage::default(),
+            judging: Usage::default(),
+            steps: Vec::new(),
+            reports: Vec::new(),
+            took: Duration::ZERO,
+        }
+    }
+
+    /// About how many bytes it takes, as if it shared no text with others.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let steps = self.steps.iter().map(|step| sizes(&step.inputs) + sizes(&step.outputs));
+        let reports = self.reports.iter().map(|(_, report)| size(report));
+        let words = self.score.feedback.as_ref().map_or(0, |feedback| feedback.len());
+        let error = self.error.as_ref().map_or(0, |error| error.message.len());
+        let outputs = self.outputs.as_ref().map_or(0, sizes);
+        size_of::<Self>() + steps.chain(reports).sum::<usize>() + words + error + outputs
+    }
+
     /// Its score.
     #[must_use]
     pub const fn value(&self) -> f64 {
@@ -121,6 +147,22 @@ impl Rollout {
     }
 }
 
+fn sizes(fields: &Map) -> usize {
+    fields.iter().map(|(name, value)| name.len() + size(value)).sum::<usize>() + size_of::<Map>()
+}
+
+fn size(value: &Payload) -> usize {
+    let below = match value {
+        Payload::Str(text) => text.len(),
+        Payload::Bytes(bytes) => bytes.len(),
+        Payload::List(elements) => elements.iter().map(size).sum(),
+        Payload::Map(members) => sizes(members),
+        Payload::Error(failure) => failure.message.len(),
+        Payload::Null | Payload::Bool(_) | Payload::Int(_) | Payload::Float(_) => 0,
+    };
+    size_of::<Payload>() + below
+}
+
 fn number(members: &Map, name: &str) -> Option<f64> {
     match members.get(name)? {
         Payload::Float(number) => Some(*number),
@@ -158,5 +200,17 @@ mod tests {
             let read = Payload::from_json(&written).unwrap();
             assert_eq!(Rollout::from_payload(&read), Some(rollout));
         }
+    }
+
+    #[test]
+    fn a_rollout_is_as_large_as_what_it_holds() {
+        let none = Failed { code: "unfit".into(), message: "".into(), node: None };
+        let small = Rollout::failed(none);
+        let long = Payload::str("a".repeat(100_000));
+        let outputs: Fields =
+            [(Arc::from("answer"), Payload::list(vec![long]))].into_iter().collect();
+        let step = Step { predictor: "qa".into(), inputs: Fields::new(), outputs: outputs.clone() };
+        let large = Rollout { outputs: Some(outputs), steps: vec![step], ..small.clone() };
+        assert!(small.size() < 1_000 && (200_000..202_000).contains(&large.size()));
     }
 }

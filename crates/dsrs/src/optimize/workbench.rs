@@ -13,8 +13,8 @@ use super::board::Board;
 use super::candidate::CandidateHash;
 use super::store::{RolloutKey, RolloutStore};
 use super::{
-    Candidate, CostWeight, Evaluation, Evaluator, Example, Listener, Progress, Rollout, Stop,
-    Trial, TrialId, Workshop,
+    Candidate, CostWeight, Evaluation, Evaluator, Example, Failed, Listener, Progress, Rollout,
+    Stop, Trial, TrialId, Workshop,
 };
 use crate::graph::Program;
 use crate::lm::{Account, Embedded, Unkept};
@@ -26,8 +26,11 @@ use crate::value::Fields;
 /// Built programs that are kept.
 const PROGRAMS: u64 = 256;
 
-/// Rollouts that are kept at hand.
-const ROLLOUTS: u64 = 100_000;
+/// Bytes of rollouts that are kept at hand.
+const ROLLOUTS: u64 = 256 << 20;
+
+/// The code of rollouts of candidates that are no programs.
+const UNFIT: &str = "unfit";
 
 /// The name under which the calls of optimizers stand in traces.
 const OPTIMIZER: &str = "optimizer";
@@ -98,7 +101,7 @@ impl Workbench {
             limit: Semaphore::new(task.concurrency.max(1)),
             board: Mutex::new(board),
             programs: Cache::new(PROGRAMS),
-            rollouts: Cache::new(ROLLOUTS),
+            rollouts: Cache::builder().max_capacity(ROLLOUTS).weigher(weight).build(),
             task,
         };
         Self { shared: Arc::new(shared), start: Self::BASE, seed, val: None }
@@ -295,18 +298,24 @@ impl Workbench {
         }
     }
 
-    /// As [`Self::evaluate`], and gives what there is when the work stops.
+    /// As [`Self::evaluate`], and gives what there is when the work stops. A candidate that is no
+    /// program fails on every example, as one that fails in execution does: what optimizers and LMs
+    /// make up may not fit, and nobody is stopped by that.
     ///
     /// # Errors
-    /// When the candidate is no program.
+    /// None as yet.
     pub async fn roll_out(
         &self,
         candidate: &Candidate,
         examples: &[&Example],
         variation: Option<Variation>,
     ) -> Result<(Vec<Option<Arc<Rollout>>>, Option<Stop>), Stop> {
-        let (program, hash) = (self.program(candidate).await?, candidate.hash());
         let of = examples.len();
+        let program = match self.check(candidate).await {
+            Ok(program) => program,
+            Err(problems) => return Ok((vec![Some(Arc::new(unfit(&problems))); of], None)),
+        };
+        let hash = candidate.hash();
         let mut running: FuturesUnordered<_> = examples
             .iter()
             .enumerate()
@@ -376,15 +385,20 @@ impl Workbench {
         temperature: f64,
     ) -> Result<Fields, AskError> {
         let evaluator = &self.task().evaluator;
-        let ctx = evaluator.ctx(OPTIMIZER, self.task().proposer.clone());
-        let ctx = if number == 0 { ctx } else { ctx.varied_at(number, temperature) };
-        let _turn = self.shared.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
         let predictor = SchemaPredictor::new(signature.clone(), OPTIMIZER);
-        match predictor.forward(&ctx, inputs).await {
-            Ok(outputs) => Ok(outputs),
-            Err(error) => {
-                evaluator.check_stop(&error)?;
-                Err(AskError::Failed(error))
+        let _turn = self.shared.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
+        let mut tries = 0;
+        loop {
+            // Its time begins when it is its turn.
+            let ctx = evaluator.ctx(OPTIMIZER, self.task().proposer.clone());
+            let ctx = if number == 0 { ctx } else { ctx.varied_at(number, temperature) };
+            match predictor.forward(&ctx, inputs.clone()).await {
+                Ok(outputs) => return Ok(outputs),
+                Err(_) if evaluator.is_to_be_repeated(&ctx.run, tries) => tries += 1,
+                Err(error) => {
+                    evaluator.check_stop(&error)?;
+                    return Err(AskError::Failed(error));
+                }
             }
         }
     }
@@ -427,6 +441,17 @@ impl Workbench {
     fn board(&self) -> MutexGuard<'_, Board> {
         self.shared.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The rollout of what is no program.
+fn unfit(problems: &Problems) -> Rollout {
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    let message = format!("the candidate does not fit: {}", problems.join("; "));
+    Rollout::failed(Failed { code: UNFIT.into(), message: message.into(), node: None })
+}
+
+fn weight(_: &RolloutKey, rollout: &Arc<Rollout>) -> u32 {
+    u32::try_from(rollout.size()).unwrap_or(u32::MAX)
 }
 
 fn unkept(error: Unkept) -> Stop {

@@ -10,6 +10,7 @@
 mod bootstrap;
 mod copro;
 mod engine;
+mod exactness;
 mod gepa;
 mod knn_few_shot;
 mod labeled_few_shot;

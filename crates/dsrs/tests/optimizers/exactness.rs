@@ -1,0 +1,220 @@
+//! What must never become a score: time that a request waited, budgets that ended, programs that
+//! cannot be built; and what must stay the same when the process ends and another goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{
+    Account, Answer, Budget, Limit, LmErrorKind, LmReply, Model, Models, Purse, ReplyCache,
+    Scripted, Usage,
+};
+use dsrs::optimize::{Example, Optimizer, Stop, Task, TrialId, Workbench, optimize, tunable};
+use dsrs::predict::Demo;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+
+use crate::labeled_few_shot::copies_demos;
+use crate::support::{QA, Remembering, fields, program, questions, run, task};
+
+/// A graph that takes `a0` where its LM fails.
+const OR_A0: &str = r#"{
+    "name": "qa",
+    "nodes": {
+        "qa": {"strategy": "predict", "signature": "question -> answer", "config": {}},
+        "or": {"strategy": "unwrap_or", "config": {"default": "a0"}}
+    },
+    "edges": [{"from": "input.question", "to": "qa.question"},
+              {"from": "qa.answer", "to": "or.value"}],
+    "outputs": {"answer": "or.value"}
+}"#;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn all(examples: &[Example]) -> Vec<&Example> {
+    examples.iter().collect()
+}
+
+fn says(answer: &str) -> String {
+    format!("[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]")
+}
+
+fn purse(budget: Budget, spent: Usage, kept: Arc<Remembering>) -> Arc<Purse> {
+    Arc::new(Purse::new(Account::open(budget, spent, 0.0), kept))
+}
+
+/// Knows the answers to as many questions from `q20` on as its instruction says, and to all others.
+fn knows_as_told() -> Arc<Scripted> {
+    let number = |text: &str| -> usize {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or_default()
+    };
+    Arc::new(Scripted::by(move |request| {
+        let said: Vec<_> = request.chat.messages().collect();
+        let told = said[0].content.split("know ").nth(1).map_or(0, number);
+        let asked = said.last().unwrap().content.split('q').nth(2).map_or(0, number);
+        says(&if (20 + told..40).contains(&asked) {
+            "no idea".to_owned()
+        } else {
+            format!("a{asked}")
+        })
+    }))
+}
+
+/// Tries instructions that are better and better, for ever.
+struct Endless;
+
+impl Optimizer for Endless {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+        async {
+            for known in 1.. {
+                let told = format!("You know {known} things.");
+                let next = bench.candidate(Workbench::BASE);
+                let next = next.with("qa", |state| state.instruction = Some(told.into()));
+                let id = bench.enter(next, &[Workbench::BASE], "knows more");
+                bench.full(id).await?;
+            }
+            Ok(Workbench::BASE)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn the_same_is_chosen_when_the_process_ends_while_the_best_is_measured() {
+    let budget = Budget { lm_calls: Some(100), ..Budget::default() };
+    let (kept, held_out) = (Arc::new(Remembering::default()), questions(40..50));
+    let mut found = Vec::new();
+    // The second attempt has what the first one bought, and less than measuring the best may take.
+    for spent in [0, 88] {
+        let mut task = task(QA, knows_as_told(), budget);
+        let spent = Usage { lm_calls: spent, ..Usage::default() };
+        task.evaluator.purse = Some(purse(budget, spent, kept.clone()));
+        let bench = Workbench::new(task);
+        let report = optimize(&bench, &Endless, &held_out).await.unwrap();
+        assert_eq!(report.stopped, Some(Stop::Spent(Limit::LmCalls)));
+        found.push((report.best, report.held_out_scores().0.len()));
+    }
+    assert_eq!(found, [(TrialId(3), 10); 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_a_request_waits_for_the_budget_is_not_the_programs() {
+    // All at once could cost more than there is, a few at a time do not. The time of some
+    // is over while they are on their way, for which they have waited longer.
+    let lm = Scripted::by(|_| Answer::from(says("a1")).after(25 * SECOND));
+    let budget = Budget { tokens: Some(15_000), ..Budget::default() };
+    let bench = Workbench::new(task(QA, Arc::new(lm), budget));
+    let base = bench.candidate(Workbench::BASE);
+    let evaluation = bench.evaluate(&base, &all(&questions(0..6)), None).await.unwrap();
+    assert_eq!(evaluation.failures(), 0, "{:?}", evaluation.rollouts[5].error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_a_proposal_waits_for_its_turn_is_not_its_own() {
+    let lm = Scripted::by(|_| Answer::from(says("a1")).after(40 * SECOND));
+    let task = Task { concurrency: 1, ..task(QA, Arc::new(lm), Budget::default()) };
+    let bench = Workbench::new(task);
+    let (_, schema) = tunable(&program(QA)).remove(0);
+    let asked =
+        (1..=4).map(|number| bench.ask(&schema, fields(r#"{"question": "?"}"#), number, 1.0));
+    let answered = join_all(asked).await.into_iter().filter(Result::is_ok).count();
+    assert_eq!(answered, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_of_which_nobody_knows_what_it_cost_counts_as_much_as_it_may_have() {
+    let budget = Budget { tokens: Some(20_000), ..Budget::default() };
+    for (answer, counts) in [
+        (Answer::hang(), true),
+        (Answer::fail(LmErrorKind::Malformed, "half an answer"), true),
+        (Answer::fail(LmErrorKind::Provider, "down").status(500), false),
+        (Answer::fail(LmErrorKind::Refused, "no").status(400), false),
+    ] {
+        let bench = Workbench::new(task(QA, Arc::new(Scripted::always(answer)), budget));
+        let base = bench.candidate(Workbench::BASE);
+        bench.evaluate(&base, &all(&questions(0..1)), None).await.unwrap();
+        let spent = bench.account().unwrap().spent();
+        assert!(spent.lm_calls > 0);
+        assert_eq!(spent.input_tokens > 0 && spent.output_tokens >= 4_096, counts, "{spent:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_candidate_that_does_not_fit_fails_on_every_example_and_stops_nobody() {
+    let bench = Workbench::new(task(QA, copies_demos(), Budget::default()));
+    let base = bench.candidate(Workbench::BASE);
+    let gap = Demo { input: fields("{}"), output: fields(r#"{"answer": "a1"}"#) };
+    let unfit = base.with("qa", |state| state.demos = vec![gap]);
+    let id = bench.enter(unfit, &[Workbench::BASE], "a demo without its question");
+    let evaluation = bench.full(id).await.unwrap();
+    assert_eq!((evaluation.len(), evaluation.failures(), evaluation.mean()), (20, 20, 0.0));
+    let error = evaluation.rollouts[0].error.as_ref().unwrap();
+    assert_eq!(&*error.code, "unfit");
+    assert!(error.message.contains("`question`"), "{}", error.message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_default_in_the_place_of_an_answer_that_time_was_over_for_does_not_count() {
+    let budget = Budget { seconds: Some(2.0), ..Budget::default() };
+    let bench = Workbench::new(task(OR_A0, Arc::new(Scripted::always(Answer::hang())), budget));
+    let base = bench.candidate(Workbench::BASE);
+    let stopped = bench.evaluate(&base, &all(&questions(0..1)), None).await;
+    assert_eq!(stopped.unwrap_err(), Stop::Spent(Limit::Seconds));
+}
+
+#[tokio::test]
+async fn a_default_in_the_place_of_an_answer_that_nobody_wanted_any_more_does_not_count() {
+    let mut task = task(OR_A0, Arc::new(Scripted::always(Answer::hang())), Budget::default());
+    // As in an evaluation that nobody counts.
+    task.evaluator.purse = None;
+    let cancelled = task.evaluator.cancelled.clone();
+    let bench = Workbench::new(task);
+    let (base, examples) = (bench.candidate(Workbench::BASE), questions(0..1));
+    let examples = all(&examples);
+    let cancel = async {
+        tokio::task::yield_now().await;
+        cancelled.cancel();
+    };
+    let (stopped, ()) = tokio::join!(bench.evaluate(&base, &examples, None), cancel);
+    assert_eq!(stopped.unwrap_err(), Stop::Cancelled);
+}
+
+#[tokio::test]
+async fn a_default_in_the_place_of_an_answer_without_a_price_does_not_count() {
+    let budget = Budget { cost: Some(1.0), ..Budget::default() };
+    let bench = Workbench::new(task(OR_A0, copies_demos(), budget));
+    let base = bench.candidate(Workbench::BASE);
+    let stopped = bench.evaluate(&base, &all(&questions(0..1)), None).await.unwrap_err();
+    assert!(matches!(&stopped, Stop::Failed(why) if why.contains("prices")), "{stopped:?}");
+}
+
+#[tokio::test]
+async fn a_reply_that_the_model_has_kept_costs_nothing_is_kept_and_counts_as_what_it_took() {
+    let reply = LmReply { finish_reason: Some("stop".into()), ..LmReply::of(says("a1"), "m") };
+    let usage = Usage { lm_calls: 1, input_tokens: 50, output_tokens: 5, ..Usage::default() };
+    let lm = Arc::new(Scripted::always(LmReply { usage, ..reply }));
+    let cache = Some(Arc::new(ReplyCache::of(1 << 20, 600 * SECOND)));
+    let models = Models::new([Model { cache, ..Model::of(Models::DEFAULT, lm.clone()) }], None);
+    let (models, kept) = (Arc::new(models), Arc::new(Remembering::default()));
+    // Somebody else, who asks the same first; then the one who pays for what it asks.
+    for paid_by in [None, Some(purse(Budget::default(), Usage::default(), kept.clone()))] {
+        let mut task = task(QA, lm.clone(), Budget::default());
+        (task.evaluator.models, task.evaluator.purse) = (models.clone(), paid_by);
+        let bench = Workbench::new(task);
+        let base = bench.candidate(Workbench::BASE);
+        let evaluation = bench.evaluate(&base, &all(&questions(0..3)), None).await.unwrap();
+        assert_eq!(evaluation.usage().input_tokens, 150);
+        assert_eq!(bench.account().map_or(0, |account| account.spent().lm_calls), 0);
+    }
+    assert_eq!((kept.requests(), lm.requests().len()), (3, 3));
+}
+
+#[tokio::test]
+async fn no_demo_is_bootstrapped_where_none_is_wanted() {
+    let lm = copies_demos();
+    let config = r#"{"max_bootstrapped_demos": 0, "num_candidate_programs": 2}"#;
+    let task = task(QA, lm.clone(), Budget::default());
+    let (report, _) = run("bootstrap_random_search", config, task, &[]).await;
+    let tried = report.unwrap().trials.len();
+    assert_eq!(lm.requests().len(), 20 * tried);
+}
