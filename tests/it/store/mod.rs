@@ -7,6 +7,7 @@ mod recorder;
 mod retention;
 mod run_events;
 mod runs;
+mod states;
 mod upkeep;
 
 use std::sync::atomic::{AtomicI64, Ordering};
