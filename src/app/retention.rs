@@ -1,4 +1,4 @@
-//! Retention by age: what ended long ago is removed in the background, in small steps with pauses
+//! Retention by age: what ended or was deleted long ago is removed in the background, in small steps with pauses
 //! between them, so that nobody notices but the disk.
 
 use std::sync::Weak;
@@ -28,7 +28,9 @@ pub(super) async fn keep(app: Weak<App>, age: Duration) {
     while let Some(found) = app.upgrade() {
         match sweep(&found, age).await {
             Ok(0) => {}
-            Ok(count) => tracing::info!(count, "removed rows of runs and batches that were old"),
+            Ok(count) => {
+                tracing::info!(count, "removed rows of runs, batches and datasets that were old")
+            }
             Err(error) => tracing::warn!(cause = error.cause(), "could not remove what is old"),
         }
         drop(found);

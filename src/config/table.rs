@@ -300,7 +300,7 @@ pub static SETTINGS: &[Setting] = &[
     row(
         "retention.runs",
         Kind::Duration,
-        "age at which ended runs and batches are removed, such as `90d`; never, if not given",
+        "age at which ended runs and batches, and deleted datasets, are removed, such as `90d`; never, if not given",
     )
     .flag(),
     row("idempotency_window", Kind::Duration, "how long an `Idempotency-Key` is remembered")

@@ -1,8 +1,9 @@
-//! What is old goes, so many rows at a time: runs and batches that have ended. Several servers may be
-//! at it at once; each passes over what another has just taken. When something is old is not known
+//! What is old goes, so many rows at a time: runs and batches that have ended, datasets that were
+//! deleted. Several servers may be at it at once; each passes over what another has just taken. When something is old is not known
 //! here.
 
 use chrono::{DateTime, Utc};
+use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
@@ -20,15 +21,35 @@ pub enum Old {
     BatchItems,
     /// Such batches of which nothing else is left.
     EmptyBatches,
+    /// Places of examples in versions of deleted datasets.
+    Examples,
+    /// What such examples said.
+    ExampleTexts,
+    /// Versions of deleted datasets.
+    DatasetVersions,
+    /// Deleted datasets of which nothing else is left.
+    EmptyDatasets,
 }
 
 impl Old {
     /// All of it.
-    pub const ALL: [Self; 5] =
-        [Self::Runs, Self::Batches, Self::BatchResults, Self::BatchItems, Self::EmptyBatches];
+    pub const ALL: [Self; 9] = [
+        Self::Runs,
+        Self::Batches,
+        Self::BatchResults,
+        Self::BatchItems,
+        Self::EmptyBatches,
+        Self::Examples,
+        Self::ExampleTexts,
+        Self::DatasetVersions,
+        Self::EmptyDatasets,
+    ];
 }
 
-/// Removes at most so many rows of what ended before a time; says how many. Fewer than asked for
+/// Datasets that are looked at in one step.
+const DATASETS: i64 = 1000;
+
+/// Removes at most so many rows of what ended, or was deleted, before a time; says how many. Fewer than asked for
 /// are the last ones.
 pub async fn remove(
     scope: &Scope,
@@ -85,6 +106,61 @@ pub async fn remove(
             workspace,
             most
         ),
+        Old::Examples => sqlx::query!(
+            "delete from dataset_examples where (dataset_id, version, position) in (
+                 select dataset_id, version, position from dataset_examples
+                 where dataset_id = any($1) limit $2 for update skip locked)",
+            &unused(scope, db, before).await?,
+            most
+        ),
+        Old::ExampleTexts => sqlx::query!(
+            "delete from dataset_contents where (dataset_id, hash) in (
+                 select dataset_id, hash from dataset_contents
+                 where dataset_id = any($1) limit $2 for update skip locked)",
+            &unused(scope, db, before).await?,
+            most
+        ),
+        Old::DatasetVersions => sqlx::query!(
+            "delete from dataset_versions where (dataset_id, version) in (
+                 select dataset_id, version from dataset_versions version
+                 where dataset_id = any($1)
+                   and not exists (select from dataset_examples e
+                                   where e.dataset_id = version.dataset_id)
+                   and not exists (select from dataset_contents c
+                                   where c.dataset_id = version.dataset_id)
+                 limit $2 for update skip locked)",
+            &unused(scope, db, before).await?,
+            most
+        ),
+        Old::EmptyDatasets => sqlx::query!(
+            "delete from datasets where id in (
+                 select id from datasets
+                 where id = any($1)
+                   and not exists (select from dataset_versions where dataset_id = datasets.id)
+                 limit $2 for update skip locked)",
+            &unused(scope, db, before).await?,
+            most
+        ),
     };
     Ok(removal.execute(db.pool()).await?.rows_affected())
+}
+
+/// Datasets that were deleted before a time, but for those that a job may still read: one that was
+/// begun before that, or that found the dataset just before and was written down a little later.
+async fn unused(scope: &Scope, db: &Db, before: DateTime<Utc>) -> Result<Vec<Uuid>, StoreError> {
+    let found = sqlx::query_scalar!(
+        "select id from datasets
+         where workspace_id = $1 and deleted_at < $2
+           and not exists (select from jobs
+                           where jobs.workspace_id = $1
+                             and jobs.kind in ('evaluation', 'optimization')
+                             and jobs.created_at < datasets.deleted_at + interval '1 hour')
+         order by deleted_at limit $3",
+        scope.workspace,
+        before,
+        DATASETS
+    )
+    .fetch_all(db.pool())
+    .await?;
+    Ok(found)
 }

@@ -3,10 +3,13 @@
 use dsrs_server::store::batch::{self, BatchRow, Counts, Spent};
 use dsrs_server::store::batch_upload::Upload;
 use dsrs_server::store::batch_work::finish;
+use dsrs_server::store::dataset;
+use dsrs_server::store::dataset_edit::{self, NewExample, NewVersion};
 use dsrs_server::store::job::{Lease, seize};
 use dsrs_server::store::retention::{Old, remove};
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_server::store::{Db, StoreError, lasting_run};
+use sqlx::Connection;
 use uuid::Uuid;
 
 use super::{ann, database, run, tick};
@@ -101,4 +104,63 @@ async fn a_batch_goes_out_of_sight_at_once_and_its_items_step_by_step() {
     assert_eq!(steps(&db, Old::EmptyBatches).await, [1]);
     assert_eq!(batch::get(&ann(), &db, other).await.unwrap().counts.open(), 3);
     assert_eq!(batch::results(&ann(), &db, other, None, 10).await.unwrap().items.len(), 3);
+}
+
+async fn dataset_of(db: &Db, name: &str, examples: usize) {
+    let id = Uuid::now_v7();
+    let mut edit = dataset_edit::create(&ann(), db, id, name, tick()).await.unwrap();
+    let examples: Vec<NewExample> = (0..examples)
+        .map(|number| NewExample {
+            id: number.to_string(),
+            hash: vec![u8::try_from(number).unwrap()],
+            split: None,
+            size: 2,
+            inputs: "{}".to_owned(),
+            expected: "{}".to_owned(),
+            cells: false,
+        })
+        .collect();
+    edit.add(&examples).await.unwrap();
+    let version =
+        NewVersion { description: None, bytes: 2, splits: "{}", content_hash: "hash", at: tick() };
+    edit.finish(version).await.unwrap();
+}
+
+const OF_DATASETS: [Old; 4] =
+    [Old::Examples, Old::ExampleTexts, Old::DatasetVersions, Old::EmptyDatasets];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_goes_once_it_was_deleted_long_ago_and_no_job_may_read_it() {
+    let url = crate::support::test_database().await;
+    let db = Db::connect(&url, &dsrs_server::store::PoolSettings::default()).await.unwrap();
+    for name in ["old", "other"] {
+        dataset_of(&db, name, 12).await;
+    }
+    for kind in OF_DATASETS {
+        assert_eq!(steps(&db, kind).await, [0], "{kind:?}: it is still there");
+    }
+    let before = tick();
+    dataset_edit::lock(&ann(), &db, "old").await.unwrap().delete(tick()).await.unwrap();
+    for kind in OF_DATASETS {
+        assert_eq!(remove(&ann(), &db, kind, before, 10).await.unwrap(), 0, "{kind:?}: too early");
+    }
+    let mut connection = sqlx::PgConnection::connect(&url).await.unwrap();
+    let job = "insert into jobs (id, workspace_id, kind, request, created_at, created_by)
+               select gen_random_uuid(), workspace_id, 'evaluation', '{}', created_at, 'ann'
+               from datasets limit 1";
+    sqlx::raw_sql(job).execute(&mut connection).await.unwrap();
+    for kind in OF_DATASETS {
+        assert_eq!(steps(&db, kind).await, [0], "{kind:?}: a job may read it");
+    }
+    sqlx::raw_sql("delete from jobs").execute(&mut connection).await.unwrap();
+    assert_eq!(steps(&db, Old::EmptyDatasets).await, [0], "it is not empty yet");
+    assert_eq!(steps(&db, Old::DatasetVersions).await, [0], "its examples are there");
+    assert_eq!(steps(&db, Old::Examples).await, [10, 2]);
+    assert_eq!(steps(&db, Old::ExampleTexts).await, [10, 2]);
+    assert_eq!(steps(&db, Old::DatasetVersions).await, [1]);
+    assert_eq!(steps(&db, Old::EmptyDatasets).await, [1]);
+    assert_eq!(dataset::get(&ann(), &db, "other", None).await.unwrap().version.count, 12);
+    for kind in OF_DATASETS {
+        assert_eq!(steps(&db, kind).await, [0], "{kind:?}: only that one");
+    }
 }
