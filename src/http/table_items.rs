@@ -21,6 +21,10 @@ use crate::app::{ItemSource, Said, WrittenItem};
 /// How far the reader may be ahead of a row's end.
 const AHEAD: usize = 64 << 10;
 
+/// What makes one row of two, or of a cell what nobody meant, if it is taken as the reader takes it.
+const SLIP: &str =
+    "text stands behind the closing quotation mark of a cell; a mark within is doubled";
+
 /// A table's rows in a body.
 pub(super) struct TableItems {
     file: SpooledTempFile,
@@ -37,7 +41,10 @@ impl TableItems {
         let mut file = body.file;
         let (gauge, marks) = (Gauge::new(longest.saturating_add(AHEAD)), RefCell::default());
         let mut header = ByteRecord::new();
-        let read = reader(&mut file, &gauge, &marks).read_byte_record(&mut header);
+        let mut reader = reader(&mut file, &gauge, &marks);
+        let read = reader.read_byte_record(&mut header);
+        let end = reader.position().byte();
+        drop(reader);
         let found = match read {
             Ok(found) => found,
             Err(_) if gauge.is_used_up() => {
@@ -55,6 +62,9 @@ impl TableItems {
             );
         }
         let columns = read_header(&header, &mut problems);
+        if marks.borrow_mut().slips_until(end) {
+            problems.add(&At::Root.key("header"), Code::InvalidValue, SLIP);
+        }
         if !problems.is_empty() {
             return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
         }
@@ -95,25 +105,35 @@ impl ItemSource for TableItems {
             gauge.allow(longest.saturating_add(AHEAD));
             let line = reader.position().line();
             match reader.read_byte_record(&mut record) {
-                Ok(true) if is_header => is_header = false,
+                Ok(true) if is_header => {
+                    is_header = false;
+                    marks.borrow_mut().slips_until(reader.position().byte());
+                }
                 Ok(true) => {
-                    let line = marks.borrow_mut().line_of(&record, reader.position());
+                    let mut marks = marks.borrow_mut();
+                    let line = Some(marks.line_of(&record, reader.position()));
+                    let slipped = marks.slips_until(reader.position().byte());
                     let row = match record.as_slice().len() > longest {
-                        true => too_long(longest, Some(line)),
-                        false => WrittenItem { said: row(&columns, &record), line: Some(line) },
+                        true => too_long(longest, line),
+                        false if slipped => {
+                            let said = Said::Misfit(Code::InvalidValue, SLIP.to_owned());
+                            WrittenItem { said, line }
+                        }
+                        false => WrittenItem { said: row(&columns, &record), line },
                     };
+                    drop(marks);
                     if take(row).is_break() {
                         return Ok(());
                     }
                 }
-                Ok(false) if marks.borrow().quotes % 2 == 1 => {
-                    let detail = "the table has an odd number of quotation marks: a cell is not \
-                                  closed, or one within a cell is not doubled";
-                    let said = Said::Misfit(Code::InvalidValue, detail.to_owned());
-                    let _ = take(WrittenItem { said, line: None });
+                Ok(false) => {
+                    if let Some(line) = marks.borrow().open() {
+                        let detail = "a cell is not closed, or a quotation mark in it not doubled";
+                        let said = Said::Misfit(Code::InvalidValue, detail.to_owned());
+                        let _ = take(WrittenItem { said, line: Some(line) });
+                    }
                     return Ok(());
                 }
-                Ok(false) => return Ok(()),
                 // Where it would go on is anyone's guess.
                 Err(_) if gauge.is_used_up() => {
                     let _ = take(too_long(longest, Some(line)));
@@ -156,13 +176,32 @@ fn reader<'a, R: Read>(
     builder.from_reader(Marking { reader: metered, marks })
 }
 
+/// A place in a cell.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// Before its first character.
+    #[default]
+    Start,
+    /// In a cell without quotation marks, or behind one where nothing may stand.
+    Bare,
+    /// Between quotation marks.
+    Quoted,
+    /// Behind a mark that closes the cell, or is the first of two.
+    Closed,
+}
+
 /// What is remembered of the bytes that went by.
 #[derive(Default)]
 struct Marks {
     /// How many bytes.
     seen: u64,
-    /// Quotation marks: those of a table come in pairs.
-    quotes: u64,
+    /// Where in a cell they end.
+    place: Place,
+    /// The line that they end on, counted from 0, and that of the last cell that was opened.
+    line: u64,
+    opened: u64,
+    /// Where text stands behind a cell that was closed, as far as the reader of rows has not come.
+    slips: VecDeque<u64>,
     /// Where the line ends are that the reader of rows has not passed yet.
     line_ends: VecDeque<u64>,
 }
@@ -170,13 +209,45 @@ struct Marks {
 impl Marks {
     fn see(&mut self, bytes: &[u8]) {
         for (at, byte) in (self.seen..).zip(bytes) {
-            match byte {
-                b'"' => self.quotes += 1,
-                b'\n' => self.line_ends.push_back(at),
-                _ => {}
+            self.step(at, *byte);
+            if *byte == b'\n' {
+                self.line_ends.push_back(at);
+                self.line += 1;
             }
         }
         self.seen += bytes.len() as u64;
+    }
+
+    fn step(&mut self, at: u64, byte: u8) {
+        self.place = match (self.place, byte) {
+            (Place::Start, b'"') => {
+                self.opened = self.line;
+                Place::Quoted
+            }
+            (Place::Quoted, b'"') => Place::Closed,
+            (Place::Quoted, _) | (Place::Closed, b'"') => Place::Quoted,
+            (_, b',' | b'\r' | b'\n') => Place::Start,
+            (Place::Start, 0xef | 0xbb | 0xbf) if at < 3 => Place::Start,
+            (Place::Closed, _) => {
+                self.slips.push_back(at);
+                Place::Bare
+            }
+            _ => Place::Bare,
+        };
+    }
+
+    /// Whether there is a slip before a place; it is told once.
+    fn slips_until(&mut self, end: u64) -> bool {
+        let before = self.slips.len();
+        while self.slips.front().is_some_and(|at| *at < end) {
+            self.slips.pop_front();
+        }
+        self.slips.len() < before
+    }
+
+    /// The line of a cell that is not closed.
+    fn open(&self) -> Option<u64> {
+        (self.place == Place::Quoted).then_some(self.opened + 1)
     }
 
     /// The line on which a row begins that was read up to here. The reader's own word for it is the
@@ -261,7 +332,20 @@ mod tests {
         );
         let open = rows(b"a,b\n1,2\n3,\"4\n5,6\n");
         assert_eq!(open.len(), 3, "{open:?}");
-        assert!(open[2].starts_with("- the table has an odd number"), "{open:?}");
+        assert!(open[2].starts_with("3 a cell is not closed"), "{open:?}");
+    }
+
+    #[test]
+    fn two_rows_are_never_taken_for_one_unless_the_table_says_so() {
+        let merged = rows(b"a,b\n1,\"x\n2,\"y\n3,\"z\"z\n\"4\",5\n");
+        let slip = "text stands behind the closing quotation mark of a cell";
+        assert_eq!(merged.len(), 3, "{merged:?}");
+        assert!(merged[0].starts_with(&format!("2 {slip}")), "{merged:?}");
+        assert!(merged[1].starts_with(&format!("4 {slip}")), "{merged:?}");
+        assert_eq!(merged[2], r#"5 {"a":"4","b":"5"}"#);
+        let said = rows(b"\xef\xbb\xbf\"a\",b\r\n\"x\n2\",\"\"\"y\"\"\"\r\n5\" pipe,\" \"\r\n");
+        let wanted = [r#"2 {"a":"x\n2","b":"\"y\""}"#, r#"4 {"a":"5\" pipe","b":" "}"#];
+        assert_eq!(said, wanted);
     }
 
     #[test]
@@ -286,6 +370,7 @@ mod tests {
         assert!(refused(b"a,b,a\n").contains("two columns are named `a`"));
         assert!(refused(b"a,,b\n").contains("a column has no name"));
         assert!(refused(b"a,\xff\n").contains("not UTF-8"));
+        assert!(refused(b"\"a\"b,c\n").contains("behind the closing quotation mark"));
         assert_eq!(table(b"\xef\xbb\xbf a , b\n").unwrap().columns().concat(), "ab");
     }
 }

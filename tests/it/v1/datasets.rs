@@ -276,7 +276,11 @@ async fn hostile_tables_are_refused_with_their_lines() {
         ("a,,b\n1,2,3\n", "a column has no name"),
         ("a,b\n", "a dataset has one of its examples at least"),
         ("a,b\n1,2\n3\n", "the row has 1 cells, the header 2 (line 3)"),
-        ("a,b\n1,\"2\n3,4\n", "a cell is not closed"),
+        (
+            "a,b\n1,\"2\n3,4\n",
+            "a cell is not closed, or a quotation mark in it not doubled (line 2)",
+        ),
+        ("a,b\n1,\"x\n2,\"y\n", "behind the closing quotation mark of a cell"),
     ] {
         let refused = table(&api, "name=t&inputs=a", text).await.expect(422);
         assert!(refused.text.contains(part), "{text:?}: {}", refused.text);
