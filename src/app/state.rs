@@ -258,8 +258,10 @@ impl App {
         if !seen(id, before) {
             return Err(AppError::Stale);
         }
-        if before != version {
-            locked.activate_state(&row, None, now()).await?;
+        match before == version {
+            // Let go of, before another connection is asked for.
+            true => drop(locked),
+            false => locked.activate_state(&row, None, now()).await?,
         }
         let newest = row.graph_version == newest_version;
         let view = self.state_view(scope, id, row).await?;

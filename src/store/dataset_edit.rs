@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::{Postgres, Transaction};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::dataset::{self, DatasetRow, VersionRow};
@@ -56,6 +57,7 @@ pub struct DatasetEdit {
     name: String,
     head: Option<DatasetRow>,
     stored: i32,
+    _place: OwnedSemaphorePermit,
 }
 
 /// Begins a dataset; a name in use is [`StoreError::AlreadyExists`].
@@ -66,6 +68,7 @@ pub async fn create(
     name: &str,
     at: DateTime<Utc>,
 ) -> Result<DatasetEdit, StoreError> {
+    let place = db.dataset_place().await?;
     let mut tx = db.pool().begin().await?;
     let inserted = sqlx::query!(
         "insert into datasets (id, workspace_id, name, version, created_at, created_by)
@@ -85,11 +88,12 @@ pub async fn create(
         other => other?,
     };
     let (scope, name) = (scope.clone(), name.to_owned());
-    Ok(DatasetEdit { tx, scope, id, name, head: None, stored: 0 })
+    Ok(DatasetEdit { tx, scope, id, name, head: None, stored: 0, _place: place })
 }
 
 /// Locks a dataset for its next version; waits while another writer holds it.
 pub async fn lock(scope: &Scope, db: &Db, name: &str) -> Result<DatasetEdit, StoreError> {
+    let place = db.dataset_place().await?;
     let mut tx = db.pool().begin().await?;
     let missing = || StoreError::not_found("dataset", name);
     let seen = dataset::find(scope, &mut tx, name, None).await?.ok_or_else(missing)?;
@@ -103,7 +107,7 @@ pub async fn lock(scope: &Scope, db: &Db, name: &str) -> Result<DatasetEdit, Sto
     // once more, to see what the writer before us committed
     let head = dataset::find(scope, &mut tx, name, None).await?.ok_or_else(missing)?;
     let (scope, name, id) = (scope.clone(), head.name.clone(), head.id);
-    Ok(DatasetEdit { tx, scope, id, name, head: Some(head), stored: 0 })
+    Ok(DatasetEdit { tx, scope, id, name, head: Some(head), stored: 0, _place: place })
 }
 
 impl DatasetEdit {

@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, Postgres, Transaction};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::graph::{self, GraphRef, GraphRow, Pick};
@@ -40,6 +41,7 @@ pub struct LockedGraph {
     scope: Scope,
     head: GraphRow,
     newest_state: i32,
+    _place: OwnedSemaphorePermit,
 }
 
 /// Locks a graph for one change; waits while another writer holds it.
@@ -49,6 +51,7 @@ pub async fn lock(
     graph: &GraphRef,
     expect: Expect,
 ) -> Result<LockedGraph, StoreError> {
+    let place = db.graph_place().await?;
     let mut tx = db.pool().begin().await?;
     let locked = sqlx::query!(
         "select id, state_version from graphs
@@ -66,7 +69,8 @@ pub async fn lock(
     let head = head.ok_or_else(|| graph.not_found())?;
     check(expect, &head)?;
     let newest_state = locked.state_version;
-    Ok(LockedGraph { tx, db: db.clone(), scope: scope.clone(), head, newest_state })
+    let (db, scope) = (db.clone(), scope.clone());
+    Ok(LockedGraph { tx, db, scope, head, newest_state, _place: place })
 }
 
 fn check(expect: Expect, head: &GraphRow) -> Result<(), StoreError> {

@@ -3,11 +3,13 @@
 //! It may not know where the address came from. The `sqlx` pool stays inside this room.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::StoreError;
 use super::changes::Changes;
@@ -34,6 +36,9 @@ pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a writer of a dataset waits for a place: the one before it may write very much.
+const DATASET_PATIENCE: Duration = Duration::from_secs(30);
+
 /// How the pool is made.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
@@ -59,6 +64,8 @@ pub struct Db {
     apart: PgPool,
     options: PgConnectOptions,
     acquire_timeout: Duration,
+    graph_writers: Arc<Semaphore>,
+    dataset_writers: Arc<Semaphore>,
     pub(super) changes: Changes,
     pub(super) news: News,
 }
@@ -74,7 +81,20 @@ impl Db {
             pool.max_connections(connections).connect_lazy_with(options.clone())
         };
         let (pool, apart) = (open(settings.max_connections), open(1));
-        let db = Self { pool, apart, options, acquire_timeout, changes, news: News::default() };
+        let places = |share: u32| {
+            let places = (settings.max_connections / share).max(1);
+            Arc::new(Semaphore::new(places as usize))
+        };
+        let db = Self {
+            pool,
+            apart,
+            options,
+            acquire_timeout,
+            graph_writers: places(2),
+            dataset_writers: places(4),
+            changes,
+            news: News::default(),
+        };
         db.open_connection().await?.close().await?;
         Ok(db)
     }
@@ -131,6 +151,18 @@ impl Db {
         &self.pool
     }
 
+    /// A place among the writers of graphs. A writer holds a connection while it waits for another
+    /// writer of the same graph, and may need a second one for the graphs that its own names; as there
+    /// are fewer places than connections, it gets that one, and so do all who only read.
+    pub(super) async fn graph_place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        place(&self.graph_writers, self.acquire_timeout).await
+    }
+
+    /// The same for writers of datasets, which hold their connections for longer.
+    pub(super) async fn dataset_place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        place(&self.dataset_writers, DATASET_PATIENCE).await
+    }
+
     /// A connection that nobody else waits for, opened when it is first wanted.
     pub(super) fn apart(&self) -> &PgPool {
         &self.apart
@@ -146,6 +178,16 @@ impl Db {
             Ok(connection) => Ok(connection?),
             Err(_) => Err(StoreError::unavailable("no connection in time")),
         }
+    }
+}
+
+async fn place(
+    places: &Arc<Semaphore>,
+    patience: Duration,
+) -> Result<OwnedSemaphorePermit, StoreError> {
+    match tokio::time::timeout(patience, places.clone().acquire_owned()).await {
+        Ok(Ok(place)) => Ok(place),
+        _ => Err(StoreError::unavailable("too many write at the same time")),
     }
 }
 

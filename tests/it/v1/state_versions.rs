@@ -6,6 +6,7 @@ use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
 use dsrs_server::app::{Candidate, Promotion};
 use dsrs_server::store::Scope;
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -125,6 +126,17 @@ async fn every_move_of_what_is_in_force_is_recorded() {
     let rest = moves(&api, &format!("?limit=2&cursor={cursor}")).await;
     assert_eq!(rest, ["1: 2 -> 3", "1: 1 -> 2"]);
     api.get("/v1/graphs/nobody/state/activations").await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_who_put_one_version_in_force_at_once_are_all_answered() {
+    let api = api().await;
+    let path = format!("{STATE}/versions/2/activate");
+    let all = join_all((0..40).map(|_| api.send(Method::POST, &path, &[], None))).await;
+    let told: Vec<u16> = all.iter().map(|answer| answer.status).collect();
+    assert_eq!(told, [200; 40]);
+    assert_eq!(moves(&api, "?limit=1").await, ["1: 3 -> 2"], "one of them moved it");
+    assert_eq!(moves(&api, "").await.len(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
