@@ -3,10 +3,12 @@
 
 use std::future::Future;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use dsrs::problem::{At, Code, Problem, Problems};
 use dsrs::value::{ParsedJson, Payload, parse_json};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::task::on_own_thread;
 use super::{AppError, Invalid};
@@ -20,6 +22,10 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Pieces that wait to be stored.
 const PIECES: usize = 2;
+
+/// A store that hears nothing for longer is told so, because the database ends a transaction in which
+/// nothing happens: many items may come to nothing that is stored.
+const QUIET: Duration = Duration::from_secs(15);
 
 /// Problems that are told of one request; with these the reading stops.
 pub(super) const TOLD_PROBLEMS: usize = 100;
@@ -78,7 +84,7 @@ pub(super) trait Maker: Send + 'static {
 
 /// Where pieces go.
 pub(super) trait PieceStore<T>: Send {
-    /// Stores what follows what was stored before.
+    /// Stores what follows what was stored before; an empty piece says that more may follow.
     fn add(&mut self, piece: &[T]) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
@@ -97,10 +103,13 @@ pub(super) async fn store_items<M: Maker>(
         source.each(&mut |item| check.take(item)).map(|()| check.finish())
     });
     let storing = async move {
-        while let Some(piece) = pieces.recv().await {
-            store.add(&piece).await?;
+        loop {
+            match timeout(QUIET, pieces.recv()).await {
+                Ok(Some(piece)) => store.add(&piece).await?,
+                Ok(None) => return Ok::<(), StoreError>(()),
+                Err(_) => store.add(&[]).await?,
+            }
         }
-        Ok::<(), StoreError>(())
     };
     let (checked, stored) = tokio::join!(checking, storing);
     stored?;
@@ -227,5 +236,62 @@ fn read(said: Said<'_>, at: &At<'_>, problems: &mut Problems) -> Option<Payload>
             problems.add(at, Code::InvalidValue, detail);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// Ends when the store has been told something.
+    struct Endless(Receiver<()>);
+
+    impl ItemSource for Endless {
+        fn each(self, _: &mut dyn FnMut(WrittenItem<'_>) -> ControlFlow<()>) -> Result<(), String> {
+            let told = self.0.recv_timeout(Duration::from_secs(10));
+            told.map_err(|_| "the store was told nothing".to_owned())
+        }
+    }
+
+    struct Listening(Sender<()>);
+
+    impl PieceStore<()> for Listening {
+        async fn add(&mut self, piece: &[()]) -> Result<(), StoreError> {
+            assert!(piece.is_empty());
+            self.0.send(()).unwrap();
+            Ok(())
+        }
+    }
+
+    struct OfNothing;
+
+    impl Maker for OfNothing {
+        type Made = ();
+
+        fn make(&mut self, _: &Payload, _: &At<'_>, _: &mut Problems) -> Option<()> {
+            None
+        }
+
+        fn size((): &()) -> usize {
+            0
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_is_given_nothing_for_long_is_told_that_more_may_follow() {
+        let (sender, receiver) = channel();
+        let wording = Wording {
+            member: "examples",
+            whole: "a dataset",
+            setting: "most",
+            invalid: Invalid::Request,
+        };
+        let mut store = Listening(sender);
+        let stored = store_items(&mut store, OfNothing, Endless(receiver), 1, wording);
+        let (stored, ()) = tokio::join!(stored, tokio::time::advance(QUIET));
+        let told = stored.err().unwrap().to_string();
+        assert!(told.contains("a dataset has one of its examples at least"), "{told}");
     }
 }
