@@ -78,18 +78,21 @@ impl App {
         &self,
         scope: &Scope,
         name: &str,
-        request: DatasetRequest,
+        mut request: DatasetRequest,
         source: impl ItemSource,
         seen: Seen<'_>,
     ) -> Result<DatasetPut, AppError> {
         let edit = dataset_edit::lock(scope, &self.db, name).await?;
         check_seen(&edit, seen)?;
-        if let Some(misnamed) = misnamed(&request, name) {
-            let mut problems = Problems::new();
-            problems.push(misnamed);
-            return Err(AppError::invalid(Invalid::Name, problems));
-        }
-        self.dataset_upload(edit, request, source).await
+        let misnamed = misnamed(&request, name);
+        let is_misnamed = misnamed.is_some();
+        request.faults.extend(misnamed);
+        self.dataset_upload(edit, request, source).await.map_err(|error| match error {
+            AppError::Invalid { problems, .. } if is_misnamed => {
+                AppError::invalid(Invalid::Name, problems)
+            }
+            other => other,
+        })
     }
 
     async fn dataset_upload(
@@ -108,6 +111,8 @@ impl App {
         let most = self.limits.dataset_examples as usize;
         let stored = store_items(&mut edit, gathering, source, most, wording).await;
         let (_, gathering) = besides(request.faults, stored)?;
+        let checked = gathering.faults().or(());
+        checked.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
         let added = gathering.account.count;
         finish(edit, &gathering, request.description.as_deref(), added).await
     }

@@ -56,6 +56,8 @@ pub(super) struct Draft {
 /// Reads examples, and keeps account of a version that consists of them.
 pub(super) struct Gathering {
     columns: Option<Columns>,
+    /// Members that were named as expected, and that no row had so far.
+    unseen: Vec<Arc<str>>,
     /// Whether rows are made of texts of cells.
     cells: bool,
     ids: HashSet<[u8; 16]>,
@@ -76,7 +78,19 @@ pub(super) struct Account {
 impl Gathering {
     pub(super) fn new(columns: Option<Columns>, cells: bool) -> Self {
         let (ids, digest, account) = (HashSet::new(), Sha256::new(), Account::default());
-        Self { columns, cells, ids, digest, account }
+        let unseen = columns.as_ref().and_then(|columns| columns.expected.clone());
+        let unseen = unseen.unwrap_or_default();
+        Self { columns, unseen, cells, ids, digest, account }
+    }
+
+    /// What is wrong with all rows together: a row may lack what is expected, but not every row.
+    pub(super) fn faults(&self) -> Problems {
+        let mut problems = Problems::new();
+        for name in &self.unseen {
+            let detail = format!("no row has `{name}`");
+            problems.add(&At::Root.key("expected"), Code::InvalidValue, detail);
+        }
+        problems
     }
 
     /// The hash of the examples' texts, a line each, in order, in lower-case hex.
@@ -208,6 +222,9 @@ impl Maker for Gathering {
     type Made = NewExample;
 
     fn make(&mut self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<NewExample> {
+        if let Some(row) = item.as_map() {
+            self.unseen.retain(|name| !row.contains_key(name));
+        }
         let draft = self.read(item, at, problems)?;
         self.keep(draft, at, problems)
     }

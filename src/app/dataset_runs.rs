@@ -19,6 +19,9 @@ use crate::store::{Scope, StoreError};
 /// Runs that are read at a time.
 const RUNS: usize = 50;
 
+/// How often a dataset is looked for that others make and delete at the same time.
+const LOOKS: usize = 5;
+
 /// What of the version before is read at a time.
 const KNOWN: Room = Room { count: 1000, bytes: 8 << 20 };
 
@@ -48,10 +51,7 @@ impl App {
         name: &str,
         request: FromRuns,
     ) -> Result<DatasetPut, AppError> {
-        let mut edit = match dataset_edit::lock(scope, &self.db, name).await {
-            Err(StoreError::NotFound { .. }) => self.dataset_begin(scope, name).await?,
-            found => found?,
-        };
+        let mut edit = self.dataset_to_append_to(scope, name).await?;
         let mut gathering = Gathering::new(None, false);
         know_all(&mut edit, &mut gathering).await?;
         edit.keep().await?;
@@ -84,13 +84,28 @@ impl App {
         finish(edit, &gathering, request.description.as_deref(), added).await
     }
 
-    /// A new dataset of this name.
-    async fn dataset_begin(&self, scope: &Scope, name: &str) -> Result<DatasetEdit, AppError> {
+    /// The dataset of this name, or a new one. Whoever finds none, and is then told that there is one,
+    /// looks again: another was faster.
+    async fn dataset_to_append_to(
+        &self,
+        scope: &Scope,
+        name: &str,
+    ) -> Result<DatasetEdit, AppError> {
         let mut problems = Problems::new();
         check_name(name, &mut problems);
         // What cannot be the name of a dataset is none's.
         problems.or(()).map_err(|_| StoreError::not_found("dataset", name))?;
-        Ok(dataset_edit::create(scope, &self.db, Uuid::now_v7(), name, now()).await?)
+        for _ in 0..LOOKS {
+            match dataset_edit::lock(scope, &self.db, name).await {
+                Err(StoreError::NotFound { .. }) => {}
+                found => return Ok(found?),
+            }
+            match dataset_edit::create(scope, &self.db, Uuid::now_v7(), name, now()).await {
+                Err(StoreError::AlreadyExists { .. }) => {}
+                made => return Ok(made?),
+            }
+        }
+        Err(AppError::Unavailable(format!("dataset `{name}` comes and goes; try again")))
     }
 }
 

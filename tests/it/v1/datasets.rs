@@ -1,6 +1,7 @@
 //! `/v1/datasets`: uploaded in every form, kept in versions, read out, made of runs, looked at against
 //! a graph.
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -137,6 +138,11 @@ async fn versions_never_change_and_share_what_they_say() {
     assert_eq!(stale.expect(412).code(), "precondition_failed");
     let other = api.put("/v1/datasets/qa", json!({"name": "other", "examples": numbered(1)})).await;
     assert_eq!(other.expect(422).code(), "name_mismatch");
+    let more = json!({"name": "other", "examples": [{"inputs": 3}], "odd": 1});
+    let more = api.put("/v1/datasets/qa", more).await.expect(422);
+    assert_eq!(more.code(), "name_mismatch");
+    let wanted = ["/odd unknown_field", "/name name_mismatch", "/examples/0/inputs wrong_type"];
+    assert_eq!(more.errors(), wanted);
     assert_eq!(api.get("/v1/datasets/qa?version=3").await.expect(404).code(), "not_found");
 }
 
@@ -245,6 +251,10 @@ async fn rows_are_examples_once_it_is_said_which_members_are_what() {
     let refused = lines(&api, Method::POST, path, r#"{"question": "2+2"}"#).await.expect(422);
     assert_eq!(refused.errors(), ["/examples/0/questoin missing_field"]);
     assert!(refused.text.contains("did you mean `question`?"), "{}", refused.text);
+    let path = "/v1/datasets?name=none&inputs=q,split&expected=a,b";
+    let refused = lines(&api, Method::POST, path, text).await.expect(422);
+    assert_eq!(refused.errors(), ["/expected invalid_value"], "a slip, or no row would expect it");
+    assert!(refused.text.contains("no row has `b`"), "{}", refused.text);
     let refused = lines(&api, Method::POST, "/v1/datasets?name=none&expected=a", text).await;
     assert_eq!(refused.expect(400).code(), "invalid_parameter");
 }
@@ -503,4 +513,58 @@ async fn a_split_by_seed_is_stable_complete_and_gives_way_to_what_examples_say()
     let wrong = json!({"graph": "q", "split": "x", "fractions": {"train": 0.8, "val": 0.1}});
     let refused = api.post("/v1/datasets/qa/check", wrong).await.expect(422);
     assert_eq!(refused.errors(), ["/fractions invalid_value"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_are_kept_at_once_are_all_kept_whoever_makes_the_dataset() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let mut runs = Vec::new();
+    for number in 0..8 {
+        let body = json!({"inputs": {"question": number.to_string()}});
+        let run = api.post("/v1/graphs/q/execute", body).await.expect(200).json();
+        runs.push(json!({"runs": [run["id"]]}));
+    }
+    let kept = runs.iter().map(|runs| api.post("/v1/datasets/kept/from-runs", runs));
+    let mut told: Vec<u16> = join_all(kept).await.iter().map(|answer| answer.status).collect();
+    told.sort_unstable();
+    assert_eq!(told, [200, 200, 200, 200, 200, 200, 200, 201]);
+    let kept = api.get("/v1/datasets/kept").await.expect(200).json();
+    assert_eq!((&kept["version"], &kept["count"]), (&json!(8), &json!(8)));
+}
+
+/// How many wait for a lock in the database.
+async fn waiting(connection: &mut PgConnection) -> i64 {
+    let sql = "select count(*) from pg_stat_activity
+               where datname = current_database() and wait_event_type = 'Lock'";
+    sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_that_wait_for_another_leave_connections_to_those_who_read() {
+    let api = Api::new().await;
+    upload(&api, "qa", numbered(1)).await;
+    let mut other = PgConnection::connect(&api.database).await.unwrap();
+    let mut holder = PgConnection::connect(&api.database).await.unwrap();
+    sqlx::raw_sql("begin; select from datasets for no key update")
+        .execute(&mut holder)
+        .await
+        .unwrap();
+    let body = json!({"examples": numbered(2)});
+    let writers = join_all((0..20).map(|_| api.put("/v1/datasets/qa", &body)));
+    let reader = async {
+        while waiting(&mut other).await < 4 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        // Those that are still to come have come.
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        let read = api.get("/v1/datasets/qa").await;
+        sqlx::raw_sql("rollback").execute(&mut holder).await.unwrap();
+        read
+    };
+    let (written, read) = tokio::join!(writers, reader);
+    assert_eq!(read.expect(200).json()["version"], 1);
+    let versions: Vec<Value> =
+        written.into_iter().map(|put| put.expect(200).json()["version"].clone()).collect();
+    assert!(versions.iter().all(|version| *version == 2), "one wrote, the others said the same");
 }
