@@ -185,7 +185,10 @@ async fn write_all<W: ItemWork>(
 ) -> Result<(), AppError> {
     let mut group = Vec::with_capacity(GROUP);
     while ended.recv_many(&mut group, GROUP).await > 0 {
-        match work.write(&group).await? {
+        let written = work.write(&group).await;
+        // What the others would come to could not be written, either.
+        let written = written.inspect_err(|_| seat.stop(Stop::Lost))?;
+        match written {
             Written::Kept => {}
             Written::Lost => {
                 seat.stop(Stop::Lost);

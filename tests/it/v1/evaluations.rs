@@ -425,3 +425,35 @@ async fn whoever_follows_is_told_how_far_it_has_come_and_how_it_ended() {
     let refused = api.send(reqwest::Method::GET, &follow, &json, None).await.expect(406);
     assert_eq!(refused.code(), "not_acceptable");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_leniently_an_answer_was_read_is_told_with_its_example() {
+    let lm = Arc::new(Scripted::by(|_| Said::from("[[ ## count ## ]]\n1,200")));
+    let api = Api::start(&test_database().await, Some(lm), &[]).await;
+    api.post("/v1/graphs", one_node("q", "question -> count: int")).await.expect(201);
+    let example = json!({"inputs": {"question": "how many"}, "expected": {"count": 1200}});
+    let body = json!({"name": "counts", "examples": [example]});
+    api.post("/v1/datasets", body).await.expect(201);
+    let evaluation = ended(&api, json!({"dataset": "counts", "metric": "exact"})).await;
+    assert_eq!(evaluation["mean_score"], 1.0, "{evaluation}");
+    let results = api.pages(&(path_of(&evaluation) + "/results"), "items", 3).await;
+    let reports = &results[0]["parse_reports"];
+    assert_eq!(reports["ask"][0]["field"], "count", "{reports}");
+    assert!(reports["ask"][0]["kind"].is_string(), "{reports}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_written_is_not_paid_for_to_the_end() {
+    let settings = [("DSRS_WORKER_LEASE", "1s"), ("DSRS_WORKER_ATTEMPTS", "2")];
+    let (api, lm) = api_with(&settings).await;
+    upload_many(&api, "many", 1500).await;
+    let mut connection = PgConnection::connect(&api.database).await.unwrap();
+    sqlx::raw_sql("alter table evaluation_results add check (position < 0)")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let body = json!({"dataset": "many", "metric": "exact", "concurrency": 4});
+    let evaluation = ended(&api, body).await;
+    assert_eq!(evaluation["error"]["code"], "run_abandoned", "{evaluation}");
+    assert!(lm.requests().len() < 1500, "{} requests", lm.requests().len());
+}
