@@ -38,6 +38,7 @@ use crate::store::batch::Spent;
 use crate::store::job::{self, Job};
 use crate::store::optimization::{self, OptimizationRow};
 use crate::store::optimization_work::{self, End};
+use crate::store::run::RunStatus;
 use crate::store::run_event;
 
 /// An attempt.
@@ -250,10 +251,21 @@ impl OptimizationAttempt {
         Ok((bench, report))
     }
 
+    /// Ends what nobody wants any more, with what is left of it: where nothing can be made of its
+    /// candidates, because its graph no longer loads, it has ended all the same.
     async fn end_cancelled(&self, row: &OptimizationRow) -> Result<(), AppError> {
-        let plan = stored(Plan::read(&row.request), "request")?;
-        let ended = self.draw_candidates(row, &plan).await?;
-        self.end(ended.end()).await
+        let drawn = async {
+            let plan = stored(Plan::read(&row.request), "request")?;
+            self.draw_candidates(row, &plan).await
+        };
+        match drawn.await {
+            Ok(ended) => self.end(ended.end()).await,
+            Err(error @ AppError::Unavailable(_)) => Err(error),
+            Err(error) => {
+                tracing::error!(optimization = %row.id, %error, "nothing is left but its candidates");
+                self.end(End::without_result(RunStatus::Cancelled, now())).await
+            }
+        }
     }
 
     async fn fail(&self, code: &str, detail: &str) -> Result<(), AppError> {

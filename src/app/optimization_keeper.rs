@@ -1,9 +1,10 @@
 //! What an optimization has paid for, kept in the database so that another attempt has it for nothing:
-//! replies of LMs and finished rollouts. What earlier attempts kept is found by its key, what this
-//! one does goes to the one who writes (`optimization_writer`). Knows nothing of optimizers.
+//! replies of LMs and finished rollouts. All of it goes to the one who writes (`optimization_writer`),
+//! and is found by its key again, by this attempt too: what is at hand has only room for some. Knows
+//! nothing of optimizers.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dsrs::lm::{LmReply, Purchase, Purchases, RequestKey, Unkept};
 use dsrs::optimize::{Rollout, RolloutKey, RolloutStore};
@@ -30,13 +31,13 @@ pub(super) enum Item {
     Rollout(Key, Arc<Rollout>),
 }
 
-/// Keeps what an attempt pays for, and knows what earlier ones did.
+/// Keeps what an attempt pays for, and knows by their keys what was kept, by whichever attempt.
 pub(super) struct Keeper {
     app: Arc<App>,
     scope: Scope,
     optimization: Uuid,
-    purchases: HashSet<Key>,
-    rollouts: HashSet<Key>,
+    purchases: Mutex<HashSet<Key>>,
+    rollouts: Mutex<HashSet<Key>>,
     sender: mpsc::Sender<Item>,
 }
 
@@ -77,6 +78,8 @@ impl Keeper {
     async fn keep_reply(&self, key: Key, reply: LmReply) -> Result<(), Unkept> {
         let (written, is_written) = oneshot::channel();
         self.hand_over(Item::Purchase(key, reply, written)).await?;
+        // Before the wait: whoever is stopped in it has paid, and the next finds it.
+        keys(&self.purchases).insert(key);
         is_written.await.map_err(|_| taken_over())
     }
 
@@ -97,8 +100,12 @@ fn taken_over() -> Unkept {
     Unkept("the optimization is another's by now".to_owned())
 }
 
-fn known(keys: &[Vec<u8>]) -> HashSet<Key> {
-    keys.iter().filter_map(|key| Key::try_from(key.as_slice()).ok()).collect()
+fn known(found: &[Vec<u8>]) -> Mutex<HashSet<Key>> {
+    Mutex::new(found.iter().filter_map(|key| Key::try_from(key.as_slice()).ok()).collect())
+}
+
+fn keys(known: &Mutex<HashSet<Key>>) -> MutexGuard<'_, HashSet<Key>> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What cannot be read is as good as not there: it is paid for again.
@@ -111,7 +118,8 @@ impl Purchases for Keeper {
     fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
         async move {
             self.goes_on()?;
-            match self.purchases.contains(key.as_bytes()) {
+            let is_kept = keys(&self.purchases).contains(key.as_bytes());
+            match is_kept {
                 true => self.bought(key.as_bytes()).await,
                 false => Ok(None),
             }
@@ -137,7 +145,8 @@ impl RolloutStore for Keeper {
     fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, Unkept>> {
         async move {
             self.goes_on()?;
-            match self.rollouts.contains(&key.0) {
+            let is_kept = keys(&self.rollouts).contains(&key.0);
+            match is_kept {
                 true => self.rolled_out(&key.0).await,
                 false => Ok(None),
             }
@@ -151,6 +160,11 @@ impl RolloutStore for Keeper {
         key: RolloutKey,
         rollout: &'a Arc<Rollout>,
     ) -> BoxFuture<'a, Result<(), Unkept>> {
-        self.hand_over(Item::Rollout(key.0, rollout.clone())).boxed()
+        async move {
+            self.hand_over(Item::Rollout(key.0, rollout.clone())).await?;
+            keys(&self.rollouts).insert(key.0);
+            Ok(())
+        }
+        .boxed()
     }
 }

@@ -20,6 +20,7 @@ use super::{App, AppError, Invalid, Seen};
 use crate::store::Scope;
 use crate::store::graph::GraphRef;
 use crate::store::graph_edit::{self, Expect, LockedGraph};
+use crate::store::job::Lease;
 use crate::store::optimization::{self, OptimizationRow};
 use crate::store::optimization_candidate::{self, CandidateRow};
 use crate::store::state::NewState;
@@ -116,17 +117,23 @@ impl App {
     }
 
     /// Puts in force what was found, under the graph's lock. `by` is the optimization that does it,
-    /// if no client does. Doing it again changes nothing.
+    /// if no client does: it does so once, and only as long as its job is held; what clients did since
+    /// then stays. Doing it again changes nothing.
     pub(super) async fn optimization_put(
         &self,
         scope: &Scope,
         row: &OptimizationRow,
         found: &Found<'_>,
         seen: Option<Seen<'_>>,
-        by: Option<Uuid>,
+        by: Option<Lease>,
     ) -> Result<Put, AppError> {
         let by_id = GraphRef::Id(row.graph_id);
         let mut locked = graph_edit::lock(scope, &self.db, &by_id, Expect::Newest).await?;
+        if let Some(lease) = by
+            && let Some(versions) = locked.put_by(lease.job).await?
+        {
+            return Ok(Put::InForce(versions));
+        }
         let head = locked.head();
         let (version, in_force) = (head.version, head.state.version);
         let is_ours = match found.state {
@@ -146,7 +153,10 @@ impl App {
         match found.state {
             Some(state) => {
                 let (state, _) = locked.state(state).await?;
-                locked.activate_state(&state, by, now()).await?;
+                if !may_put(&mut locked, by).await? {
+                    return Ok(Put::Moved(TAKEN_OVER.to_owned()));
+                }
+                locked.activate_state(&state, by.map(|lease| lease.job), now()).await?;
                 Ok(Put::InForce((version, state.version)))
             }
             None => self.put_graph(scope, row, found, locked, by).await,
@@ -159,8 +169,8 @@ impl App {
         scope: &Scope,
         row: &OptimizationRow,
         found: &Found<'_>,
-        locked: LockedGraph,
-        by: Option<Uuid>,
+        mut locked: LockedGraph,
+        by: Option<Lease>,
     ) -> Result<Put, AppError> {
         let Found { tried, score, dataset, .. } = *found;
         let head = locked.head();
@@ -173,17 +183,34 @@ impl App {
         let built = Box::pin(self.written(scope, root, build)).await?;
         let (plain, tuned) = built.map_err(|found| AppError::invalid(Invalid::Graph, found))?;
         let text = StateText::of(&overrides(&plain, &tuned));
+        let parent = head.state.version;
+        if !may_put(&mut locked, by).await? {
+            return Ok(Put::Moved(TAKEN_OVER.to_owned()));
+        }
         let state = NewState {
-            parent: Some(head.state.version),
+            parent: Some(parent),
             optimization: Some(row.id),
             score,
             dataset_hash: dataset,
             predictors: &text.text,
             content_hash: &text.hash,
         };
-        let next = locked.put_version(new_version(&plain), state, by, now()).await?;
+        let next = locked
+            .put_version(new_version(&plain), state, by.map(|lease| lease.job), now())
+            .await?;
         Ok(Put::InForce((next.version, next.state.version)))
     }
+}
+
+const TAKEN_OVER: &str = "another server works on the optimization by now";
+
+/// Whether whoever puts something in force still may: an optimization only as long as its job is held,
+/// looked at last of all, so that nobody who renews leases has to wait.
+async fn may_put(locked: &mut LockedGraph, by: Option<Lease>) -> Result<bool, AppError> {
+    Ok(match by {
+        Some(lease) => locked.holds(lease).await?,
+        None => true,
+    })
 }
 
 /// The score of what was found, and the hash of the trainset, as they are stored.

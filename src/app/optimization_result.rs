@@ -237,9 +237,9 @@ impl OptimizationAttempt {
         found: &Found<'_>,
         why: &str,
     ) -> Result<String, AppError> {
-        let scope = &self.job.scope;
+        let (scope, by) = (&self.job.scope, Some(self.job.lease));
         loop {
-            match self.app.optimization_put(scope, row, found, None, Some(row.id)).await {
+            match self.app.optimization_put(scope, row, found, None, by).await {
                 Ok(Put::InForce(versions)) => return Ok(activation_json(Some(versions), why)),
                 Ok(Put::Moved(why_not)) => return Ok(activation_json(None, &why_not)),
                 Err(AppError::NotFound(why_not)) => return Ok(activation_json(None, &why_not)),
@@ -253,6 +253,11 @@ impl OptimizationAttempt {
 const LEFT_TO_CLIENTS: &str =
     "`activate` is `never`: POST /v1/optimizations/{id}/activate puts it in force";
 
+/// The fewest examples on which a gain can be certain. As many wins as examples come by chance once in
+/// two to that power, and the interval of gains that are all the same has no width to say so: with five
+/// that is more than the 2.5 % that an interval leaves out at its lower end.
+const FEWEST_CERTAIN: usize = 6;
+
 /// Whether a gain is certain; why, or why not.
 fn certain(measured: &Measured) -> Result<String, String> {
     let Some(found) = measured.comparison.filter(|_| measured.is_whole) else {
@@ -263,6 +268,9 @@ fn certain(measured: &Measured) -> Result<String, String> {
         "the gain of {gain:.3} on {n} held-out examples has the interval from {low:.3} to {high:.3}"
     );
     match low > 0.0 {
+        _ if n < FEWEST_CERTAIN => Err(format!(
+            "{interval}; fewer than {FEWEST_CERTAIN} examples are too few to tell it from chance"
+        )),
         true => Ok(format!("{interval}, which excludes none")),
         false => Err(format!("{interval}, which does not exclude that there is none")),
     }

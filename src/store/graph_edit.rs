@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::graph::{self, GraphRef, GraphRow, Pick};
 use super::graph_version::{self, NewVersion};
+use super::job::{self, Lease};
 use super::state::{self, NewState, StateRow};
 use super::state_activation::{self, put_in_force};
 use super::{Db, Scope, StoreError};
@@ -171,6 +172,18 @@ impl LockedGraph {
         let state = state::find(&self.scope, &mut self.tx, id, version).await?;
         let now = state_activation::in_force(&mut self.tx, id, state.graph_version).await?;
         Ok((state, now))
+    }
+
+    /// What an optimization has put in force itself, last of all: the graph version and the state
+    /// version. Whether they still are is not said.
+    pub async fn put_by(&mut self, optimization: Uuid) -> Result<Option<(i32, i32)>, StoreError> {
+        let (workspace, id) = (self.scope.workspace, self.head.id);
+        state_activation::made_by(&mut self.tx, workspace, id, optimization).await
+    }
+
+    /// Whether a job is still held; if so it stays with its holder until this lock is let go.
+    pub async fn holds(&mut self, lease: Lease) -> Result<bool, StoreError> {
+        job::hold_still(&mut self.tx, lease).await
     }
 
     /// Puts a state version in force for the graph version that it was made for: promotion and

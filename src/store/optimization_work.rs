@@ -56,9 +56,14 @@ impl<'e> End<'e> {
     /// The end of one that failed.
     #[must_use]
     pub const fn failed(error: &'e str, at: DateTime<Utc>) -> Self {
+        Self { error: Some(error), ..Self::without_result(RunStatus::Failed, at) }
+    }
+
+    /// The end of one of which nothing is left but its candidates.
+    #[must_use]
+    pub const fn without_result(status: RunStatus, at: DateTime<Utc>) -> Self {
         let (result, best, found_state, activated) = (None, None, None, None);
-        let (status, error) = (RunStatus::Failed, Some(error));
-        Self { status, result, best, found_state, activated, error, at }
+        Self { status, result, best, found_state, activated, error: None, at }
     }
 }
 

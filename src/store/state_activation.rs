@@ -76,6 +76,27 @@ pub(super) async fn in_force(
     Ok(found)
 }
 
+/// The last that an optimization has put in force itself: the graph version and the state version.
+pub(super) async fn made_by(
+    connection: &mut PgConnection,
+    workspace: Uuid,
+    graph: Uuid,
+    optimization: Uuid,
+) -> Result<Option<(i32, i32)>, StoreError> {
+    let found = sqlx::query!(
+        "select s.graph_version, a.state_version from state_activations a
+         join state_versions s on s.graph_id = a.graph_id and s.version = a.state_version
+         where a.workspace_id = $1 and a.graph_id = $2 and a.optimization_id = $3
+         order by a.id desc limit 1",
+        workspace,
+        graph,
+        optimization
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.map(|found| (found.graph_version, found.state_version)))
+}
+
 /// Moves the pointer of the state's graph version and records the move.
 pub(super) async fn put_in_force(
     scope: &Scope,

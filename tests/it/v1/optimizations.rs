@@ -333,3 +333,120 @@ async fn a_repeat_with_the_same_key_starts_nothing() {
     let again = api.send(Method::POST, START, &headers, body()).await.expect(202).json();
     assert_eq!((again["id"].clone(), rows(&api, "optimizations").await), (first["id"].clone(), 1));
 }
+
+async fn sql(api: &Api, statements: &'static str) {
+    let mut connection = PgConnection::connect(&api.database).await.unwrap();
+    sqlx::raw_sql(statements).execute(&mut connection).await.unwrap();
+}
+
+/// How often an optimization put something in force.
+async fn put_by_optimizations(api: &Api) -> usize {
+    let moves = api.get(&format!("{STATE}/activations")).await.expect(200).json();
+    let moves = moves["items"].as_array().unwrap().iter();
+    moves.filter(|found| found["author"]["kind"] == "optimization").count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_takes_back_is_not_put_in_force_again_by_one_that_goes_on() {
+    let settings = [("DSRS_WORKER_LEASE", "1s"), ("DSRS_WORKER_ATTEMPTS", "100")];
+    let (api, _) = api_with(&settings).await;
+    // As if every server were killed between putting it in force and saying that it has ended.
+    sql(
+        &api,
+        "create function no_end() returns trigger language plpgsql as
+         $$ begin raise exception 'not now'; end $$;
+         create trigger no_end before update on optimizations for each row
+             when (new.status = 'succeeded') execute function no_end();",
+    )
+    .await;
+    let accepted = api.post(START, few_shot(json!({"activate": "if_better"}))).await.expect(202);
+    api.until(STATE, |answer| answer.json()["version"] == 2).await;
+    api.post(&format!("{STATE}/versions/1/activate"), "").await.expect(200);
+    sql(&api, "drop trigger no_end on optimizations").await;
+    let found = ended(&api, &accepted).await;
+    assert_eq!((in_force(&api).await, put_by_optimizations(&api).await), (1, 1), "{found}");
+    let activation = &found["activation"];
+    assert_eq!((&activation["activated"], &activation["state_version"]), (&json!(true), &json!(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_lost_it_puts_nothing_in_force() {
+    let (api, _) = api_with(&[("DSRS_WORKER_LEASE", "1s")]).await;
+    // Another takes it over once it has stored what it found.
+    sql(
+        &api,
+        "create function steal() returns trigger language plpgsql as $$ begin
+             update jobs set holder = gen_random_uuid(),
+                             lease_until = clock_timestamp() + interval '1 hour'
+             where id = new.optimization_id;
+             return new;
+         end $$;
+         create trigger steal after insert on state_versions for each row
+             when (new.optimization_id is not null) execute function steal();",
+    )
+    .await;
+    let accepted = api.post(START, few_shot(json!({"activate": "if_better"}))).await.expect(202);
+    api.until(&format!("{STATE}/versions/2"), |answer| answer.status == 200).await;
+    sql(&api, "update jobs set cancelled = true, lease_until = clock_timestamp()").await;
+    let found = ended(&api, &accepted).await;
+    assert_eq!(found["status"], "cancelled");
+    assert_eq!((in_force(&api).await, put_by_optimizations(&api).await), (1, 0), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_whose_graph_no_longer_loads_can_be_cancelled() {
+    let (api, _) = api_with(&NO_WORKER).await;
+    let accepted = api.post(START, few_shot(json!({}))).await.expect(202).json();
+    sql(&api, "update graph_versions set definition = '{}', content_hash = 'another'").await;
+    let cancel = format!("{}/cancel", accepted["links"]["self"].as_str().unwrap());
+    let cancelled = api.post(&cancel, "").await.expect(200).json();
+    assert_eq!((&cancelled["status"], &cancelled["result"]), (&json!("cancelled"), &Value::Null));
+    assert_eq!(rows(&api, "jobs").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gain_on_a_handful_of_examples_is_not_certain() {
+    let (api, _) = api().await;
+    dataset(&api, "few", examples(0..20)).await;
+    let found = optimized(&api, json!({"trainset": "few", "activate": "if_better"})).await;
+    let result = &found["result"];
+    assert_eq!(
+        (&result["comparison"]["n"], &result["comparison"]["low"]),
+        (&json!(5), &json!(1.0))
+    );
+    assert_eq!((&found["activation"]["activated"], in_force(&api).await), (&json!(false), 1));
+    let why = found["activation"]["reason"].as_str().unwrap();
+    assert!(why.contains("too few"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replies_that_no_longer_fit_into_memory_are_not_paid_for_again() {
+    // Six of these are more than what is at hand.
+    let long = "x".repeat(12 << 20);
+    let lm = Arc::new(Scripted::by(move |request| {
+        let turns: Vec<_> = request.chat.messages().collect();
+        let system = turns.first().map(|turn| turn.content.to_string()).unwrap_or_default();
+        let shown = turns.iter().any(|turn| turn.role == Role::Assistant);
+        match (system.contains("[[ ## note ## ]]"), shown) {
+            (true, _) => Said::from(format!("[[ ## note ## ]]\n{long}")),
+            (false, true) => Said::from("[[ ## answer ## ]]\nyes"),
+            (false, false) => Said::from("[[ ## answer ## ]]\nno"),
+        }
+    }));
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    let nodes = json!({"name": "q", "nodes": {
+        "ask": {"strategy": "predict", "signature": "question -> answer"},
+        "jot": {"strategy": "predict", "signature": "question -> note"}
+    }});
+    api.post("/v1/graphs", nodes).await.expect(201);
+    let yes = |n| json!({"inputs": {"question": format!("q{n}?")}, "expected": {"answer": "yes"}});
+    dataset(&api, "easy", (0..3).map(yes).collect()).await;
+    dataset(&api, "test", (10..16).map(yes).collect()).await;
+    let more = json!({"testset": "test", "metric": {"exact": {"field": "answer"}}});
+    let found = optimized(&api, more).await;
+    assert_eq!(found["result"]["best"]["candidate"], 1, "{found}");
+    let asked = lm.requests();
+    let distinct: std::collections::HashSet<_> =
+        asked.iter().map(|request| format!("{:?}", request.chat)).collect();
+    assert_eq!(asked.len(), distinct.len());
+}
