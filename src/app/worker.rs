@@ -67,8 +67,16 @@ async fn attempt(app: Arc<App>, job: Job, work: Work) {
         Some(JobKind::Batch) => Taken::make::<Batches>(app, job, work).await,
         Some(JobKind::Evaluation) => Taken::make::<Evaluations>(app, job, work).await,
         Some(JobKind::Optimization) => OptimizationAttempt::make(app, job, work).await,
-        // The lease lapses, and the next to take it may be one who knows.
-        None => tracing::error!(job = %job.lease.job, kind = job.kind, "no job that is known here"),
+        None => leave(&app, &job).await,
+    }
+}
+
+/// The lease lapses, and the next to take it may be one of a newer release, who knows the kind: it is
+/// not the job's fault, however often it is taken here.
+async fn leave(app: &App, job: &Job) {
+    tracing::error!(job = %job.lease.job, kind = job.kind, "no job that is known here");
+    if let Err(error) = job::decline(&app.db, job.lease).await {
+        complain(&error, "could not leave a job to others");
     }
 }
 

@@ -237,6 +237,18 @@ pub async fn give_back(db: &Db, lease: Lease) -> Result<bool, StoreError> {
     Ok(given)
 }
 
+/// Leaves a job to whoever takes it once the lease has lapsed; this attempt does not count.
+pub async fn decline(db: &Db, lease: Lease) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update jobs set attempts = attempts - 1 where id = $1 and holder = $2",
+        lease.job,
+        lease.holder
+    )
+    .execute(db.pool())
+    .await?;
+    Ok(())
+}
+
 /// Puts the jobs back into the queue whose holders are gone; says how many.
 pub async fn reclaim(db: &Db) -> Result<usize, StoreError> {
     let mut tx = db.apart().begin().await?;
