@@ -139,6 +139,26 @@ impl Account {
         self.settled.notify_waiters();
     }
 
+    /// Sets aside this much at least. What was reached stays so.
+    pub fn set_more_aside(&self, reserve: Reserve) {
+        let mut book = self.book();
+        let Reserve { usage, seconds } = book.reserve;
+        let more = reserve.usage;
+        book.reserve = Reserve {
+            usage: Usage {
+                lm_calls: usage.lm_calls.max(more.lm_calls),
+                input_tokens: usage.input_tokens.max(more.input_tokens),
+                output_tokens: usage.output_tokens.max(more.output_tokens),
+                cached_tokens: usage.cached_tokens.max(more.cached_tokens),
+                cost: match (usage.cost, more.cost) {
+                    (Some(one), Some(other)) => Some(one.max(other)),
+                    (one, other) => one.or(other),
+                },
+            },
+            seconds: seconds.max(reserve.seconds),
+        };
+    }
+
     /// Sets aside what one request may cost at worst. Waits while those on their way may still turn
     /// out to have cost less.
     ///

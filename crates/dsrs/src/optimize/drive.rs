@@ -60,7 +60,8 @@ pub async fn optimize(
     let (before, mut stopped) = counted(bench.roll_out(&base, &examples, None).await?)?;
     let mut best = Workbench::BASE;
     if stopped.is_none() {
-        set_aside(bench, &before);
+        let rollouts = before.iter().flatten().cloned().collect();
+        bench.measured_first(&Evaluation { rollouts });
         bench.phase("looking for a better one");
         (best, stopped) = found(bench, optimizer).await?;
         bench.account().inspect(|account| account.set_aside(Reserve::default()));
@@ -105,32 +106,4 @@ async fn found(
         Err(stop @ (Stop::Unkept(_) | Stop::Failed(_))) => Err(stop),
         Err(stop) => Ok((bench.best().map_or(Workbench::BASE, |trial| trial.id), Some(stop))),
     }
-}
-
-/// Sets aside what measuring the best will take, by what measuring the program as it was took: a
-/// candidate with demos reads more. Never more than half of what that left. What was spent since, by
-/// an attempt that has ended, makes no difference: the search is to end where it ended then.
-fn set_aside(bench: &Workbench, before: &Rollouts) {
-    let Some(account) = bench.account() else { return };
-    let evaluation = Evaluation { rollouts: before.iter().flatten().cloned().collect() };
-    let mut usage = evaluation.usage();
-    evaluation.rollouts.iter().for_each(|rollout| usage += rollout.judging);
-    let took = evaluation.rollouts.iter().map(|rollout| rollout.took.as_secs_f64());
-    let took = took.sum::<f64>() / bench.task().concurrency.max(1) as f64;
-    let budget = account.budget();
-    let half = |limit: u64, used: u64| limit.saturating_sub(used) / 2;
-    let tokens = usage.input_tokens + usage.output_tokens;
-    let cost = usage.cost.map(|cost| {
-        let left = budget.cost.map_or(f64::MAX, |limit| limit - cost);
-        (3.0 * cost).min(left.max(0.0) / 2.0)
-    });
-    let calls = usage.lm_calls;
-    let usage = Usage {
-        lm_calls: (calls + calls / 4).min(budget.lm_calls.map_or(u64::MAX, |all| half(all, calls))),
-        input_tokens: (3 * tokens).min(budget.tokens.map_or(u64::MAX, |all| half(all, tokens))),
-        cost,
-        ..Usage::default()
-    };
-    let seconds = (1.5 * took).min(budget.seconds.map_or(f64::MAX, |all| all / 2.0));
-    account.set_aside(Reserve { usage, seconds });
 }

@@ -15,6 +15,7 @@ mod metric;
 mod optimizer;
 mod optimizers;
 mod progress;
+mod reserve;
 mod rollout;
 mod score;
 mod split;

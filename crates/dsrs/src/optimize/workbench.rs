@@ -3,7 +3,7 @@
 //! Everything that an optimizer learns comes through here, so that one that is started again with
 //! the same seed comes to the same point without paying twice. Knows no optimizer.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use moka::sync::Cache;
@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::board::Board;
 use super::candidate::CandidateHash;
+use super::reserve::LastMeasurement;
 use super::store::{RolloutKey, RolloutStore};
 use super::{
     Candidate, CostWeight, Evaluation, Evaluator, Example, Failed, Listener, Progress, Rollout,
@@ -76,6 +77,7 @@ struct Shared {
     board: Mutex<Board>,
     programs: Cache<CandidateHash, Arc<Program>>,
     rollouts: Cache<RolloutKey, Arc<Rollout>>,
+    last: OnceLock<LastMeasurement>,
 }
 
 /// Why a proposal was not made.
@@ -102,6 +104,7 @@ impl Workbench {
             board: Mutex::new(board),
             programs: Cache::new(PROGRAMS),
             rollouts: Cache::builder().max_capacity(ROLLOUTS).weigher(weight).build(),
+            last: OnceLock::new(),
             task,
         };
         Self { shared: Arc::new(shared), start: Self::BASE, seed, val: None }
@@ -431,7 +434,25 @@ impl Workbench {
             let scored = board.score(id, evaluation, full);
             (scored, full && board.best().is_some_and(|best| best.id == id))
         };
+        if best {
+            self.set_aside(evaluation);
+        }
         self.tell(Progress::Scored { trial: id, scored: &scored, full, best });
+    }
+
+    /// Sets a part of the budget aside for the last measurement, which is like this first one.
+    pub(super) fn measured_first(&self, first: &Evaluation) {
+        let Some(account) = self.account() else { return };
+        let last = LastMeasurement::like(first, account.budget());
+        let last = self.shared.last.get_or_init(|| last);
+        account.set_aside(last.at_first(first, self.task().concurrency));
+    }
+
+    /// Sets more aside where the best so far takes more than the program as it was.
+    fn set_aside(&self, best: &Evaluation) {
+        if let (Some(account), Some(last)) = (self.account(), self.shared.last.get()) {
+            account.set_more_aside(last.of(best, self.task().concurrency));
+        }
     }
 
     fn tell(&self, progress: Progress<'_>) {

@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 
 use crate::labeled_few_shot::copies_demos;
-use crate::support::{QA, Remembering, fields, program, questions, run, task};
+use crate::support::{QA, Remembering, fields, program, questions, run, synthetic, task};
 
 /// A graph that takes `a0` where its LM fails.
 const OR_A0: &str = r#"{
@@ -217,4 +217,20 @@ async fn no_demo_is_bootstrapped_where_none_is_wanted() {
     let (report, _) = run("bootstrap_random_search", config, task, &[]).await;
     let tried = report.unwrap().trials.len();
     assert_eq!(lm.requests().len(), 20 * tried);
+}
+
+#[tokio::test]
+async fn what_is_found_is_measured_in_whole_also_where_it_takes_more_calls_than_what_was_there() {
+    let config = r#"{"strategies": ["majority"], "moves": ["strategy"], "minibatch": 10}"#;
+    for limit in [1_000, 1_200, 1_400] {
+        let budget = Budget { lm_calls: Some(limit), ..Budget::default() };
+        let (task, held_out) = synthetic("sums", 1, budget);
+        let tuned = r#"{"optimizer": "copro", "config": {"breadth": 20}}"#;
+        let config = config.replacen('{', &format!(r#"{{"prompt_optimizer": {tuned}, "#), 1);
+        let (report, _) = run("strategy_search", &config, task, &held_out).await;
+        let report = report.unwrap();
+        assert!(report.best != TrialId(0) && report.stopped.is_some(), "{limit}");
+        let (_, after) = report.held_out_scores();
+        assert_eq!(after.len(), held_out.len(), "{limit}");
+    }
 }

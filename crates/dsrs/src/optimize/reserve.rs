@@ -1,0 +1,68 @@
+//! What of a budget is set aside for the last measurement, so that a search which spends all that it
+//! may leaves enough to tell what it found. Known from measurements before; what was spent since, by an
+//! attempt that has ended, makes no difference: the search is to end where it ended then.
+
+use super::Evaluation;
+use crate::lm::{Budget, Reserve, Usage};
+
+/// What is known of the last measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastMeasurement {
+    /// How many examples it has.
+    examples: usize,
+    /// Half of what the first one left: never more than this is set aside.
+    most: Reserve,
+}
+
+impl LastMeasurement {
+    /// Of as many examples as the first one had.
+    pub(super) fn like(first: &Evaluation, budget: &Budget) -> Self {
+        let used = used(first);
+        let half = |limit: u64, used: u64| limit.saturating_sub(used) / 2;
+        let tokens = used.input_tokens + used.output_tokens;
+        let cost = budget.cost.map(|limit| (limit - used.cost.unwrap_or(0.0)).max(0.0) / 2.0);
+        let usage = Usage {
+            lm_calls: budget.lm_calls.map_or(u64::MAX, |limit| half(limit, used.lm_calls)),
+            input_tokens: budget.tokens.map_or(u64::MAX, |limit| half(limit, tokens)),
+            cost: Some(cost.unwrap_or(f64::MAX)),
+            ..Usage::default()
+        };
+        let seconds = budget.seconds.map_or(f64::MAX, |limit| limit / 2.0);
+        Self { examples: first.len(), most: Reserve { usage, seconds } }
+    }
+
+    /// What to set aside while nothing better is known than the first measurement: a candidate with
+    /// demos reads more.
+    pub(super) fn at_first(&self, first: &Evaluation, at_once: usize) -> Reserve {
+        self.bounded(first, at_once, 1.25, 3.0)
+    }
+
+    /// What to set aside for a candidate that did so on other examples.
+    pub(super) fn of(&self, tried: &Evaluation, at_once: usize) -> Reserve {
+        self.bounded(tried, at_once, 1.1, 1.25)
+    }
+
+    /// So many times what an evaluation took, of calls and of the rest, as long as that is allowed.
+    fn bounded(&self, tried: &Evaluation, at_once: usize, calls: f64, rest: f64) -> Reserve {
+        let scale = self.examples as f64 / tried.len().max(1) as f64;
+        let (used, most) = (used(tried), &self.most.usage);
+        let count = |count: u64, times: f64| (count as f64 * scale * times).ceil() as u64;
+        let usage = Usage {
+            lm_calls: count(used.lm_calls, calls).min(most.lm_calls),
+            input_tokens: count(used.input_tokens + used.output_tokens, rest)
+                .min(most.input_tokens),
+            cost: used.cost.map(|cost| (cost * scale * rest).min(most.cost.unwrap_or(f64::MAX))),
+            ..Usage::default()
+        };
+        let took = tried.rollouts.iter().map(|rollout| rollout.took.as_secs_f64()).sum::<f64>();
+        let seconds = took * scale * 1.5 / at_once.max(1) as f64;
+        Reserve { usage, seconds: seconds.min(self.most.seconds) }
+    }
+}
+
+/// What an evaluation used, judging included.
+fn used(evaluation: &Evaluation) -> Usage {
+    let mut usage = evaluation.usage();
+    evaluation.rollouts.iter().for_each(|rollout| usage += rollout.judging);
+    usage
+}
