@@ -146,10 +146,12 @@ impl OptimizationAttempt {
                 let ended = self.draw(row, plan, bench, &report, cancelled).await?;
                 self.end(ended.end()).await
             }
-            Err(Halt::Unkept(why)) => {
+            Err(Halt::Unkept(why)) if self.app.shutdown.is_draining() => {
                 tracing::debug!(optimization = %row.id, %why, "it goes back into the queue");
                 self.give_back().await
             }
+            // It is tried again, but not for ever: the attempt counts.
+            Err(Halt::Unkept(why)) => Err(AppError::Internal(why.to_string())),
             Err(_) if cancelled => self.end_cancelled(row).await,
             Err(halt) => self.fail("optimization_failed", &halt.to_string()).await,
         }

@@ -211,6 +211,64 @@ async fn a_client_puts_in_force_what_was_found_unless_something_else_is_by_then(
     assert!(moved.json()["detail"].as_str().unwrap().contains("version 2"), "{}", moved.text);
 }
 
+/// Knows the answer to `qN?` where it may think first.
+fn thinks() -> Scripted {
+    Scripted::by(|request| {
+        let turns: Vec<_> = request.chat.messages().collect();
+        let asked = turns.last().map(|turn| turn.content.to_string()).unwrap_or_default();
+        let question = asked.split("[[ ## question ## ]]\n").nth(1).unwrap_or_default();
+        let number = question.trim_start_matches('q').split('?').next().unwrap_or_default();
+        match turns.iter().any(|turn| turn.content.contains("[[ ## reasoning ## ]]")) {
+            true => format!("[[ ## reasoning ## ]]\nWell.\n\n[[ ## answer ## ]]\na{number}"),
+            false => "[[ ## answer ## ]]\n?".to_owned(),
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_graph_that_does_better_becomes_a_graph_version_once_it_is_put_in_force() {
+    let lm = Arc::new(thinks());
+    let api = Api::start(&test_database().await, Some(lm), &[]).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    dataset(&api, "easy", examples(0..40)).await;
+    let config = json!({"strategies": ["chain_of_thought"], "moves": ["strategy"], "rounds": 1});
+    let search = |activate: &str| {
+        json!({"optimizer": "strategy_search", "config": config, "trainset": "easy",
+               "metric": "exact", "seed": 3, "activate": activate})
+    };
+    let accepted = api.post(START, search("never")).await.expect(202);
+    let found = ended(&api, &accepted).await;
+    assert_eq!((&found["status"], &found["error"]), (&json!("succeeded"), &Value::Null), "{found}");
+    assert_eq!(found["result"]["best"]["changes_graph"], true, "{}", found["result"]);
+    assert_eq!(found["found_state_version"], Value::Null);
+    assert!(found["result"]["diff"].to_string().contains("chain_of_thought"));
+    let graph = api.get("/v1/graphs/q").await.expect(200).json();
+    assert_eq!(
+        (&graph["version"], &graph["nodes"]["ask"]["strategy"]),
+        (&json!(1), &json!("predict"))
+    );
+
+    let put = format!("/v1/optimizations/{}/activate", found["id"].as_str().unwrap());
+    let put = api.post(&put, json!({})).await.expect(200).json();
+    assert_eq!(put["activation"]["graph_version"], 2, "{put}");
+    let graph = api.get("/v1/graphs/q").await.expect(200).json();
+    let strategy = &graph["nodes"]["ask"]["strategy"];
+    assert_eq!((&graph["version"], strategy), (&json!(2), &json!("chain_of_thought")));
+    let state = api.get(STATE).await.expect(200).json();
+    assert_eq!(state["author"], json!({"kind": "optimization", "id": found["id"]}), "{state}");
+    let run = api.post("/v1/graphs/q/execute", json!({"inputs": {"question": "q7?"}})).await;
+    assert_eq!(run.expect(200).json()["outputs"]["answer"], "a7");
+
+    let plain = api.put("/v1/graphs/q", one_node("q", "question -> answer")).await;
+    assert_eq!(plain.expect(200).json()["version"], 3);
+    let accepted = api.post(START, search("if_better")).await.expect(202);
+    let again = ended(&api, &accepted).await;
+    assert_eq!(again["activation"]["activated"], true, "{}", again["activation"]);
+    let graph = api.get("/v1/graphs/q").await.expect(200).json();
+    let strategy = &graph["nodes"]["ask"]["strategy"];
+    assert_eq!((&graph["version"], strategy), (&json!(4), &json!("chain_of_thought")));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_is_wrong_with_a_request_is_told_at_once_and_nothing_is_stored() {
     let (api, _) = api().await;
