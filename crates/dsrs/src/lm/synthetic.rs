@@ -1,7 +1,7 @@
 //! An LM that is none, for tests, examples and measurements of optimizers: it does three tasks of its
 //! own, ever better the better its prompt is, and writes instructions where it is asked for them.
 //! What it answers is a function of its seed and the request, whenever and however often it is asked.
-//! Knows messages; the prompts' layout it knows from [`super::scripted`].
+//! Knows messages; the prompts' layout it knows from the scripted LM.
 
 mod asked;
 mod chance;
