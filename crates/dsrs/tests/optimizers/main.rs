@@ -10,6 +10,7 @@
 mod bootstrap;
 mod copro;
 mod engine;
+mod every_one;
 mod exactness;
 mod gepa;
 mod knn_few_shot;
