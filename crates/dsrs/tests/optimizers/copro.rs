@@ -1,3 +1,5 @@
+//! `copro`: what the LM is shown, and that its instructions make programs better.
+
 use std::sync::Arc;
 
 use dsrs::lm::{Answer, Budget, LmErrorKind, Scripted};

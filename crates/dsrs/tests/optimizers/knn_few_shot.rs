@@ -1,3 +1,5 @@
+//! `knn_few_shot`: pools of demos, and that the nearest help more than any.
+
 use std::sync::Arc;
 
 use dsrs::lm::{

@@ -1,3 +1,5 @@
+//! `labeled_few_shot`: demos straight from examples, also for what another optimizer found.
+
 use std::sync::Arc;
 
 use dsrs::lm::{Budget, Scripted};

@@ -1,3 +1,5 @@
+//! The laws of the estimator: how much sooner than chance it finds the best combination.
+
 use fastrand::Rng;
 use proptest::prelude::*;
 
