@@ -1,4 +1,4 @@
-"""Records src/http/answers.json: one real answer of every route, shown as its example in the OpenAPI document.
+"""Records src/http/protocol/answers.json: one real answer of every route, shown as its example in the OpenAPI document.
 
     python3 scripts/openapi_answers.py http://127.0.0.1:8080
 
@@ -14,7 +14,7 @@ import time
 import urllib.request
 
 BASE = sys.argv[1].rstrip("/")
-FILE = pathlib.Path(__file__).resolve().parent.parent / "src/http/answers.json"
+FILE = pathlib.Path(__file__).resolve().parent.parent / "src/http/protocol/answers.json"
 GRAPH = "/v1/graphs/support-reply"
 recorded = {}
 

@@ -8,8 +8,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::clock::now;
-use super::{App, detached, retention, worker};
+use crate::app::clock::now;
+use crate::app::retention;
+use crate::app::worker;
+use crate::app::{App, detached};
 use crate::store::run_recorder::{RunRecorder, RunWriter};
 use crate::store::{Scope, idempotency, optimization_work, run_event};
 
@@ -30,7 +32,7 @@ pub struct Background {
 }
 
 impl Background {
-    pub(super) fn start(app: &Arc<App>, writer: RunWriter, retention: Option<Duration>) -> Self {
+    pub(crate) fn start(app: &Arc<App>, writer: RunWriter, retention: Option<Duration>) -> Self {
         let stop = CancellationToken::new();
         let db = app.db.clone();
         until(&stop, "listening", async move { db.watch().await });

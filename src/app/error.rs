@@ -3,7 +3,7 @@
 
 use dsrs::problem::{Code, Problem, Problems};
 
-use super::parse::MisreadText;
+use crate::app::parse::MisreadText;
 use crate::store::StoreError;
 
 /// What kind of document does not fit.

@@ -8,8 +8,8 @@ use dsrs::signature::{SignatureSchema, read_signature};
 use dsrs::types::Type;
 use dsrs::value::{ParsedJson, Payload};
 
-use super::strategy::read_types;
-use super::{App, AppError, Invalid};
+use crate::app::strategy::read_types;
+use crate::app::{App, AppError, Invalid};
 
 /// A text that does not fit.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::store::StoreError;
 
 /// How long to wait before the database is asked again that could not be reached.
-pub(super) const RETRY: Duration = Duration::from_millis(500);
+pub(crate) const RETRY: Duration = Duration::from_millis(500);
 
 /// Asks the database again and again while it cannot be reached: nobody else could, either.
-pub(super) async fn persist<T, F>(ask: impl Fn() -> F) -> Result<T, StoreError>
+pub(crate) async fn persist<T, F>(ask: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {

@@ -9,8 +9,8 @@ use dsrs::value::Payload;
 use indexmap::IndexMap;
 use uuid::Uuid;
 
-use super::error::besides;
-use super::{App, AppError, Invalid};
+use crate::app::error::besides;
+use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::graph::{GraphRef, Pick};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use tokio::time::{Instant, sleep};
 
-use super::App;
-use super::clock::now;
+use crate::app::App;
+use crate::app::clock::now;
 use crate::store::retention::{Old, remove};
 use crate::store::{Scope, StoreError};
 
@@ -24,7 +24,7 @@ const OFTEN: Duration = Duration::from_secs(1);
 
 /// Removes what is older than `age`, as long as there is an app. What is a little older than that
 /// may still be there: looks are a small part of the age apart.
-pub(super) async fn keep(app: Weak<App>, age: Duration) {
+pub(crate) async fn keep(app: Weak<App>, age: Duration) {
     while let Some(found) = app.upgrade() {
         match sweep(&found, age).await {
             Ok(0) => {}

@@ -8,7 +8,7 @@ use dsrs_sandbox::ChildSandbox;
 use crate::config::{SANDBOX_COMMAND, SandboxConfig};
 
 /// None when it is switched off.
-pub(super) fn open(config: &SandboxConfig) -> Option<Arc<dyn Sandbox>> {
+pub(crate) fn open(config: &SandboxConfig) -> Option<Arc<dyn Sandbox>> {
     let limits = SandboxLimits { time: config.time, memory: config.memory, output: config.output };
     let child = || ChildSandbox::new(&config.program, &[SANDBOX_COMMAND], limits);
     config.enabled.then(|| Arc::new(child()) as Arc<dyn Sandbox>)

@@ -10,7 +10,7 @@ use dsrs::strategy::{BuildEnv, StrategyFactory, registry};
 use dsrs::types::{Type, TypeScope};
 use dsrs::value::{Map, ParsedJson, Payload};
 
-use super::{App, AppError, Invalid};
+use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 
 /// What a strategy makes of a signature.
@@ -140,7 +140,7 @@ fn assignable(request: &Payload, problems: &mut Problems) -> Option<Assignable> 
     Some(Assignable { from: from.ir.to_string(), to: to.ir.to_string(), mismatch })
 }
 
-pub(super) fn read_types(object: &mut Object<'_, '_, '_>) -> TypeScope {
+pub(crate) fn read_types(object: &mut Object<'_, '_, '_>) -> TypeScope {
     let scope = object.optional("types", |p, at, problems| Some(TypeScope::read(p, at, problems)));
     scope.unwrap_or_default()
 }

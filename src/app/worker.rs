@@ -10,13 +10,13 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
-use super::attempt::Attempt;
-use super::batch_attempt::Batches;
-use super::evaluation_attempt::Evaluations;
-use super::item_job::Taken;
-use super::optimization_attempt::OptimizationAttempt;
-use super::under_way::Stop;
-use super::{App, detached};
+use crate::app::batch::attempt::Batches;
+use crate::app::evaluation::attempt::Evaluations;
+use crate::app::job::active::Stop;
+use crate::app::job::item_job::Taken;
+use crate::app::optimization::attempt::OptimizationAttempt;
+use crate::app::run::attempt::Attempt;
+use crate::app::{App, detached};
 use crate::shutdown::Work;
 use crate::store::StoreError;
 use crate::store::job::{self, Job, JobKind, Renewed};
@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_millis(500);
 const BEATS: u32 = 4;
 
 /// Takes jobs until the server stops. One that waits has no task, only its rows.
-pub(super) async fn take_jobs(app: Arc<App>) {
+pub(crate) async fn take_jobs(app: Arc<App>) {
     let slots = Arc::new(Semaphore::new(app.worker.concurrency as usize));
     // Definitions may name tools that are not there before.
     app.tools_tried().await;
@@ -99,7 +99,7 @@ async fn wait_for_work(app: &App) {
 }
 
 /// Renews the leases of all that is under way here, and takes lapsed ones from whoever held them.
-pub(super) async fn keep_leases(app: Arc<App>) {
+pub(crate) async fn keep_leases(app: Arc<App>) {
     let mut beat = interval(app.worker.lease / BEATS);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut reached = Instant::now();
@@ -145,7 +145,7 @@ fn tell(app: &App, holders: &[Uuid], renewed: &[Renewed]) {
 }
 
 /// Stops runs of this process that were cancelled elsewhere.
-pub(super) async fn hear_cancellations(app: Arc<App>) {
+pub(crate) async fn hear_cancellations(app: Arc<App>) {
     let mut cancellations = app.db.news().cancellations();
     loop {
         match cancellations.recv().await {

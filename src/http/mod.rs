@@ -1,48 +1,9 @@
 //! HTTP: the router, ground rules and wire types. The top room of the server: it turns requests
 //! into calls of `app` and answers into JSON. Knows no SQL and no LM.
 
-mod accept;
-mod answer;
-mod batches;
-mod body;
-mod body_items;
-mod caller;
-mod dataset_check;
-mod dataset_examples;
-mod dataset_upload;
-mod datasets;
-mod etag;
-mod evaluation_comparison;
-mod evaluation_events;
-mod evaluations;
-mod examples;
-mod fallback;
-mod front;
-mod graph_edits;
-mod graphs;
-mod health;
-mod idempotency;
-mod lasting_runs;
-mod malformed;
-mod openapi;
-mod optimizations;
-mod optimizers;
-mod page;
-mod parse;
-mod path;
-mod place;
-mod predictors;
-mod problem;
-mod query;
-mod refusal;
-mod run_stream;
-mod runs;
+mod protocol;
+mod routes;
 pub mod schema;
-mod states;
-mod status;
-mod strategies;
-mod table_items;
-mod upload;
 
 use std::sync::Arc;
 
@@ -55,75 +16,81 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::app::App;
 use crate::config::ApiKeys;
-use body::BodyLimit;
-use front::Front;
+use protocol::body::BodyLimit;
+use protocol::front::{self, Front};
+use protocol::{fallback, openapi};
+use routes::{
+    background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
+    evaluation_comparison, evaluation_events, graph, graph_edit, health, optimization, optimizer,
+    parse, predictor, run, run_events, state, strategy,
+};
 
-pub use caller::Caller;
-pub use malformed::explained;
-pub(crate) use place::stays_on_its_thread;
-pub use problem::ApiProblem;
-pub use status::ProblemCode;
+pub use protocol::caller::Caller;
+pub use protocol::malformed::explained;
+pub(crate) use protocol::place::stays_on_its_thread;
+pub use protocol::problem::ApiProblem;
+pub use protocol::status::ProblemCode;
 
 /// Every route on one page.
 fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(openapi::Base::openapi())
-        .routes(routes!(graphs::graph_create, graphs::graph_list))
-        .routes(routes!(graphs::graph_validate))
-        .routes(routes!(graphs::graph_get, graphs::graph_put, graphs::graph_delete))
-        .routes(routes!(graph_edits::graph_patch))
-        .routes(routes!(graphs::version_list))
-        .routes(routes!(graphs::version_get))
-        .routes(routes!(graph_edits::version_diff))
-        .routes(routes!(predictors::graph_render))
-        .routes(routes!(runs::run_execute))
-        .routes(routes!(runs::run_list))
-        .routes(routes!(runs::run_get))
-        .routes(routes!(run_stream::run_events))
-        .routes(routes!(lasting_runs::run_start))
-        .routes(routes!(lasting_runs::run_cancel))
-        .routes(routes!(lasting_runs::run_resume))
-        .routes(routes!(lasting_runs::run_signal))
-        .routes(routes!(batches::batch_start))
-        .routes(routes!(batches::batch_list))
-        .routes(routes!(batches::batch_get))
-        .routes(routes!(batches::batch_results))
-        .routes(routes!(batches::batch_cancel))
-        .routes(routes!(datasets::dataset_create, datasets::dataset_list))
-        .routes(routes!(datasets::dataset_get, datasets::dataset_put, datasets::dataset_delete))
-        .routes(routes!(datasets::dataset_versions))
+        .routes(routes!(graph::graph_create, graph::graph_list))
+        .routes(routes!(graph::graph_validate))
+        .routes(routes!(graph::graph_get, graph::graph_put, graph::graph_delete))
+        .routes(routes!(graph_edit::graph_patch))
+        .routes(routes!(graph::version_list))
+        .routes(routes!(graph::version_get))
+        .routes(routes!(graph_edit::version_diff))
+        .routes(routes!(predictor::graph_render))
+        .routes(routes!(run::run_execute))
+        .routes(routes!(run::run_list))
+        .routes(routes!(run::run_get))
+        .routes(routes!(run_events::run_events))
+        .routes(routes!(background_run::run_start))
+        .routes(routes!(background_run::run_cancel))
+        .routes(routes!(background_run::run_resume))
+        .routes(routes!(background_run::run_signal))
+        .routes(routes!(batch::batch_start))
+        .routes(routes!(batch::batch_list))
+        .routes(routes!(batch::batch_get))
+        .routes(routes!(batch::batch_results))
+        .routes(routes!(batch::batch_cancel))
+        .routes(routes!(dataset::dataset_create, dataset::dataset_list))
+        .routes(routes!(dataset::dataset_get, dataset::dataset_put, dataset::dataset_delete))
+        .routes(routes!(dataset::dataset_versions))
         .routes(routes!(dataset_examples::dataset_examples))
-        .routes(routes!(datasets::dataset_from_runs))
+        .routes(routes!(dataset::dataset_from_runs))
         .routes(routes!(dataset_check::dataset_check))
-        .routes(routes!(evaluations::evaluation_start))
-        .routes(routes!(evaluations::evaluation_list))
-        .routes(routes!(evaluations::evaluation_get))
-        .routes(routes!(evaluations::evaluation_results))
-        .routes(routes!(evaluations::evaluation_cancel))
+        .routes(routes!(evaluation::evaluation_start))
+        .routes(routes!(evaluation::evaluation_list))
+        .routes(routes!(evaluation::evaluation_get))
+        .routes(routes!(evaluation::evaluation_results))
+        .routes(routes!(evaluation::evaluation_cancel))
         .routes(routes!(evaluation_events::evaluation_events))
         .routes(routes!(evaluation_comparison::evaluation_comparison))
-        .routes(routes!(optimizers::optimizer_list))
-        .routes(routes!(optimizers::optimizer_get))
-        .routes(routes!(optimizations::optimization_start))
-        .routes(routes!(optimizations::optimization_list))
-        .routes(routes!(optimizations::optimization_get))
-        .routes(routes!(optimizations::optimization_events))
-        .routes(routes!(optimizations::optimization_cancel))
-        .routes(routes!(optimizations::optimization_activate))
-        .routes(routes!(optimizations::optimization_candidate_list))
-        .routes(routes!(optimizations::optimization_candidate_get))
-        .routes(routes!(predictors::predictor_list))
-        .routes(routes!(predictors::predictor_get, predictors::predictor_patch))
-        .routes(routes!(states::state_get, states::state_put))
-        .routes(routes!(states::state_version_list))
-        .routes(routes!(states::state_version_get))
-        .routes(routes!(states::state_version_diff))
-        .routes(routes!(states::state_activate))
-        .routes(routes!(states::state_activation_list))
-        .routes(routes!(strategies::strategy_list))
-        .routes(routes!(strategies::strategy_get))
-        .routes(routes!(strategies::strategy_preview))
-        .routes(routes!(strategies::model_list))
-        .routes(routes!(strategies::type_assignable))
+        .routes(routes!(optimizer::optimizer_list))
+        .routes(routes!(optimizer::optimizer_get))
+        .routes(routes!(optimization::optimization_start))
+        .routes(routes!(optimization::optimization_list))
+        .routes(routes!(optimization::optimization_get))
+        .routes(routes!(optimization::optimization_events))
+        .routes(routes!(optimization::optimization_cancel))
+        .routes(routes!(optimization::optimization_activate))
+        .routes(routes!(optimization::optimization_candidate_list))
+        .routes(routes!(optimization::optimization_candidate_get))
+        .routes(routes!(predictor::predictor_list))
+        .routes(routes!(predictor::predictor_get, predictor::predictor_patch))
+        .routes(routes!(state::state_get, state::state_put))
+        .routes(routes!(state::state_version_list))
+        .routes(routes!(state::state_version_get))
+        .routes(routes!(state::state_version_diff))
+        .routes(routes!(state::state_activate))
+        .routes(routes!(state::state_activation_list))
+        .routes(routes!(strategy::strategy_list))
+        .routes(routes!(strategy::strategy_get))
+        .routes(routes!(strategy::strategy_preview))
+        .routes(routes!(strategy::model_list))
+        .routes(routes!(strategy::type_assignable))
         .routes(routes!(parse::parse))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))

@@ -1,0 +1,113 @@
+//! One item of a batch: a run like any other, from its inputs to its result and its record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::graph::{Program, SharedWork};
+use dsrs::lm::Usage;
+use dsrs::predict::RunScope;
+use dsrs::value::Payload;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::app::clock::now;
+use crate::app::job::active::{Seat, Stop};
+use crate::app::run::documents::{fields_json, usage_json};
+use crate::app::run::execute::admit;
+use crate::app::run::record::{EndedRun, RunOf};
+use crate::app::{App, RunFailure};
+use crate::config::Record;
+use crate::store::Scope;
+use crate::store::batch::ResultRow;
+use crate::store::batch_work::EndedItem;
+use crate::store::job::Lease;
+use crate::store::run::RunStatus;
+
+/// What the items of a batch share.
+pub(crate) struct Items {
+    pub(crate) app: Arc<App>,
+    pub(crate) scope: Scope,
+    /// The right to write what came of them.
+    pub(crate) lease: Lease,
+    pub(crate) program: Arc<Program>,
+    pub(crate) of: RunOf,
+    /// The work that they share, if they do.
+    pub(crate) shared: Option<SharedWork>,
+    /// How long each may take.
+    pub(crate) timeout: Duration,
+    /// The request that asked for the batch.
+    pub(crate) request_id: Arc<str>,
+    /// Stops those under way.
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Items {
+    /// Runs an item to its end; `None` when it was stopped only because the server ends.
+    pub(crate) async fn run(
+        &self,
+        seat: &Seat,
+        position: i32,
+        inputs: &Payload,
+    ) -> Option<EndedItem> {
+        let inputs = match admit(&self.program, inputs) {
+            Ok(inputs) => inputs,
+            Err(error) => {
+                tracing::error!(position, %error, "an accepted item cannot be run");
+                return Some(self.broken_at(position));
+            }
+        };
+        let mut scope = RunScope::new(self.app.models.clone(), Instant::now() + self.timeout);
+        scope.cancelled = self.cancel.child_token();
+        let (id, start, scope) = (Uuid::now_v7(), now(), Arc::new(scope));
+        let running = self.app.metrics.run_started();
+        let written = fields_json(&inputs);
+        let outcome = match &self.shared {
+            Some(shared) => self.program.execute_sharing(&scope, inputs, shared).await,
+            None => self.program.execute(&scope, inputs).await,
+        };
+        let took = scope.trace.elapsed();
+        let failure =
+            outcome.outputs.as_ref().err().map(|e| RunFailure::of(id, &self.request_id, e));
+        let recorded = self.app.recorder.mode() != Record::Off;
+        let ended = EndedRun {
+            id,
+            of: self.of.clone(),
+            actor: &self.scope.actor,
+            start,
+            took,
+            inputs: written,
+            traced: recorded,
+        };
+        let run = ended.row(&outcome, failure.as_ref());
+        drop(running);
+        self.app.metrics.run_finished(run.status.as_str(), took, &outcome.usage);
+        if run.status == RunStatus::Cancelled && seat.stopped() != Some(Stop::Cancelled) {
+            return None;
+        }
+        let result = ResultRow {
+            position,
+            status: Some(run.status),
+            run_id: recorded.then_some(id),
+            outputs: run.outputs.clone(),
+            error: run.error.clone(),
+            usage: Some(run.usage.clone()),
+        };
+        Some(EndedItem { result, run: recorded.then_some(run) })
+    }
+
+    /// The result of an item that could not be run at all.
+    pub(crate) fn broken_at(&self, position: i32) -> EndedItem {
+        let detail = "the item could not be run; the log has the cause";
+        let failure = RunFailure::of_run(Uuid::now_v7(), &self.request_id, "internal", detail);
+        let result = ResultRow {
+            position,
+            status: Some(RunStatus::Failed),
+            run_id: None,
+            outputs: None,
+            error: Some(failure.to_json()),
+            usage: Some(usage_json(&Usage::default())),
+        };
+        EndedItem { result, run: None }
+    }
+}

@@ -1,0 +1,76 @@
+//! Two evaluations beside each other: the examples that both have, what each gained, and how sure the
+//! gain is. Reads what is stored, and changes nothing.
+
+use std::cmp::Ordering;
+
+use dsrs::optimize::{Comparison, paired_bootstrap};
+use uuid::Uuid;
+
+use crate::app::task::on_own_thread;
+use crate::app::{App, AppError};
+use crate::store::Scope;
+use crate::store::evaluation::{self, EvaluationRow, PairRow};
+
+/// The most examples that are compared; more would draw for seconds.
+const MOST: i64 = 100_000;
+
+/// The interval of the same two evaluations is the same each time.
+const SEED: u64 = 7;
+
+/// Two evaluations of some of the same examples.
+pub(crate) struct Compared {
+    /// The one that is compared against.
+    pub(crate) before: EvaluationRow,
+    /// The other.
+    pub(crate) after: EvaluationRow,
+    /// What the examples in common say together.
+    pub(crate) sum: Comparison,
+    /// These examples, the greatest losses first.
+    pub(crate) pairs: Vec<PairRow>,
+}
+
+impl App {
+    /// Compares an evaluation against another on the examples that have a score in both.
+    pub(crate) async fn evaluation_compare(
+        &self,
+        scope: &Scope,
+        after: Uuid,
+        before: Uuid,
+    ) -> Result<Compared, AppError> {
+        let before = evaluation::get(scope, &self.db, before).await?;
+        let after = evaluation::get(scope, &self.db, after).await?;
+        let found = evaluation::pairs(scope, &self.db, before.id, after.id, MOST + 1).await?;
+        let count = i64::try_from(found.len()).unwrap_or(i64::MAX);
+        if !(1..=MOST).contains(&count) {
+            return Err(AppError::NotComparable(refusal(&before, &after, count)));
+        }
+        let compared = on_own_thread(move || compare(found)).await;
+        let broken = || AppError::Internal("a comparison broke off".to_owned());
+        let (sum, pairs) = compared.ok_or_else(broken)?;
+        Ok(Compared { before, after, sum, pairs })
+    }
+}
+
+fn refusal(before: &EvaluationRow, after: &EvaluationRow, count: i64) -> String {
+    if count > MOST {
+        return format!(
+            "more than {MOST} examples in common: evaluate parts of the dataset (`limit`)"
+        );
+    }
+    let unscored = |row: &EvaluationRow| row.tally.done == 0;
+    match [before, after].into_iter().find(|row| unscored(row)) {
+        Some(row) => format!("no example of evaluation {} has a score ({})", row.id, row.status),
+        None => {
+            "the evaluations have no example in common; examples are matched by their id".to_owned()
+        }
+    }
+}
+
+fn compare(mut pairs: Vec<PairRow>) -> (Comparison, Vec<PairRow>) {
+    let scores = |of: fn(&PairRow) -> f64| pairs.iter().map(of).collect::<Vec<f64>>();
+    let sum = paired_bootstrap(&scores(|pair| pair.before), &scores(|pair| pair.after), SEED);
+    let gain = |pair: &PairRow| pair.after - pair.before;
+    // Those that gained the same stay in their order.
+    pairs.sort_by(|one, other| gain(one).partial_cmp(&gain(other)).unwrap_or(Ordering::Equal));
+    (sum, pairs)
+}

@@ -1,0 +1,269 @@
+//! Graphs: made, changed, found, deleted. A change holds the graph's lock from look to commit.
+
+use std::sync::Arc;
+
+use dsrs::graph::{Carried, Diff, Edits, Program, carry_over, diff};
+use dsrs::problem::{At, Code, Problem, Problems};
+use dsrs::strategy::BuildEnv;
+use dsrs::value::{Map, ParsedJson, Payload};
+use uuid::Uuid;
+
+use crate::app::clock::now;
+use crate::app::error::{besides, graph_problems};
+use crate::app::program::read_state;
+use crate::app::state::StateText;
+use crate::app::{App, AppError, Invalid};
+use crate::store::graph::{self, GraphItem, GraphRef, GraphRow, NewGraph, Pick};
+use crate::store::graph_edit::{self, Expect, LockedGraph};
+use crate::store::graph_version::{self, NewVersion, VersionItem};
+use crate::store::state::NewState;
+use crate::store::{Cursor, Page, Scope};
+
+/// The format of definition documents that is written now.
+const FORMAT: i32 = 1;
+
+/// Whether a writer has seen this version of this thing.
+pub(crate) type Seen<'a> = &'a (dyn Fn(Uuid, i32) -> bool + Sync);
+
+/// What a new graph version brought.
+pub(crate) struct GraphPut {
+    /// The newest version, changed or not.
+    pub(crate) row: GraphRow,
+    /// What became of its state.
+    pub(crate) carried: Carried,
+}
+
+impl App {
+    /// Makes a graph at version 1 with an untuned state.
+    pub(crate) async fn graph_create(
+        &self,
+        scope: &Scope,
+        document: &ParsedJson,
+    ) -> Result<GraphRow, AppError> {
+        let program = self.graph_check(scope, document).await?;
+        let state = StateText::untuned();
+        let new = NewGraph {
+            id: Uuid::now_v7(),
+            name: program.graph().name(),
+            version: new_version(&program),
+            state: NewState {
+                predictors: &state.text,
+                content_hash: &state.hash,
+                ..NewState::default()
+            },
+            at: now(),
+        };
+        Ok(graph::create(scope, &self.db, new).await?)
+    }
+
+    /// Resolves and checks a graph; stores nothing.
+    pub(crate) async fn graph_check(
+        &self,
+        scope: &Scope,
+        document: &ParsedJson,
+    ) -> Result<Program, AppError> {
+        let build = |env: &dyn BuildEnv| Program::from_document(&document.payload, env);
+        let checked = self.written(scope, None, build).await?.map_err(graph_problems);
+        besides(document.duplicates.clone(), checked)
+    }
+
+    /// Resolves and checks a definition that is to replace one: its own name may be left out, but not
+    /// differ.
+    async fn graph_check_as(
+        &self,
+        scope: &Scope,
+        document: &ParsedJson,
+        head: &GraphRow,
+    ) -> Result<Program, AppError> {
+        let name = head.name.as_str();
+        let ParsedJson { payload, duplicates } = document;
+        let payload_named = named(payload, name);
+        let build = |env: &dyn BuildEnv| Program::from_document(&payload_named, env);
+        let checked = self.written(scope, Some((head.id, name)), build).await?;
+        let checked = checked.map_err(graph_problems);
+        let Some(misnamed) = misnamed(payload, name) else {
+            return besides(duplicates.clone(), checked);
+        };
+        let mut known = duplicates.clone();
+        known.push(misnamed);
+        besides(known, checked).map_err(|error| match error {
+            AppError::Invalid { problems, .. } => AppError::invalid(Invalid::Name, problems),
+            other => other,
+        })
+    }
+
+    /// One version of a graph.
+    pub(crate) async fn graph_get(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        version: Option<i32>,
+    ) -> Result<GraphRow, AppError> {
+        let pick = Pick { version, state_version: None };
+        Ok(graph::get(scope, &self.db, graph, pick).await?)
+    }
+
+    /// One page of graphs, newest first.
+    pub(crate) async fn graph_list(
+        &self,
+        scope: &Scope,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<GraphItem>, AppError> {
+        Ok(graph::list(scope, &self.db, after, limit).await?)
+    }
+
+    /// The id of a graph.
+    pub(crate) async fn graph_id(&self, scope: &Scope, graph: &GraphRef) -> Result<Uuid, AppError> {
+        Ok(graph::id_of(scope, &self.db, graph).await?)
+    }
+
+    /// One page of a graph's versions, newest first.
+    pub(crate) async fn graph_versions(
+        &self,
+        scope: &Scope,
+        graph: Uuid,
+        before: Option<i32>,
+        limit: u32,
+    ) -> Result<Page<VersionItem, i32>, AppError> {
+        Ok(graph_version::list(scope, &self.db, graph, before, limit).await?)
+    }
+
+    /// Makes the next version, unless the document says what the newest says already.
+    pub(crate) async fn graph_put(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        document: &ParsedJson,
+        seen: Seen<'_>,
+    ) -> Result<GraphPut, AppError> {
+        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let head = locked.head();
+        if !seen(head.id, head.version) {
+            return Err(AppError::Stale);
+        }
+        let program = self.graph_check_as(scope, document, head).await?;
+        self.graph_next(scope, locked, &program, &[]).await
+    }
+
+    /// Makes the next version by edits of the newest: all of them, or none.
+    pub(crate) async fn graph_patch(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        body: &ParsedJson,
+        seen: Seen<'_>,
+    ) -> Result<GraphPut, AppError> {
+        let edits = read_edits(body)?;
+        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let head = locked.head();
+        if !seen(head.id, head.version) {
+            return Err(AppError::Stale);
+        }
+        let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
+        let invalid = |problems| AppError::invalid(Invalid::Graph, problems);
+        let root = Some((head.id, head.name.as_str()));
+        let edit = |env: &dyn BuildEnv| old.graph().edited(&edits, env);
+        let edited = self.written(scope, root, edit).await?.map_err(invalid);
+        let edited = besides(body.duplicates.clone(), edited)?;
+        let program = edited.graph.compile().map_err(invalid)?;
+        self.graph_next(scope, locked, &program, &edited.renamed).await
+    }
+
+    /// Stores what a writer made of the newest version, with the state that carries over; nothing
+    /// when it says the same as before.
+    async fn graph_next(
+        &self,
+        scope: &Scope,
+        locked: LockedGraph,
+        program: &Program,
+        renamed: &[(Arc<str>, Arc<str>)],
+    ) -> Result<GraphPut, AppError> {
+        let head = locked.head();
+        let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
+        let carried = carry_over(&read_state(&head.state.predictors)?, &old, program, renamed);
+        if program.canonical_text().as_ref() == head.definition {
+            return Ok(GraphPut { row: head.clone(), carried });
+        }
+        let state = StateText::of(&carried.state);
+        let new = NewState {
+            parent: Some(head.state.version),
+            predictors: &state.text,
+            content_hash: &state.hash,
+            ..NewState::default()
+        };
+        let row = locked.put_version(new_version(program), new, None, now()).await?;
+        Ok(GraphPut { row, carried })
+    }
+
+    /// What turns one version of a graph into another.
+    pub(crate) async fn graph_diff(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        old: i32,
+        new: i32,
+    ) -> Result<Diff, AppError> {
+        let old = self.graph_get(scope, graph, Some(old)).await?;
+        // By id: the name may pass to another graph in between.
+        let new = self.graph_get(scope, &GraphRef::Id(old.id), Some(new)).await?;
+        let old = self.plain_program(scope, &old.definition, &old.content_hash).await?;
+        let new = self.plain_program(scope, &new.definition, &new.content_hash).await?;
+        Ok(diff(old.graph(), new.graph()))
+    }
+
+    /// Deletes a graph softly: its runs stay readable, its name is free.
+    pub(crate) async fn graph_delete(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        seen: Seen<'_>,
+    ) -> Result<(), AppError> {
+        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        if !seen(locked.head().id, locked.head().version) {
+            return Err(AppError::Stale);
+        }
+        Ok(locked.delete(now()).await?)
+    }
+}
+
+/// The edits of a request. One that cannot be read stands for a change that nobody knows, so that
+/// the others are not tried without it.
+fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
+    let mut problems = Problems::new();
+    let edits = Edits::read(&body.payload, &At::Root, &mut problems).unwrap_or_default();
+    let read = problems.or(edits);
+    let read = read.map_err(|problems| AppError::invalid(Invalid::Request, problems));
+    if read.is_err() { besides(body.duplicates.clone(), read) } else { read }
+}
+
+pub(crate) fn new_version(program: &Program) -> NewVersion<'_> {
+    NewVersion {
+        description: program.graph().description(),
+        format: FORMAT,
+        definition: program.canonical_text(),
+        content_hash: program.content_hash(),
+    }
+}
+
+/// That the body names another graph than the one it is addressed to.
+fn misnamed(document: &Payload, name: &str) -> Option<Problem> {
+    let given = document.as_map()?.get("name")?.as_str().filter(|given| *given != name)?;
+    Some(Problem {
+        pointer: At::Root.key("name").pointer(),
+        code: Code::NameMismatch,
+        detail: format!("the graph is `{name}`, the body names `{given}`"),
+    })
+}
+
+/// The document under a name, whatever name it gives itself; a misshapen one stays.
+fn named(document: &Payload, name: &str) -> Payload {
+    let Payload::Map(members) = document else { return document.clone() };
+    if members.get("name").is_some_and(|given| given.as_str().is_none()) {
+        return document.clone();
+    }
+    let others = members.iter().filter(|(member, _)| member.as_ref() != "name");
+    let others = others.map(|(member, value)| (member.clone(), value.clone()));
+    let name = (Arc::from("name"), Payload::from(name));
+    Payload::map(std::iter::once(name).chain(others).collect::<Map>())
+}

@@ -1,0 +1,146 @@
+//! The runs that are under way in this process, so that they can be stopped from outside. Knows
+//! nothing of what they do.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Why a run is stopped from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Someone asked for it.
+    Cancelled,
+    /// Another worker has it by now.
+    Lost,
+    /// What came of it so far says that no more of it is wanted.
+    Enough,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct UnderWay(Mutex<HashMap<Uuid, Arc<Running>>>);
+
+struct Running {
+    workspace: Uuid,
+    /// As whom this process holds its job, where it is one.
+    holder: Option<Uuid>,
+    cancel: CancellationToken,
+    stop: OnceLock<Stop>,
+}
+
+impl Running {
+    fn stop(&self, why: Stop) {
+        let _ = self.stop.set(why);
+        self.cancel.cancel();
+    }
+}
+
+/// A run's place among them, until dropped.
+pub(crate) struct Seat {
+    under_way: Arc<UnderWay>,
+    run: Uuid,
+    running: Arc<Running>,
+}
+
+impl Seat {
+    /// Why the run was stopped, if it was.
+    pub(crate) fn stopped(&self) -> Option<Stop> {
+        self.running.stop.get().copied()
+    }
+
+    /// Stops it.
+    pub(crate) fn stop(&self, why: Stop) {
+        self.running.stop(why);
+    }
+
+    /// Cancelled when it is stopped.
+    pub(crate) fn cancellation(&self) -> CancellationToken {
+        self.running.cancel.clone()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut runs = self.under_way.runs();
+        if let Entry::Occupied(found) = runs.entry(self.run)
+            && Arc::ptr_eq(found.get(), &self.running)
+        {
+            found.remove();
+        }
+    }
+}
+
+impl UnderWay {
+    /// Takes a run in; `cancel` is what stops it. An older attempt at the same run is over with it.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        workspace: Uuid,
+        run: Uuid,
+        holder: Option<Uuid>,
+        cancel: CancellationToken,
+    ) -> Seat {
+        let running = Arc::new(Running { workspace, holder, cancel, stop: OnceLock::new() });
+        if let Some(older) = self.runs().insert(run, running.clone()) {
+            older.stop(Stop::Lost);
+        }
+        Seat { under_way: self.clone(), run, running }
+    }
+
+    /// Stops a run because someone of this workspace asked for it, or of whichever when none is
+    /// named; says whether it was here.
+    pub(crate) fn cancel(&self, workspace: Option<Uuid>, run: Uuid) -> bool {
+        let found = self.runs().get(&run).cloned();
+        let found = found.filter(|run| workspace.is_none_or(|own| own == run.workspace));
+        found.inspect(|running| running.stop(Stop::Cancelled)).is_some()
+    }
+
+    /// As whom jobs are held here.
+    pub(crate) fn holders(&self) -> Vec<Uuid> {
+        self.runs().values().filter_map(|running| running.holder).collect()
+    }
+
+    /// Stops the run that is worked on as this holder.
+    pub(crate) fn stop_holder(&self, holder: Uuid, why: Stop) {
+        let found = self.runs().values().find(|running| running.holder == Some(holder)).cloned();
+        if let Some(running) = found {
+            running.stop(why);
+        }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Running>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enter(runs: &Arc<UnderWay>, run: u128, holder: u128) -> (Seat, CancellationToken) {
+        let cancel = CancellationToken::new();
+        let holder = Some(Uuid::from_u128(holder));
+        (runs.enter(Uuid::nil(), Uuid::from_u128(run), holder, cancel.clone()), cancel)
+    }
+
+    #[test]
+    fn a_run_is_stopped_by_its_id_its_holder_or_a_newer_attempt_and_knows_why() {
+        let runs = Arc::new(UnderWay::default());
+        let (first, cancel) = enter(&runs, 1, 10);
+        let (second, _) = enter(&runs, 1, 11);
+        assert!(cancel.is_cancelled());
+        assert_eq!((first.stopped(), second.stopped()), (Some(Stop::Lost), None));
+        drop(first);
+        assert_eq!(runs.holders(), [Uuid::from_u128(11)], "the newer one is still there");
+        assert!(!runs.cancel(Some(Uuid::max()), Uuid::from_u128(1)), "another's workspace");
+        assert!(runs.cancel(None, Uuid::from_u128(1)));
+        assert_eq!(second.stopped(), Some(Stop::Cancelled));
+        let (third, _) = enter(&runs, 3, 13);
+        runs.stop_holder(Uuid::from_u128(13), Stop::Lost);
+        assert_eq!(third.stopped(), Some(Stop::Lost));
+        drop((second, third));
+        assert!(runs.holders().is_empty());
+    }
+}

@@ -1,0 +1,169 @@
+//! From the settings' models to the engine's table: one client an alias, with its time limit.
+
+pub(crate) mod native;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{
+    Constrain, ConstraintForm, Embedded, Embedder, Gate, GrammarField, Heard, HttpLimits, Lm,
+    LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig,
+    OpenAiEmbedder, Prices, ReplyCache,
+};
+use futures_util::future::{BoxFuture, FutureExt};
+use secrecy::ExposeSecret;
+
+use crate::app::model::native::native_model;
+use crate::config::{
+    CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits, ModelConfig,
+    Models as ModelSettings, Provider,
+};
+
+/// A model that cannot be used as it is configured.
+#[derive(Debug, thiserror::Error)]
+#[error("models.{alias}: {reason}")]
+pub struct ModelError {
+    alias: String,
+    reason: String,
+}
+
+/// The engine's table of the configured models and the limits of their requests. Connects to nothing
+/// yet.
+///
+/// # Errors
+/// Names the first model whose address or key cannot be used.
+pub fn engine_models(settings: &ModelSettings, limits: &Limits) -> Result<Models, ModelError> {
+    let models = settings.iter().map(|(alias, model)| engine_model(alias, model));
+    let models = models.collect::<Result<Vec<_>, _>>()?;
+    let default = settings.default_alias().filter(|alias| *alias != DEFAULT_ALIAS);
+    let (all, per_run) =
+        (limits.max_concurrent_lm_requests, limits.max_concurrent_lm_requests_per_run);
+    Ok(Models::new(models, default.map(Arc::from)).limited(all, per_run))
+}
+
+fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
+    if settings.embedding {
+        return embedding_model(alias, settings);
+    }
+    let lm: Arc<dyn Lm> = match settings.provider {
+        Provider::OpenAi => Arc::new(openai(alias, settings)?),
+        _ => native_model(settings)
+            .map_err(|reason| ModelError { alias: alias.to_owned(), reason })?,
+    };
+    let prices = settings.input_price.zip(settings.output_price);
+    Ok(Model {
+        alias: Arc::from(alias),
+        model: Arc::from(settings.model.as_str()),
+        lm: Arc::new(Limited { lm, timeout: settings.timeout }),
+        embedder: None,
+        params: LmParams {
+            temperature: settings.temperature,
+            max_tokens: settings.max_tokens,
+            top_p: settings.top_p,
+            seed: settings.seed,
+            stop: None,
+        },
+        prices: prices.map(|(input, output)| Prices { input, output }),
+        constrain: Arc::new(Constrain::to(constraint_form(settings.constrain))),
+        tools: settings.capabilities.contains(&Capability::Tools),
+        gate: settings.max_concurrent.map(Gate::of),
+        cache: settings.cache.map(reply_cache),
+        fallback: settings.fallback.iter().map(|alias| alias.as_str().into()).collect(),
+    })
+}
+
+fn embedding_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
+    let embedder = OpenAiEmbedder::new(&openai_config(settings))
+        .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })?;
+    let embedder = LimitedEmbedder { embedder, timeout: settings.timeout };
+    let prices = settings.input_price.map(|input| Prices { input, output: 0.0 });
+    Ok(Model {
+        model: Arc::from(settings.model.as_str()),
+        prices,
+        gate: settings.max_concurrent.map(Gate::of),
+        ..Model::embedding(alias, Arc::new(embedder))
+    })
+}
+
+fn reply_cache(settings: CacheConfig) -> Arc<ReplyCache> {
+    Arc::new(ReplyCache::of(settings.bytes as u64, settings.keep))
+}
+
+const fn constraint_form(setting: ConstrainSetting) -> Option<ConstraintForm> {
+    match setting {
+        ConstrainSetting::None => None,
+        ConstrainSetting::Gbnf => Some(ConstraintForm::Gbnf),
+        ConstrainSetting::JsonSchema => Some(ConstraintForm::JsonSchema),
+    }
+}
+
+/// Where the endpoint wants a grammar: where llama.cpp does, unless it says otherwise.
+fn grammar_field(capabilities: &[Capability]) -> GrammarField {
+    let has = |capability| capabilities.contains(&capability);
+    if has(Capability::StructuredOutputs) {
+        GrammarField::StructuredOutputs
+    } else if has(Capability::GuidedGrammar) && !has(Capability::Grammar) {
+        GrammarField::GuidedGrammar
+    } else {
+        GrammarField::Grammar
+    }
+}
+
+fn openai(alias: &str, settings: &ModelConfig) -> Result<OpenAi, ModelError> {
+    OpenAi::new(openai_config(settings))
+        .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })
+}
+
+fn openai_config(settings: &ModelConfig) -> OpenAiConfig {
+    let idle_connections = settings.max_connections as usize;
+    OpenAiConfig {
+        api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
+        grammar_field: grammar_field(&settings.capabilities),
+        http: HttpLimits { idle_connections, ..HttpLimits::default() },
+        ..OpenAiConfig::new(settings.base_url.as_str(), settings.model.as_str())
+    }
+}
+
+/// A model whose requests have a time limit each.
+struct Limited {
+    lm: Arc<dyn Lm>,
+    timeout: Duration,
+}
+
+impl Lm for Limited {
+    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        let limited = tokio::time::timeout(self.timeout, self.lm.complete(request));
+        limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        heard: Heard<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
+        let limited = tokio::time::timeout(self.timeout, self.lm.stream(request, heard));
+        limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
+    }
+}
+
+/// An embedding model with a time limit for each batch that it is asked for.
+struct LimitedEmbedder {
+    embedder: OpenAiEmbedder,
+    timeout: Duration,
+}
+
+impl Embedder for LimitedEmbedder {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+        let limited = tokio::time::timeout(self.timeout, self.embedder.embed(texts));
+        limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
+    }
+}
+
+fn too_slow(timeout: Duration) -> LmError {
+    LmError {
+        kind: LmErrorKind::Timeout,
+        message: format!("no answer within {} ms (the model's timeout_ms)", timeout.as_millis()),
+        status: None,
+        retry_after: None,
+    }
+}

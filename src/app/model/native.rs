@@ -1,0 +1,49 @@
+//! Models of providers that are not OpenAI-compatible, in a server that was built with them (the
+//! feature `genai`).
+
+use std::sync::Arc;
+
+use dsrs::lm::Lm;
+#[cfg(feature = "genai")]
+use dsrs::lm::{HttpLimits, Native, NativeConfig, Protocol};
+#[cfg(feature = "genai")]
+use secrecy::ExposeSecret;
+
+use crate::config::ModelConfig;
+#[cfg(feature = "genai")]
+use crate::config::Provider;
+
+/// A client, or why the settings cannot be used. Connects to nothing yet.
+#[cfg(feature = "genai")]
+pub(crate) fn native_model(settings: &ModelConfig) -> Result<Arc<dyn Lm>, String> {
+    let protocol = protocol(settings.provider)
+        .ok_or("OpenAI-compatible endpoints have a client of their own")?;
+    let idle_connections = settings.max_connections as usize;
+    let model = Native::new(NativeConfig {
+        protocol,
+        base_url: settings.base_url.clone(),
+        model: settings.model.as_str().into(),
+        api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
+        http: HttpLimits { idle_connections, ..HttpLimits::default() },
+    });
+    Ok(Arc::new(model?))
+}
+
+#[cfg(feature = "genai")]
+const fn protocol(provider: Provider) -> Option<Protocol> {
+    match provider {
+        Provider::OpenAi => None,
+        Provider::Anthropic => Some(Protocol::Anthropic),
+        Provider::Gemini => Some(Protocol::Gemini),
+        Provider::Vertex => Some(Protocol::Vertex),
+        Provider::Bedrock => Some(Protocol::Bedrock),
+        Provider::Cohere => Some(Protocol::Cohere),
+        Provider::Ollama => Some(Protocol::Ollama),
+    }
+}
+
+/// The settings refuse such a provider before; this is for whoever makes them without reading.
+#[cfg(not(feature = "genai"))]
+pub(crate) fn native_model(settings: &ModelConfig) -> Result<Arc<dyn Lm>, String> {
+    Err(format!("this server was built without `{}`", settings.provider.as_str()))
+}

@@ -1,0 +1,180 @@
+//! How an optimization was asked for, complete: stored with it as JSON text, shown as it is, and
+//! read by every attempt. Knows nothing of the work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::Budget;
+use dsrs::value::{Map, Payload};
+
+use crate::app::dataset::selection::DatasetPick;
+use crate::app::json::JsonObject;
+
+/// When what was found is put in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Activate {
+    /// When a client does it.
+    #[default]
+    Never,
+    /// When its gain on the held-out examples is certain.
+    IfBetter,
+}
+
+impl Activate {
+    /// All of them.
+    pub(crate) const ALL: [Self; 2] = [Self::Never, Self::IfBetter];
+
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::IfBetter => "if_better",
+        }
+    }
+
+    /// What a word stands for.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|when| when.as_str() == word)
+    }
+}
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// The optimizer's config, as it was given.
+    pub(crate) config: Option<Payload>,
+    /// The metric, with all that was left unsaid.
+    pub(crate) metric: Payload,
+    /// The datasets: for training, for choosing, for measuring.
+    pub(crate) picks: [Option<DatasetPick>; 3],
+    /// How many examples these come to.
+    pub(crate) counts: [usize; 3],
+    /// What may be spent.
+    pub(crate) budget: Budget,
+    /// When what was found is put in force.
+    pub(crate) activate: Activate,
+    /// What all chance comes from.
+    pub(crate) seed: u64,
+    /// How many rollouts at the same time.
+    pub(crate) concurrency: u32,
+    /// The model that is asked for proposals.
+    pub(crate) prompt_model: Option<Arc<str>>,
+    /// How long the graph may take on an example, if less than the server's limit.
+    pub(crate) timeout: Option<Duration>,
+}
+
+const SETS: [&str; 3] = ["trainset", "valset", "testset"];
+
+const PARTS: [&str; 3] = ["train", "val", "held_out"];
+
+impl Plan {
+    /// As JSON text, which [`Plan::read`] reads again.
+    pub(crate) fn to_json(&self) -> String {
+        let config = self.config.clone().unwrap_or_else(|| Payload::map(Map::new()));
+        let mut object = JsonObject::new();
+        object.raw("config", &config.to_json()).raw("metric", &self.metric.to_json());
+        for (name, pick) in SETS.into_iter().zip(&self.picks) {
+            object.raw_or_null(name, pick.as_ref().map(DatasetPick::to_json).as_deref());
+        }
+        let mut parts = JsonObject::new();
+        for (name, count) in PARTS.into_iter().zip(self.counts) {
+            parts.shown(name, count);
+        }
+        object.raw("examples", &parts.finish()).raw("budget", &budget_json(&self.budget));
+        object.text("activate", self.activate.as_str()).shown("seed", self.seed);
+        object.shown("concurrency", self.concurrency);
+        object.text_or_null("prompt_model", self.prompt_model.as_deref());
+        object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
+        object.finish()
+    }
+
+    /// Reads what [`Plan::to_json`] wrote.
+    pub(crate) fn read(json: &str) -> Option<Self> {
+        let payload = Payload::from_json(json).ok()?;
+        let members = payload.as_map()?;
+        let pick = |name: &str| match members.get(name)? {
+            Payload::Null => Some(None),
+            pick => Some(Some(DatasetPick::read(&pick.to_json())?)),
+        };
+        let parts = members.get("examples")?.as_map()?;
+        let part = |name: &str| usize::try_from(whole(parts.get(name)?)?).ok();
+        let [train, val, test] = SETS.map(pick);
+        let [few, some, rest] = PARTS.map(part);
+        Some(Self {
+            config: Some(members.get("config")?.clone()),
+            metric: members.get("metric")?.clone(),
+            picks: [train?, val?, test?],
+            counts: [few?, some?, rest?],
+            budget: read_budget(members.get("budget")?.as_map()?),
+            activate: Activate::parse(members.get("activate")?.as_str()?)?,
+            seed: whole(members.get("seed")?)?,
+            concurrency: u32::try_from(whole(members.get("concurrency")?)?).ok()?,
+            prompt_model: members.get("prompt_model")?.as_str().map(Arc::from),
+            timeout: members.get("timeout_ms").and_then(whole).map(Duration::from_millis),
+        })
+    }
+}
+
+fn budget_json(budget: &Budget) -> String {
+    let mut object = JsonObject::new();
+    let float = |number: Option<f64>| number.map(|number| Payload::Float(number).to_json());
+    object.shown_or_null("lm_calls", budget.lm_calls).shown_or_null("tokens", budget.tokens);
+    object.raw_or_null("cost", float(budget.cost).as_deref());
+    object.raw_or_null("seconds", float(budget.seconds).as_deref());
+    object.finish()
+}
+
+fn read_budget(members: &Map) -> Budget {
+    let float = |name: &str| match members.get(name) {
+        Some(Payload::Float(found)) => Some(*found),
+        Some(Payload::Int(found)) => Some(*found as f64),
+        _ => None,
+    };
+    Budget {
+        lm_calls: members.get("lm_calls").and_then(whole),
+        tokens: members.get("tokens").and_then(whole),
+        cost: float("cost"),
+        seconds: float("seconds"),
+    }
+}
+
+fn whole(payload: &Payload) -> Option<u64> {
+    match payload {
+        Payload::Int(found) => u64::try_from(*found).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::app::dataset::selection::DatasetPart;
+
+    #[test]
+    fn a_plan_that_was_written_down_is_the_same_again() {
+        let pick = DatasetPick {
+            id: Uuid::from_u128(7),
+            name: "tickets".into(),
+            version: 2,
+            content_hash: "abc".into(),
+            part: DatasetPart { split: Some("train".into()), ..DatasetPart::default() },
+            count: 12,
+            last: 11,
+        };
+        let plan = Plan {
+            config: Some(Payload::from_json(r#"{"k": 3}"#).unwrap()),
+            metric: Payload::from_json(r#"{"exact": {}}"#).unwrap(),
+            picks: [Some(pick), None, None],
+            counts: [6, 3, 3],
+            budget: Budget { lm_calls: Some(100), cost: Some(2.0), ..Budget::default() },
+            activate: Activate::IfBetter,
+            seed: 7,
+            concurrency: 4,
+            prompt_model: Some("big".into()),
+            timeout: Some(Duration::from_millis(1500)),
+        };
+        assert_eq!(Plan::read(&plan.to_json()), Some(plan));
+    }
+}

@@ -1,0 +1,95 @@
+//! Builds the programs of an optimization's candidates, with the stored graphs that they use. Knows
+//! nothing of what is tried with them.
+
+use std::sync::Arc;
+
+use dsrs::graph::Program;
+use dsrs::optimize::{Candidate, Workshop};
+use dsrs::problem::{At, Code, Problems};
+use dsrs::strategy::BuildEnv;
+use dsrs::value::Payload;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use crate::app::persist::RETRY;
+use crate::app::program::environment::Phase;
+use crate::app::{App, AppError};
+use crate::store::Scope;
+use crate::store::graph_version;
+use crate::store::optimization::OptimizationRow;
+
+/// The workshop of one graph.
+pub(crate) struct AppWorkshop {
+    app: Arc<App>,
+    scope: Scope,
+    graph: Uuid,
+    name: String,
+    definition: String,
+    /// The program that an optimization began with, untuned.
+    plain: Arc<Program>,
+    document: Arc<Payload>,
+}
+
+impl AppWorkshop {
+    /// The workshop of the graph that an optimization began with.
+    pub(crate) async fn new(
+        app: Arc<App>,
+        scope: Scope,
+        row: &OptimizationRow,
+    ) -> Result<Self, AppError> {
+        let (graph, version, state) = (row.graph_id, row.graph_version, row.state_version);
+        let found = graph_version::recorded(&scope, &app.db, graph, version, state).await?;
+        let plain = app.plain_program(&scope, &found.definition, &found.content_hash).await?;
+        let (name, definition) = (row.graph_name.clone(), found.definition);
+        let document = Arc::new(plain.document().clone());
+        Ok(Self { app, scope, graph, name, definition, plain, document })
+    }
+
+    /// The document of the graph that an optimization began with.
+    pub(crate) fn document(&self) -> &Arc<Payload> {
+        &self.document
+    }
+
+    /// The program of a candidate; as [`Workshop::build`], while the database is there.
+    pub(crate) async fn program(
+        &self,
+        candidate: &Candidate,
+    ) -> Result<Result<Program, Problems>, AppError> {
+        if candidate.document == self.document {
+            let tune = |env: &dyn BuildEnv| self.plain.with_state(env, &candidate.state, &At::Root);
+            let graphs = self.app.named_graphs(&self.scope, &self.definition, tune).await?;
+            return Ok(self.app.build_with(&graphs, Phase::Stored, None, tune));
+        }
+        // One that nobody has checked before: as if a client had written it.
+        let build = |env: &dyn BuildEnv| {
+            let plain = Program::from_document(&candidate.document, env)?;
+            plain.with_state(env, &candidate.state, &At::Root)
+        };
+        self.app.written(&self.scope, Some((self.graph, &self.name)), build).await
+    }
+
+    async fn built(&self, candidate: &Candidate) -> Result<Arc<Program>, Problems> {
+        loop {
+            match self.program(candidate).await {
+                Ok(built) => return built.map(Arc::new),
+                Err(AppError::Unavailable(_)) => sleep(RETRY).await,
+                Err(error) => {
+                    let mut problems = Problems::new();
+                    problems.add(&At::Root, Code::InvalidValue, error.to_string());
+                    return Err(problems);
+                }
+            }
+        }
+    }
+}
+
+impl Workshop for AppWorkshop {
+    fn build<'a>(
+        &'a self,
+        candidate: &'a Candidate,
+    ) -> BoxFuture<'a, Result<Arc<Program>, Problems>> {
+        self.built(candidate).boxed()
+    }
+}

@@ -1,0 +1,347 @@
+//! What an optimization comes to: the candidate as a version of its own, how it did beside the program
+//! as it was, what is different, and whether it is put in force. Knows no transport.
+
+use std::sync::Arc;
+
+use dsrs::graph::{Program, diff, state_diff};
+use dsrs::optimize::{
+    Candidate as Tried, Comparison, Report, Rollout, Stop as Halt, Workbench, paired_bootstrap,
+};
+use dsrs::problem::Problems;
+use dsrs::value::Payload;
+use tokio::time::sleep;
+
+use crate::app::clock::now;
+use crate::app::json::JsonObject;
+use crate::app::optimization::attempt::OptimizationAttempt;
+use crate::app::optimization::plan::{Activate, Plan};
+use crate::app::optimization::program_builder::AppWorkshop;
+use crate::app::optimization::progress::scored_json;
+use crate::app::optimization::promotion::{Found, Put, activation_json, tried};
+use crate::app::persist::{RETRY, persist};
+use crate::app::state::candidate::Candidate;
+use crate::app::{App, AppError};
+use crate::store::Scope;
+use crate::store::optimization::OptimizationRow;
+use crate::store::optimization_candidate;
+use crate::store::optimization_work::End;
+use crate::store::run::RunStatus;
+
+/// How an optimization ended, as it is stored.
+pub(crate) struct Ended {
+    status: RunStatus,
+    result: String,
+    best: Option<i32>,
+    found_state: Option<i32>,
+    activated: String,
+}
+
+impl Ended {
+    pub(crate) fn end(&self) -> End<'_> {
+        End {
+            status: self.status,
+            result: Some(&self.result),
+            best: self.best,
+            found_state: self.found_state,
+            activated: Some(&self.activated),
+            error: None,
+            at: now(),
+        }
+    }
+}
+
+/// The candidate that was chosen.
+struct Best {
+    number: i32,
+    /// As a JSON string.
+    origin: String,
+    tried: Tried,
+    /// How it did on the examples that it was chosen by, as JSON text.
+    val: Option<String>,
+}
+
+/// A mean of scores.
+#[derive(Clone, Copy)]
+struct Mean {
+    score: f64,
+    n: usize,
+}
+
+impl Mean {
+    fn of<'r>(rollouts: impl Iterator<Item = &'r Arc<Rollout>>) -> Option<Self> {
+        let scores: Vec<f64> = rollouts.map(|rollout| rollout.value()).collect();
+        let (sum, n) = (scores.iter().sum::<f64>(), scores.len());
+        (n > 0).then(|| Self { score: sum / n as f64, n })
+    }
+}
+
+/// What was measured on the held-out examples.
+#[derive(Default)]
+struct Measured {
+    before: Option<Mean>,
+    after: Option<Mean>,
+    comparison: Option<Comparison>,
+    /// On all of them.
+    is_whole: bool,
+}
+
+impl Measured {
+    fn of(report: &Report, is_other: bool, seed: u64) -> Self {
+        let (before, after) = report.held_out_scores();
+        let compared = is_other && !before.is_empty();
+        let pairs = || report.held_out.iter();
+        Self {
+            before: Mean::of(pairs().filter_map(|pair| pair.before.as_ref())),
+            after: Mean::of(pairs().filter_map(|pair| pair.after.as_ref())),
+            is_whole: before.len() == report.held_out.len(),
+            comparison: compared.then(|| paired_bootstrap(&before, &after, seed)),
+        }
+    }
+}
+
+impl OptimizationAttempt {
+    /// What a report comes to: a version of what was found is stored, and put in force if that was
+    /// asked for. Doing it again changes nothing.
+    pub(crate) async fn draw(
+        &self,
+        row: &OptimizationRow,
+        plan: &Plan,
+        bench: &Workbench,
+        report: &Report,
+        cancelled: bool,
+    ) -> Result<Ended, AppError> {
+        let trial = report.trials.get(report.best.0);
+        let number = i32::try_from(report.best.0).unwrap_or(i32::MAX);
+        let base = bench.candidate(Workbench::BASE);
+        let best = Best {
+            number,
+            origin: trial
+                .map_or(Payload::Null, |found| Payload::Str(found.origin.clone()))
+                .to_json(),
+            tried: trial.map_or_else(|| (*base).clone(), |found| (*found.candidate).clone()),
+            val: trial.and_then(|found| found.full.as_ref()).map(scored_json),
+        };
+        let measured = Measured::of(report, number > 0, plan.seed);
+        let stopped = report.stopped.as_ref().map(stopped_json);
+        let status = if cancelled { RunStatus::Cancelled } else { RunStatus::Succeeded };
+        self.ended(row, plan, (status, stopped), best, measured).await
+    }
+
+    /// What the candidates of earlier attempts come to, where nobody goes on.
+    pub(crate) async fn draw_candidates(
+        &self,
+        row: &OptimizationRow,
+        plan: &Plan,
+    ) -> Result<Ended, AppError> {
+        let (scope, db) = (&self.job.scope, &self.app.db);
+        let number = persist(|| optimization_candidate::best(scope, db, row.id)).await?;
+        let found = match number {
+            Some(number) => {
+                Some(persist(|| optimization_candidate::get(scope, db, row.id, number)).await?)
+            }
+            None => None,
+        };
+        let workshop = AppWorkshop::new(self.app.clone(), scope.clone(), row).await?;
+        let best = match &found {
+            Some(found) => Best {
+                number: found.number,
+                origin: found.origin.clone(),
+                tried: tried(found, workshop.document())?,
+                val: Payload::from_record(&found.scores)
+                    .ok()
+                    .and_then(|scores| Some(scores.as_map()?.get("full")?.to_json())),
+            },
+            None => Best {
+                number: 0,
+                origin: Payload::str("as it was").to_json(),
+                tried: Tried { document: workshop.document().clone(), state: Default::default() },
+                val: None,
+            },
+        };
+        let ended = (RunStatus::Cancelled, Some(stopped_json(&Halt::Cancelled)));
+        self.ended(row, plan, ended, best, Measured::default()).await
+    }
+
+    async fn ended(
+        &self,
+        row: &OptimizationRow,
+        plan: &Plan,
+        (status, stopped): (RunStatus, Option<String>),
+        best: Best,
+        measured: Measured,
+    ) -> Result<Ended, AppError> {
+        let scope = &self.job.scope;
+        let is_other = best.number > 0;
+        let workshop = AppWorkshop::new(self.app.clone(), scope.clone(), row).await?;
+        let changes_graph = best.tried.document != *workshop.document();
+        let score = measured.after.map(|mean| mean.score);
+        let dataset = plan.picks[0].as_ref().map(|pick| pick.content_hash.clone());
+        let found = Found { state: None, tried: &best.tried, score, dataset: dataset.as_deref() };
+        let found_state = match is_other && !changes_graph {
+            true => self.keep_state(row, &found).await?,
+            false => None,
+        };
+        let found = Found { state: found_state, ..found };
+        let wanted = match (status, plan.activate) {
+            (RunStatus::Succeeded, Activate::IfBetter) if is_other => certain(&measured),
+            (RunStatus::Cancelled, _) => Err("it was cancelled".to_owned()),
+            (_, Activate::Never) if is_other => Err(LEFT_TO_CLIENTS.to_owned()),
+            _ => Err("nothing better than what was there was found".to_owned()),
+        };
+        let activated = match wanted {
+            Ok(why) => self.put_in_force(row, &found, &why).await?,
+            Err(why) => activation_json(None, &why),
+        };
+        let diff = match is_other {
+            true => Some(self.app.candidate_diff(scope, row, &workshop, &best.tried).await?),
+            false => None,
+        };
+        let mut object = JsonObject::new();
+        object.raw_or_null("stopped", stopped.as_deref());
+        object.raw_or_null("baseline", measured.before.map(mean_json).as_deref());
+        object.raw("best", &best_json(&best, measured.after, changes_graph));
+        object.raw_or_null("comparison", measured.comparison.as_ref().map(compared).as_deref());
+        object.raw_or_null("diff", diff.as_deref());
+        let (result, best) = (object.finish(), is_other.then_some(best.number));
+        Ok(Ended { status, result, best, found_state, activated })
+    }
+
+    /// Stores what was found as a state version; `None` where the graph was deleted meanwhile.
+    async fn keep_state(
+        &self,
+        row: &OptimizationRow,
+        found: &Found<'_>,
+    ) -> Result<Option<i32>, AppError> {
+        let candidate = Candidate {
+            graph: row.graph_id,
+            graph_version: row.graph_version,
+            parent: row.state_version,
+            state: &found.tried.state,
+            optimization: row.id,
+            score: found.score,
+            dataset_hash: found.dataset,
+        };
+        loop {
+            match self.app.state_candidate(&self.job.scope, candidate).await {
+                Ok(state) => return Ok(Some(state.version)),
+                Err(AppError::NotFound(_)) => return Ok(None),
+                Err(AppError::Unavailable(_)) => sleep(RETRY).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn put_in_force(
+        &self,
+        row: &OptimizationRow,
+        found: &Found<'_>,
+        why: &str,
+    ) -> Result<String, AppError> {
+        let (scope, by) = (&self.job.scope, Some(self.job.lease));
+        loop {
+            match self.app.optimization_put(scope, row, found, None, by).await {
+                Ok(Put::InForce(versions)) => return Ok(activation_json(Some(versions), why)),
+                Ok(Put::Moved(why_not)) => return Ok(activation_json(None, &why_not)),
+                Err(AppError::NotFound(why_not)) => return Ok(activation_json(None, &why_not)),
+                Err(AppError::Unavailable(_)) => sleep(RETRY).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+const LEFT_TO_CLIENTS: &str =
+    "`activate` is `never`: POST /v1/optimizations/{id}/activate puts it in force";
+
+/// The fewest examples on which a gain can be certain. As many wins as examples come by chance once in
+/// two to that power, and the interval of gains that are all the same has no width to say so: with five
+/// that is more than the 2.5 % that an interval leaves out at its lower end.
+const FEWEST_CERTAIN: usize = 6;
+
+/// Whether a gain is certain; why, or why not.
+fn certain(measured: &Measured) -> Result<String, String> {
+    let Some(found) = measured.comparison.filter(|_| measured.is_whole) else {
+        return Err("it was not measured on all held-out examples".to_owned());
+    };
+    let Comparison { gain, low, high, n, .. } = found;
+    let interval = format!(
+        "the gain of {gain:.3} on {n} held-out examples has the interval from {low:.3} to {high:.3}"
+    );
+    match low > 0.0 {
+        _ if n < FEWEST_CERTAIN => Err(format!(
+            "{interval}; fewer than {FEWEST_CERTAIN} examples are too few to tell it from chance"
+        )),
+        true => Ok(format!("{interval}, which excludes none")),
+        false => Err(format!("{interval}, which does not exclude that there is none")),
+    }
+}
+
+impl App {
+    /// What turns the program that an optimization began with into a candidate.
+    pub(crate) async fn candidate_diff(
+        &self,
+        scope: &Scope,
+        row: &OptimizationRow,
+        workshop: &AppWorkshop,
+        candidate: &Tried,
+    ) -> Result<String, AppError> {
+        let (version, state) = (row.graph_version, row.state_version);
+        let base = self.program_at(scope, row.graph_id, version, state).await?;
+        let unfit = |problems: Problems| AppError::Internal(format!("a candidate: {problems}"));
+        let new = workshop.program(candidate).await?.map_err(unfit)?;
+        Ok(diff_json(&base, &new))
+    }
+}
+
+fn diff_json(old: &Program, new: &Program) -> String {
+    let states = state_diff(old, new);
+    let mut object = JsonObject::new();
+    object.raw("predictors", &states.to_payload().to_json()).text("text", &states.text());
+    let graphs = (old.content_hash() != new.content_hash()).then(|| {
+        let found = diff(old.graph(), new.graph());
+        let mut object = JsonObject::new();
+        object.raw("edits", &found.edits.to_payload().to_json()).text("text", &found.text);
+        object.finish()
+    });
+    object.raw_or_null("graph", graphs.as_deref());
+    object.finish()
+}
+
+fn stopped_json(halt: &Halt) -> String {
+    let limit = match halt {
+        Halt::Spent(limit) => Some(limit.as_str()),
+        _ => None,
+    };
+    let mut object = JsonObject::new();
+    object.text("reason", if limit.is_some() { "budget" } else { "cancelled" });
+    object.text_or_null("limit", limit).text("detail", &halt.to_string());
+    object.finish()
+}
+
+fn float(number: f64) -> String {
+    Payload::Float(number).to_json()
+}
+
+fn mean_json(mean: Mean) -> String {
+    let mut object = JsonObject::new();
+    object.raw("score", &float(mean.score)).shown("n", mean.n);
+    object.finish()
+}
+
+fn best_json(best: &Best, after: Option<Mean>, changes_graph: bool) -> String {
+    let mut object = JsonObject::new();
+    object.shown("candidate", best.number).raw("origin", &best.origin);
+    object.raw_or_null("score", after.map(|mean| float(mean.score)).as_deref());
+    object.shown("n", after.map_or(0, |mean| mean.n)).raw_or_null("val", best.val.as_deref());
+    object.shown("changes_graph", changes_graph);
+    object.finish()
+}
+
+fn compared(found: &Comparison) -> String {
+    let mut object = JsonObject::new();
+    object.shown("n", found.n).raw("before", &float(found.mean_before));
+    object.raw("after", &float(found.mean_after)).raw("gain", &float(found.gain));
+    object.raw("low", &float(found.low)).raw("high", &float(found.high));
+    object.shown("wins", found.wins).shown("ties", found.ties).shown("losses", found.losses);
+    object.finish()
+}

@@ -1,0 +1,338 @@
+//! One attempt at a run that lasts, by the process that holds its job: from where earlier ones came
+//! to, up to the record, or back into the queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use dsrs::graph::{EndedNode, Journal, Outcome, Program, Unkept};
+use dsrs::predict::{PredictErrorKind, RunScope};
+use dsrs::value::{Fields, Payload};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use crate::app::clock::now;
+use crate::app::job::active::{Seat, Stop};
+use crate::app::json::JsonObject;
+use crate::app::persist::{RETRY, persist};
+use crate::app::run::background::recorded_inputs;
+use crate::app::run::documents::{fields_json, trace_json};
+use crate::app::run::event::{attempt_json, waiting_json};
+use crate::app::run::event_buffer::EventKind;
+use crate::app::run::event_writer::RunLog;
+use crate::app::run::execute::admit;
+use crate::app::run::merged_record::{
+    Added, Earlier, members, node_row, own_nodes, waiting_nodes, with_waiting,
+};
+use crate::app::run::record::status;
+use crate::app::{App, AppError, RunFailure};
+use crate::shutdown::Work;
+use crate::store::job::{self, Job};
+use crate::store::lasting_run::Finished;
+use crate::store::run::{RunRow, RunStatus};
+use crate::store::waiting_run::{self, Parked};
+use crate::store::{lasting_run, run_event};
+
+/// How a run was asked for, beside what its record says.
+pub(crate) struct Request {
+    /// How long an attempt may take, if less than the server's limit.
+    pub(crate) timeout: Option<Duration>,
+    /// The id of the request.
+    pub(crate) request_id: Arc<str>,
+}
+
+impl Request {
+    pub(crate) fn to_json(&self) -> String {
+        let mut object = JsonObject::new();
+        object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
+        object.text("request_id", &self.request_id);
+        object.finish()
+    }
+
+    pub(crate) fn read(json: &str) -> Self {
+        let members = members(json);
+        let millis = match members.get("timeout_ms") {
+            Some(Payload::Int(millis)) => u64::try_from(*millis).ok(),
+            _ => None,
+        };
+        let request_id = members.get("request_id").and_then(Payload::as_str).unwrap_or_default();
+        Self { timeout: millis.map(Duration::from_millis), request_id: Arc::from(request_id) }
+    }
+}
+
+/// An attempt.
+pub(crate) struct Attempt {
+    app: Arc<App>,
+    job: Job,
+    request: Request,
+    start: DateTime<Utc>,
+}
+
+impl Attempt {
+    fn of(app: Arc<App>, job: Job) -> Self {
+        let request = Request::read(&job.request);
+        Self { app, job, request, start: now() }
+    }
+
+    /// Records a run as cancelled that nobody works on.
+    pub(crate) async fn cancelled(app: Arc<App>, job: Job) -> Result<(), AppError> {
+        let attempt = Self::of(app, job);
+        attempt.end_unbegun(RunStatus::Cancelled, "run_cancelled", CANCELLED).await
+    }
+
+    /// Works on a run until it has ended, is another's, or the server ends.
+    pub(crate) async fn make(app: Arc<App>, job: Job, work: Work) {
+        let (run, attempt_number) = (job.lease.job, job.attempt);
+        let cancel = work.cancellation().child_token();
+        let (workspace, holder) = (job.scope.workspace, job.lease.holder);
+        let seat = app.under_way.enter(workspace, run, Some(holder), cancel.clone());
+        if job.cancelled {
+            seat.stop(Stop::Cancelled);
+        }
+        let attempt = Self::of(app, job);
+        let mut scope = RunScope::new(attempt.app.models.clone(), attempt.deadline());
+        scope.cancelled = cancel;
+        if let Err(error) = attempt.work(scope, &seat, &work).await {
+            // The lease lapses, and the run is tried again.
+            tracing::error!(%run, attempt_number, %error, "an attempt at a run broke off");
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let limit = self.app.limits.run_timeout;
+        Instant::now() + self.request.timeout.map_or(limit, |wanted| wanted.min(limit))
+    }
+
+    async fn work(&self, mut scope: RunScope, seat: &Seat, work: &Work) -> Result<(), AppError> {
+        let earlier = self.earlier().await?;
+        let limit = self.app.worker.attempts;
+        if u32::try_from(self.job.attempt).unwrap_or(0) > limit {
+            return self.end_unbegun(RunStatus::Failed, "run_abandoned", &abandoned(limit)).await;
+        }
+        let lease = self.job.lease;
+        if !persist(|| lasting_run::begin(&self.app.db, lease, self.start)).await? {
+            return Ok(());
+        }
+        let (program, inputs) = match self.prepare(&earlier.run).await {
+            Ok(ready) => ready,
+            Err(AppError::Unavailable(_)) => return self.give_back().await,
+            Err(error) => {
+                tracing::error!(run = %lease.job, %error, "an accepted run cannot be run");
+                let detail = "the run cannot be run any more; the log has the cause";
+                return self.end_unbegun(RunStatus::Failed, "internal", detail).await;
+            }
+        };
+        let _running = self.app.metrics.run_started();
+        let ended = earlier.ended_nodes(&program);
+        let nodes = program.graph().nodes();
+        let kept = nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
+        let log = self.log(&mut scope, &earlier.run, kept).await;
+        let scope = Arc::new(scope);
+        let book = Book { attempt: self, seat };
+        let executed = program.execute_from(&scope, inputs, ended, &book);
+        let outcome = match &log {
+            Some(log) => self.told(log, executed).await,
+            None => executed.await,
+        };
+        let stopping = work.cancellation().is_cancelled();
+        self.settle(earlier, outcome, seat.stopped(), stopping).await
+    }
+
+    /// Writes down what is told of the run, for those who follow it.
+    async fn log<'n>(
+        &self,
+        scope: &mut RunScope,
+        run: &RunRow,
+        kept: impl Iterator<Item = &'n str>,
+    ) -> Option<Arc<RunLog>> {
+        if !self.app.worker.events {
+            return None;
+        }
+        // Without it ids would begin anew.
+        let newest = persist(|| run_event::newest(&self.app.db, run.id)).await.ok()?;
+        let log = Arc::new(RunLog::after(newest.unwrap_or(0)));
+        let versions = (run.graph_version, run.state_version);
+        let started = attempt_json(run.id, &run.graph_name, versions, self.start, kept);
+        log.tell(EventKind::RunStarted, &started);
+        scope.listener = Some(log.clone());
+        Some(log)
+    }
+
+    /// Works on the run; what is told of it is written when this is done.
+    async fn told(&self, log: &RunLog, work: impl Future<Output = Outcome>) -> Outcome {
+        let lease = self.job.lease;
+        let work = async {
+            let outcome = work.await;
+            if outcome.waits() {
+                log.tell(EventKind::RunWaiting, &waiting_json(lease.job, &names(&outcome)));
+            }
+            outcome
+        };
+        log.kept_beside(&self.app.db, lease, work).await
+    }
+
+    async fn prepare(&self, run: &RunRow) -> Result<(Arc<Program>, Fields), AppError> {
+        let program = self.app.recorded_program(&self.job.scope, run).await?;
+        let inputs = admit(&program, &recorded_inputs(run)?)?;
+        Ok((program, inputs))
+    }
+
+    /// Makes the record of what came of it, or puts the run back.
+    async fn settle(
+        &self,
+        earlier: Earlier,
+        outcome: Outcome,
+        stopped: Option<Stop>,
+        stopping: bool,
+    ) -> Result<(), AppError> {
+        let cancelled = outcome
+            .outputs
+            .as_ref()
+            .is_err_and(|failure| failure.error.kind == PredictErrorKind::Cancelled);
+        let waits = outcome.waits();
+        let unread = names(&outcome).into_iter().find(|node| earlier.has(node));
+        let parks = waits && unread.is_none();
+        match stopped {
+            Some(Stop::Lost) => return Ok(()),
+            None if parks && self.park(&earlier.run, &outcome).await? => return Ok(()),
+            None if cancelled && stopping => return self.give_back().await,
+            _ => {}
+        }
+        let (run, request) = (self.job.lease.job, &self.request.request_id);
+        let ended = match &outcome.outputs {
+            Err(_) if let Some(node) = &unread => {
+                let detail = format!("the value that `{node}` was given cannot be read back");
+                Err((RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail)))
+            }
+            Ok(outputs) => Ok(fields_json(outputs)),
+            Err(_) if waits => {
+                let failure = RunFailure::of_run(run, request, "run_cancelled", CANCELLED);
+                Err((RunStatus::Cancelled, failure))
+            }
+            // Nobody asked for it: what a node gave could not be kept.
+            Err(failure) if cancelled && stopped.is_none() => {
+                let detail = failure.to_string();
+                Err((RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail)))
+            }
+            Err(failure) => Err((status(&outcome), RunFailure::of(run, request, failure))),
+        };
+        let added = Added {
+            nodes: own_nodes(&outcome.nodes, self.start),
+            usage: outcome.usage,
+            trace: trace_json(&outcome.spans, self.start),
+        };
+        let took = (now() - self.start).to_std().unwrap_or_default();
+        let status = self.finish(&added, &ended).await?;
+        self.app.metrics.run_finished(status.as_str(), took, &outcome.usage);
+        Ok(())
+    }
+
+    /// Lets go of a run that waits for values: it costs nothing but its rows until one comes. False
+    /// when it is to be cancelled instead.
+    async fn park(&self, run: &RunRow, outcome: &Outcome) -> Result<bool, AppError> {
+        let waiting = waiting_nodes(&outcome.nodes);
+        let nodes = with_waiting(&run.nodes, &waiting, &outcome.spans, self.start);
+        let names = names(outcome);
+        let db = &self.app.db;
+        let parked = persist(|| waiting_run::park(db, self.job.lease, &nodes, &names)).await?;
+        Ok(parked != Parked::Cancelled)
+    }
+
+    /// Ends a run without another attempt at it.
+    async fn end_unbegun(
+        &self,
+        status: RunStatus,
+        code: &'static str,
+        detail: &str,
+    ) -> Result<(), AppError> {
+        let failure =
+            RunFailure::of_run(self.job.lease.job, &self.request.request_id, code, detail);
+        self.finish(&Added::nothing(), &Err((status, failure))).await?;
+        Ok(())
+    }
+
+    async fn earlier(&self) -> Result<Earlier, AppError> {
+        let read = || Earlier::read(&self.job.scope, &self.app.db, self.job.lease.job);
+        loop {
+            match read().await {
+                Err(AppError::Unavailable(_)) => tokio::time::sleep(RETRY).await,
+                done => return done,
+            }
+        }
+    }
+
+    /// Writes the record. A value that a node is given meanwhile is in it, too.
+    async fn finish(
+        &self,
+        added: &Added,
+        ended: &Result<String, (RunStatus, RunFailure)>,
+    ) -> Result<RunStatus, AppError> {
+        let (db, lease) = (&self.app.db, self.job.lease);
+        loop {
+            // Read anew: the ends of its own nodes are kept by now, too, and values that came.
+            let earlier = self.earlier().await?;
+            let count = earlier.count();
+            let run = earlier.besides(added).ended(added.clone(), ended.clone(), now());
+            match persist(|| lasting_run::finish(db, lease, &run, count)).await? {
+                Finished::Done => {
+                    // Without it they look by themselves.
+                    let _ = run_event::tell(db, run.id).await;
+                    return Ok(run.status);
+                }
+                Finished::Behind => {}
+                Finished::Lost => {
+                    let what = "a run was taken over; what came of it here is dropped";
+                    tracing::info!(run = %run.id, what);
+                    return Ok(run.status);
+                }
+            }
+        }
+    }
+
+    async fn give_back(&self) -> Result<(), AppError> {
+        persist(|| job::give_back(&self.app.db, self.job.lease)).await?;
+        Ok(())
+    }
+}
+
+/// The nodes that a run waits for.
+fn names(outcome: &Outcome) -> Vec<String> {
+    waiting_nodes(&outcome.nodes).into_iter().map(|(name, _)| name.to_string()).collect()
+}
+
+const CANCELLED: &str = "the run was cancelled";
+
+fn abandoned(limit: u32) -> String {
+    format!(
+        "{limit} workers ended while they worked on the run, which is the limit \
+         (`worker.attempts`); what its nodes gave is kept: resume it once the cause is found"
+    )
+}
+
+/// Keeps what nodes gave in the database.
+struct Book<'a> {
+    attempt: &'a Attempt,
+    seat: &'a Seat,
+}
+
+impl Journal for Book<'_> {
+    fn keep(&self, node: EndedNode) -> BoxFuture<'_, Result<(), Unkept>> {
+        async move {
+            let Attempt { app, job, start, .. } = self.attempt;
+            let row = node_row(&node, *start);
+            match persist(|| lasting_run::keep(&app.db, job.lease, &row, now())).await {
+                Ok(true) => Ok(()),
+                Ok(false) => {
+                    self.seat.stop(Stop::Lost);
+                    Err(Unkept("another worker has the run by now".to_owned()))
+                }
+                Err(error) => {
+                    tracing::error!(run = %job.lease.job, cause = error.cause(), "a node is not kept");
+                    Err(Unkept("the database refused it; the log has the cause".to_owned()))
+                }
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs in the background: accepted, looked at while they go on, cancelled. Working on them is
+//! `attempt`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::Usage;
+use dsrs::value::{Fields, Payload};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::app::clock::now;
+use crate::app::error::besides;
+use crate::app::run::attempt::{Attempt, Request};
+use crate::app::run::documents::{fields_json, usage_json};
+use crate::app::run::execute::admit;
+use crate::app::run::merged_record::{Earlier, NO_TRACE, pending_nodes};
+use crate::app::{App, AppError, ExecuteRequest};
+use crate::store::graph::{GraphPin, GraphRef};
+use crate::store::job::{self, Held, JobKind, Lease};
+use crate::store::run::{self, RunRow, RunStatus};
+use crate::store::{Scope, StoreError, lasting_run};
+
+/// How long a cancellation waits for the run's end, before it answers how the run stands.
+const UNTIL_ENDED: Duration = Duration::from_secs(5);
+
+/// The same for a run that may be under way on another server, or nowhere.
+const UNTIL_HEARD: Duration = Duration::from_secs(1);
+
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+impl App {
+    /// Accepts a run: when this returns it is stored, and will be worked on.
+    pub(crate) async fn run_start(
+        self: &Arc<Self>,
+        scope: &Scope,
+        graph: &GraphRef,
+        request: ExecuteRequest,
+    ) -> Result<RunRow, AppError> {
+        let (pin, program) = self.ready(scope, graph, request.pick).await?;
+        let inputs = besides(request.faults, admit(&program, &request.inputs))?;
+        let asked = Request { timeout: request.timeout, request_id: request.request_id };
+        let run = queued(scope, &pin, &inputs, pending_nodes(&program));
+        lasting_run::accept(scope, &self.db, &run, &asked.to_json()).await?;
+        Ok(run)
+    }
+
+    /// One run, with what there is of it so far.
+    pub(crate) async fn run_get(&self, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
+        let run = run::get(scope, &self.db, id).await?;
+        if run.status.has_ended() {
+            return Ok(run);
+        }
+        let earlier = Earlier::read(scope, &self.db, id).await?;
+        Ok(if earlier.run.status.has_ended() { earlier.run } else { earlier.so_far() })
+    }
+
+    /// Stops a run, wherever it is. Answers how it stands, which may be `running` still, when the
+    /// one who works on it does not answer.
+    pub(crate) async fn run_cancel(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<RunRow, AppError> {
+        self.run_unfinished(scope, id).await?;
+        let patience = match job::cancel(scope, &self.db, JobKind::Run, id).await? {
+            Some(Held::ByNobody) => {
+                self.cancel_waiting(id).await?;
+                UNTIL_ENDED
+            }
+            Some(Held::BySomeone) => UNTIL_ENDED,
+            None => UNTIL_HEARD,
+        };
+        let here = self.under_way.cancel(Some(scope.workspace), id);
+        self.stands(scope, id, if here { UNTIL_ENDED } else { patience }).await
+    }
+
+    /// Refuses a run that has ended. One that is nowhere may be under way all the same: a run that
+    /// someone waits for is recorded when it has ended.
+    async fn run_unfinished(&self, scope: &Scope, id: Uuid) -> Result<(), AppError> {
+        match run::get(scope, &self.db, id).await {
+            Ok(run) if run.status.has_ended() => {
+                let status = run.status;
+                Err(AppError::RunFinished(format!("the run has ended already: it {status}")))
+            }
+            Ok(_) | Err(StoreError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Ends a run that nobody works on. Whoever takes it meanwhile sees that it is to stop.
+    async fn cancel_waiting(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
+        let lease = Lease { job: id, holder: Uuid::now_v7() };
+        if let Some(job) = job::seize(&self.db, lease, self.worker.lease).await? {
+            Attempt::cancelled(self.clone(), job).await?;
+        }
+        Ok(())
+    }
+
+    /// The run, once it has ended or patience has.
+    async fn stands(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        patience: Duration,
+    ) -> Result<RunRow, AppError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.run_get(scope, id).await {
+                Ok(run) if run.status.has_ended() => return Ok(run),
+                answer if Instant::now() >= deadline => return answer,
+                Ok(_) | Err(AppError::NotFound(_)) => tokio::time::sleep(LOOK_AGAIN).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn queued(scope: &Scope, pin: &GraphPin, inputs: &Fields, nodes: String) -> RunRow {
+    RunRow {
+        id: Uuid::now_v7(),
+        graph_id: pin.id,
+        graph_name: pin.name.clone(),
+        graph_version: pin.version,
+        state_version: pin.state_version,
+        status: RunStatus::Queued,
+        created_at: now(),
+        started_at: None,
+        finished_at: None,
+        duration_ms: None,
+        inputs: fields_json(inputs),
+        outputs: None,
+        error: None,
+        usage: usage_json(&Usage::default()),
+        nodes,
+        trace: NO_TRACE.to_owned(),
+        created_by: scope.actor.to_string(),
+    }
+}
+
+/// A run's inputs, read back.
+pub(crate) fn recorded_inputs(run: &RunRow) -> Result<Payload, AppError> {
+    Payload::from_record(&run.inputs)
+        .map_err(|error| AppError::Internal(format!("stored inputs: {error}")))
+}

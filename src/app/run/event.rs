@@ -1,0 +1,145 @@
+//! What the engine tells of a run, as events for those who follow it. Knows no transport.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use dsrs::predict::{RunEvent, RunListener, Speaker};
+use dsrs::value::Payload;
+use uuid::Uuid;
+
+use crate::app::clock::timestamp;
+use crate::app::json::JsonObject;
+use crate::app::run::documents::{error_json, fields_json, usage_json};
+use crate::app::run::event_buffer::{EventKind, Feed};
+use crate::app::run::failure::predictor_path;
+
+/// Tells a feed what it hears.
+pub(crate) struct Telling(pub(crate) Arc<Feed>);
+
+impl RunListener for Telling {
+    fn hear(&self, event: RunEvent<'_>) {
+        let (kind, data) = event_json(event);
+        self.0.tell(kind, data);
+    }
+}
+
+/// The first event of a run.
+pub(crate) fn started_json(
+    run: Uuid,
+    graph: &str,
+    versions: (i32, i32),
+    start: DateTime<Utc>,
+) -> String {
+    started(run, graph, versions, start).finish()
+}
+
+/// The first event of an attempt at a run: with the nodes that count from before.
+pub(crate) fn attempt_json<'n>(
+    run: Uuid,
+    graph: &str,
+    versions: (i32, i32),
+    start: DateTime<Utc>,
+    kept: impl Iterator<Item = &'n str>,
+) -> String {
+    let mut object = started(run, graph, versions, start);
+    object.list("kept", kept.map(|node| Payload::str(node).to_json()));
+    object.finish()
+}
+
+fn started(
+    run: Uuid,
+    graph: &str,
+    (version, state_version): (i32, i32),
+    start: DateTime<Utc>,
+) -> JsonObject {
+    let mut object = JsonObject::new();
+    object.shown_text("run_id", run).text("graph", graph);
+    object.shown("version", version).shown("state_version", state_version);
+    object.text("status", "running").text("started_at", &timestamp(start));
+    object
+}
+
+/// The event of a run that parks.
+pub(crate) fn waiting_json(run: Uuid, nodes: &[String]) -> String {
+    let mut object = JsonObject::new();
+    object.shown_text("run_id", run).text("status", "waiting");
+    object.list("nodes", nodes.iter().map(|node| Payload::str(node.as_str()).to_json()));
+    object.finish()
+}
+
+/// An event as clients know it.
+pub(crate) fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
+    let mut object = JsonObject::new();
+    let kind = match event {
+        RunEvent::NodeStarted { node } => {
+            object.text("node", node);
+            EventKind::NodeStarted
+        }
+        RunEvent::NodeDelta { of, field, text } => {
+            speaker(&mut object, of).text("field", field).text("text", text);
+            EventKind::NodeDelta
+        }
+        RunEvent::NodeRetry { of, attempt, reason } => {
+            speaker(&mut object, of).shown("attempt", attempt).text("reason", reason);
+            EventKind::NodeRetry
+        }
+        RunEvent::NodeCompleted { node, outputs, usage, duration } => {
+            object.text("node", node).raw("outputs", &fields_json(outputs));
+            object.raw("usage", &usage_json(&usage)).shown("duration_ms", duration.as_millis());
+            EventKind::NodeCompleted
+        }
+        RunEvent::NodeFailed { node, error, duration } => {
+            object.text("node", node).raw("error", &error_json(node, error));
+            object.shown("duration_ms", duration.as_millis());
+            EventKind::NodeFailed
+        }
+    };
+    (kind, object.finish())
+}
+
+fn speaker<'o>(object: &'o mut JsonObject, of: Speaker<'_>) -> &'o mut JsonObject {
+    let predictor = predictor_path(of.node, of.predictor);
+    object.text("node", of.node).text("predictor", &predictor).shown("span", of.span.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dsrs::lm::Usage;
+    use dsrs::predict::{PredictError, PredictErrorKind, SpanId};
+    use dsrs::value::Fields;
+
+    use super::*;
+
+    fn told(event: RunEvent<'_>) -> String {
+        let (kind, data) = event_json(event);
+        format!("{} {data}", kind.as_str())
+    }
+
+    #[test]
+    fn every_event_has_the_members_that_clients_know() {
+        let (node, predictor, field) = ("reply".into(), "predict".into(), "answer".into());
+        let of = Speaker { node: &node, predictor: &predictor, span: SpanId(2) };
+        assert_eq!(told(RunEvent::NodeStarted { node: &node }), r#"node.started {"node":"reply"}"#);
+        assert_eq!(
+            told(RunEvent::NodeDelta { of, field: &field, text: "Dear \"you\"" }),
+            r#"node.delta {"node":"reply","predictor":"reply.predict","span":2,"field":"answer","text":"Dear \"you\""}"#
+        );
+        assert_eq!(
+            told(RunEvent::NodeRetry { of, attempt: 2, reason: "too short" }),
+            r#"node.retry {"node":"reply","predictor":"reply.predict","span":2,"attempt":2,"reason":"too short"}"#
+        );
+        let outputs = Fields::from_iter([("answer".into(), Payload::str("Yes"))]);
+        let (usage, duration) = (Usage::default(), Duration::from_millis(7));
+        assert_eq!(
+            told(RunEvent::NodeCompleted { node: &node, outputs: &outputs, usage, duration }),
+            r#"node.completed {"node":"reply","outputs":{"answer":"Yes"},"usage":{"lm_calls":0,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"cost":null},"duration_ms":7}"#
+        );
+        let error = PredictError::new(PredictErrorKind::Lm, "it broke");
+        assert_eq!(
+            told(RunEvent::NodeFailed { node: &node, error: &error, duration }),
+            r#"node.failed {"node":"reply","error":{"detail":"it broke","code":"lm_error"},"duration_ms":7}"#
+        );
+    }
+}

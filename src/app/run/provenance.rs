@@ -1,0 +1,222 @@
+//! Where the outputs of a run came from: read out of its record and of the program that ran, when
+//! somebody asks. The engine works it out; here the record is read and the answer written.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dsrs::graph::{GraphState, Lineage, Program, Provenance, RunRecord};
+use dsrs::lm::Usage;
+use dsrs::predict::{DynPredictor, RecordedSpan, Recording, SpanKind, SpanStatus, param_id};
+use dsrs::value::{Fields, JsonError, Map, Payload, ValueRef};
+
+use crate::app::json::JsonObject;
+use crate::app::program::read_state;
+use crate::app::{App, AppError, detached_on};
+use crate::store::Scope;
+use crate::store::graph_version;
+use crate::store::run::RunRow;
+
+impl App {
+    /// Where a run's outputs came from, as JSON. A graph that has been deleted since is still known.
+    pub(crate) async fn run_provenance(
+        self: &Arc<Self>,
+        scope: &Scope,
+        run: Arc<RunRow>,
+    ) -> Result<String, AppError> {
+        let (version, state_version) = (run.graph_version, run.state_version);
+        let stored =
+            graph_version::recorded(scope, &self.db, run.graph_id, version, state_version).await?;
+        let definition = (stored.definition.as_str(), stored.content_hash.as_str());
+        let program =
+            Box::pin(self.tuned_program(scope, definition, &stored.predictors, &stored.state_hash))
+                .await?;
+        let state = read_state(&stored.predictors)?;
+        let told = detached_on(&self.workers, "telling where outputs came from", async move {
+            let found = match record(&run) {
+                Ok(record) => program.provenance(&record),
+                Err(error) => unread(&program, &run, &error),
+            };
+            Told::new(&program, &state, &run).json(&found)
+        });
+        let broken = || AppError::Internal("telling where outputs came from broke off".to_owned());
+        told.await.ok().flatten().ok_or_else(broken)
+    }
+}
+
+/// Of a record that cannot be read, for it is nested too deep, nothing is told.
+fn unread(program: &Program, run: &RunRow, error: &JsonError) -> Provenance {
+    tracing::warn!(run = %run.id, %error, "the record of a run cannot be read");
+    let outputs = program.graph().outputs().filter(|_| run.outputs.is_some());
+    let omitted = outputs.map(|(name, _)| name.clone()).collect();
+    Provenance { omitted, ..Provenance::default() }
+}
+
+/// A run's record as the engine takes it.
+fn record(run: &RunRow) -> Result<RunRecord, JsonError> {
+    let read = Payload::from_record;
+    let outputs = run.outputs.as_deref().map(read).transpose()?;
+    let nodes = read(&run.nodes)?;
+    let ran = |node: &Payload| Some(member(node, "outputs")?.clone()).filter(|o| !o.is_null());
+    let nodes = nodes.as_map().into_iter().flatten();
+    let trace = read(&run.trace)?;
+    let spans = member(&trace, "spans").and_then(Payload::as_list).unwrap_or_default();
+    Ok(RunRecord {
+        outputs: outputs.as_ref().and_then(Payload::as_map).cloned().unwrap_or_default(),
+        nodes: nodes.filter_map(|(name, node)| Some((name.clone(), ran(node)?))).collect(),
+        recording: Recording::new(spans.iter().filter_map(span)),
+    })
+}
+
+/// One span, as `run_record` writes it.
+fn span(span: &Payload) -> Option<RecordedSpan> {
+    let id = |name: &str| match member(span, name) {
+        Some(Payload::Int(id)) => u32::try_from(*id).ok(),
+        _ => None,
+    };
+    let text = |name: &str| match member(span, name) {
+        Some(Payload::Str(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let fields = |name: &str| member(span, name).and_then(Payload::as_map).cloned();
+    let kind = match text("kind")?.as_ref() {
+        "node" => SpanKind::Node,
+        "attempt" => SpanKind::Attempt,
+        "element" => SpanKind::Element,
+        "predictor" => SpanKind::Predictor,
+        "lm" => SpanKind::Lm,
+        "embedding" => SpanKind::Embedding,
+        "tool" => SpanKind::Tool,
+        _ => return None,
+    };
+    let status = match text("status")?.as_ref() {
+        "succeeded" => SpanStatus::Succeeded,
+        "failed" => SpanStatus::Failed,
+        _ => SpanStatus::Cancelled,
+    };
+    Some(RecordedSpan {
+        id: id("id")?,
+        parent: id("parent_id"),
+        kind,
+        node: text("node")?,
+        predictor: text("predictor"),
+        status,
+        number: id("attempt"),
+        model: text("model"),
+        usage: member(span, "usage").map(usage),
+        inputs: fields("inputs"),
+        outputs: fields("outputs"),
+    })
+}
+
+fn usage(usage: &Payload) -> Usage {
+    let count = |name: &str| match member(usage, name) {
+        Some(Payload::Int(count)) => u64::try_from(*count).unwrap_or_default(),
+        _ => 0,
+    };
+    let cost = match member(usage, "cost") {
+        Some(Payload::Float(cost)) => Some(*cost),
+        _ => None,
+    };
+    Usage {
+        lm_calls: count("lm_calls"),
+        input_tokens: count("input_tokens"),
+        output_tokens: count("output_tokens"),
+        cached_tokens: count("cached_tokens"),
+        cost,
+    }
+}
+
+fn member<'p>(payload: &'p Payload, name: &str) -> Option<&'p Payload> {
+    payload.as_map().and_then(|members: &Map| members.get(name))
+}
+
+/// What is known beside the provenance when it is written.
+struct Told<'t> {
+    program: &'t Program,
+    predictors: HashMap<String, &'t dyn DynPredictor>,
+    state: &'t GraphState,
+    run: &'t RunRow,
+    /// Parameters as JSON: many outputs may come from one.
+    parameters: RefCell<HashMap<Arc<str>, String>>,
+}
+
+impl<'t> Told<'t> {
+    fn new(program: &'t Program, state: &'t GraphState, run: &'t RunRow) -> Self {
+        let predictors = program.predictors().into_iter().collect();
+        Self { program, predictors, state, run, parameters: RefCell::default() }
+    }
+
+    fn json(&self, found: &Provenance) -> String {
+        let mut outputs = JsonObject::new();
+        for (name, lineage) in &found.outputs {
+            outputs.raw(name, &self.lineage(lineage));
+        }
+        let mut object = JsonObject::new();
+        object.raw("outputs", &outputs.finish());
+        object.list("omitted", found.omitted.iter().map(|name| quoted(name)));
+        object.finish()
+    }
+
+    fn lineage(&self, lineage: &Lineage) -> String {
+        let refs =
+            |refs: &[ValueRef]| refs.iter().map(|r| quoted(&r.to_string())).collect::<Vec<_>>();
+        let mut object = JsonObject::new();
+        object.text("kind", lineage.value.kind().as_str());
+        let reference = lineage.value.reference().map(ToString::to_string);
+        object.text_or_null("ref", reference.as_deref());
+        let meta = lineage.value.meta().cloned().unwrap_or_default();
+        object.raw("meta", &meta.to_payload().to_json());
+        object.list("sources", refs(&lineage.sources));
+        object.list("nodes", lineage.nodes.iter().map(|node| quoted(node)));
+        object.list("inputs", refs(&lineage.inputs));
+        object.list("parameters", lineage.parameters.iter().map(|path| self.known(path)));
+        object.list("lm_calls", lineage.lm_calls.iter().map(ToString::to_string));
+        if !lineage.fields.is_empty() {
+            let mut fields = JsonObject::new();
+            for (part, lineage) in &lineage.fields {
+                fields.raw(&part.to_string(), &self.lineage(lineage));
+            }
+            object.raw("fields", &fields.finish());
+        }
+        object.finish()
+    }
+
+    fn known(&self, path: &Arc<str>) -> String {
+        let mut known = self.parameters.borrow_mut();
+        known.entry(path.clone()).or_insert_with(|| self.parameter(path)).clone()
+    }
+
+    /// A predictor's path with the version of the state that it had. One of a stored graph that is a
+    /// node has its own graph's, unless the run's state says otherwise; what tools and rewards name
+    /// is pinned in their config.
+    fn parameter(&self, path: &str) -> String {
+        let found = self.predictors.get(path);
+        let node = path.split('.').next().unwrap_or(path);
+        let pinned = self.pinned(node).filter(|_| !self.state.0.contains_key(path));
+        let mut object = JsonObject::new();
+        object.text("path", path);
+        match (found, pinned) {
+            (None, _) => object.raw("state_version", "null"),
+            (Some(_), None) => object.shown("state_version", self.run.state_version),
+            (Some(_), Some(config)) => {
+                let of = |name: &str| config.get(name).cloned().unwrap_or_default().to_json();
+                object.raw("state_version", &of("state_version")).raw("graph", &of("graph"))
+            }
+        };
+        let id = found.map(|predictor| param_id(path, *predictor));
+        object.text_or_null("param_id", id.as_deref());
+        object.finish()
+    }
+
+    /// The config of a node that is a stored graph.
+    fn pinned(&self, node: &str) -> Option<&Fields> {
+        self.program.graph().node(node).filter(|node| node.strategy() == "graph")?;
+        let nodes = member(self.program.document(), "nodes")?;
+        member(member(nodes, node)?, "config")?.as_map()
+    }
+}
+
+fn quoted(text: &str) -> String {
+    Payload::from(text).to_json()
+}

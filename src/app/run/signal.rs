@@ -1,0 +1,136 @@
+//! Runs that wait for values from outside: parked by an execution, woken by a signal. Parking a run
+//! that lasts is `attempt`.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use dsrs::lm::Usage;
+use dsrs::problem::{At, Code, Problems};
+use dsrs::value::Payload;
+use uuid::Uuid;
+
+use crate::app::clock::now;
+use crate::app::error::besides;
+use crate::app::json::JsonObject;
+use crate::app::run::attempt::Request;
+use crate::app::run::documents::usage_json;
+use crate::app::run::merged_record::{NO_TRACE, has_ended, is_waiting, members};
+use crate::app::{App, AppError, Invalid};
+use crate::store::Scope;
+use crate::store::lasting_run::NodeRow;
+use crate::store::run::{self, RunRow};
+use crate::store::waiting_run::{self, Signalled};
+
+/// A value for a node that waits.
+pub(crate) struct SignalRequest {
+    /// The node.
+    pub(crate) node: Arc<str>,
+    /// Its outputs, unchecked.
+    pub(crate) value: Payload,
+    /// What is wrong with the rest of the request.
+    pub(crate) faults: Problems,
+}
+
+impl App {
+    /// Gives a node its value; the run goes on with it.
+    pub(crate) async fn run_signal(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: Uuid,
+        request: SignalRequest,
+    ) -> Result<RunRow, AppError> {
+        let run = run::get(scope, &self.db, id).await?;
+        if run.status.has_ended() {
+            let detail = format!("the run has ended already: it {}", run.status);
+            return Err(AppError::RunFinished(detail));
+        }
+        let program = self.recorded_program(scope, &run).await?;
+        let mut problems = Problems::new();
+        let Some(node) = program.graph().node(&request.node) else {
+            let detail = format!("the graph has no node `{}`", request.node);
+            problems.add(&At::Root.key("node"), Code::UnknownNode, detail);
+            return besides(request.faults, Err(AppError::invalid(Invalid::Request, problems)));
+        };
+        let recorded = members(&run.nodes);
+        let waiting = recorded.get(&request.node).filter(|node| is_waiting(node));
+        let Some(waiting) = waiting else {
+            let detail = format!("the node `{}` does not wait for a value", request.node);
+            return besides(request.faults, Err(AppError::NotWaiting(detail)));
+        };
+        let at = At::Root.key("value");
+        let value = program
+            .admit_signal(node, &request.value, &at, &mut problems)
+            .filter(|_| problems.is_empty())
+            .ok_or_else(|| AppError::invalid(Invalid::Input, problems));
+        let value = besides(request.faults, value)?;
+        let row = given(&request.node, waiting, &value, now());
+        match waiting_run::signal(scope, &self.db, id, &row, now()).await? {
+            Signalled::Taken => self.run_get(scope, id).await,
+            Signalled::Already => {
+                let detail = format!("the node `{}` has its value already", request.node);
+                Err(AppError::NotWaiting(detail))
+            }
+            Signalled::Ended => {
+                Err(AppError::RunFinished("the run has ended meanwhile".to_owned()))
+            }
+        }
+    }
+
+    /// Keeps a run that someone waited for, and that waits now itself, where runs that last are.
+    pub(crate) async fn run_park(
+        &self,
+        scope: &Scope,
+        run: &RunRow,
+        request_id: &Arc<str>,
+    ) -> Result<(), AppError> {
+        let asked = Request { timeout: None, request_id: request_id.clone() };
+        let ended: Vec<NodeRow> = members(&run.nodes)
+            .iter()
+            .filter(|(_, node)| has_ended(node))
+            .map(|(name, node)| free(name, node.to_json()))
+            .collect();
+        Ok(waiting_run::accept(scope, &self.db, run, &ended, &asked.to_json()).await?)
+    }
+}
+
+/// What a node gave, by a record that says already what it cost and how it came about.
+fn free(name: &str, outcome: String) -> NodeRow {
+    let usage = usage_json(&Usage::default());
+    NodeRow { node: name.to_owned(), outcome, usage, trace: NO_TRACE.to_owned() }
+}
+
+/// What a node gave that waited for it.
+fn given(name: &str, waiting: &Payload, value: &Payload, at: DateTime<Utc>) -> NodeRow {
+    let before = waiting.as_map().cloned().unwrap_or_default();
+    let mut node = JsonObject::new();
+    node.text("status", "succeeded");
+    let started = before.get("started_at").and_then(Payload::as_str);
+    node.text_or_null("started_at", started);
+    let since = started.and_then(|text| DateTime::parse_from_rfc3339(text).ok());
+    let waited = since.map(|since| (at - since.with_timezone(&Utc)).num_milliseconds().max(0));
+    node.shown_or_null("duration_ms", waited);
+    node.raw("outputs", &value.to_json()).raw("error", "null");
+    if let Some(inputs) = before.get("inputs") {
+        node.raw("inputs", &inputs.to_json());
+    }
+    free(name, node.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use dsrs::value::Map;
+
+    use super::*;
+
+    #[test]
+    fn what_a_node_was_given_tells_how_long_it_waited() {
+        let waiting = r#"{"status":"waiting","started_at":"2026-01-01T00:00:00Z","duration_ms":null,"outputs":null,"error":null}"#;
+        let waiting = Payload::from_json(waiting).unwrap();
+        let value = Payload::map(Map::from_iter([("ok".into(), Payload::Bool(true))]));
+        let at = DateTime::parse_from_rfc3339("2026-01-01T00:00:02Z").unwrap().with_timezone(&Utc);
+        assert_eq!(
+            given("approve", &waiting, &value, at).outcome,
+            r#"{"status":"succeeded","started_at":"2026-01-01T00:00:00Z","duration_ms":2000,"outputs":{"ok":true},"error":null}"#
+        );
+    }
+}

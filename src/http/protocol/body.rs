@@ -1,0 +1,243 @@
+//! Request bodies: media type, size, JSON, and the collecting reader over them. Knows no resource.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRef, FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use dsrs::problem::{At, Problems};
+use dsrs::read::Object;
+use dsrs::value::{ParsedJson, parse_json};
+use http_body_util::BodyExt;
+
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::status::ProblemCode;
+
+/// How much of a body over the limit is read and thrown away, so that the caller gets to read the
+/// answer instead of a broken connection.
+const DRAINED_BYTES: u64 = 64 << 20;
+
+/// How long a body may take to come, so that nobody holds a request open by sending it in drops.
+const LONGEST_ARRIVAL: Duration = Duration::from_secs(60);
+
+/// The largest body that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimit(pub(crate) usize);
+
+/// A JSON body.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// What it says.
+    pub(crate) parsed: ParsedJson,
+}
+
+/// A body that came, and what was made of it. Routes that answer once for a key take it, because
+/// the refusal of a body is an answer too.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    /// Its bytes; of a body over the limit its beginning, which is over the limit too.
+    pub(crate) bytes: Bytes,
+    /// What it says, or why that cannot be read.
+    pub(crate) document: Result<Document, ApiProblem>,
+}
+
+impl Document {
+    /// Reads the members of the object that the body has to be. What was read comes with
+    /// everything that is wrong beside it, to be refused together with what a closer look finds.
+    ///
+    /// # Errors
+    /// `invalid_request` with all problems, when too little could be read for a closer look.
+    pub(crate) fn read<'v, T>(
+        &'v self,
+        read: impl FnOnce(&mut Object<'v, '_, '_>) -> Option<T>,
+    ) -> Result<(T, Problems), ApiProblem> {
+        let ParsedJson { payload, duplicates } = &self.parsed;
+        let mut problems = duplicates.clone();
+        let found = Object::open(payload, &At::Root, &mut problems).and_then(|mut object| {
+            let found = read(&mut object);
+            object.close();
+            found
+        });
+        match found {
+            Some(found) => Ok((found, problems)),
+            None => Err(ApiProblem::of(ProblemCode::InvalidRequest, problems)),
+        }
+    }
+}
+
+impl<S> FromRequest<S> for Document
+where
+    S: Send + Sync,
+    BodyLimit: FromRef<S>,
+{
+    type Rejection = ApiProblem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
+        declared_json(request.headers())?;
+        Posted::from_request(request, state).await?.document
+    }
+}
+
+impl<S> FromRequest<S> for Posted
+where
+    S: Send + Sync,
+    BodyLimit: FromRef<S>,
+{
+    type Rejection = ApiProblem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
+        let declared = declared_json(request.headers());
+        let BodyLimit(limit) = BodyLimit::from_ref(state);
+        let arriving = read_bytes(request.into_body(), limit);
+        let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
+        let bytes = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
+        let document = match declared {
+            Ok(()) if bytes.len() > limit => Err(too_large(limit, "limits.body_bytes")),
+            Ok(()) => parse(&bytes),
+            Err(problem) => Err(problem),
+        };
+        Ok(Self { bytes, document })
+    }
+}
+
+/// Refuses a body that is not declared as plain JSON.
+fn declared_json(headers: &HeaderMap) -> Result<(), ApiProblem> {
+    declared(headers, "application/json", |essence| is_json(essence).then_some(()))
+}
+
+/// What a body is declared as; `wanted` says in words what that may be, `read` is given the media
+/// type without its parameters, in small letters.
+pub(crate) fn declared<T>(
+    headers: &HeaderMap,
+    wanted: &str,
+    read: impl FnOnce(&[u8]) -> Option<T>,
+) -> Result<T, ApiProblem> {
+    let declared = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes());
+    let essence = declared.map(|media_type| {
+        let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
+        essence.trim_ascii().to_ascii_lowercase()
+    });
+    let Some(form) = essence.and_then(|essence| read(&essence)) else {
+        let found = declared.map(String::from_utf8_lossy).unwrap_or("nothing".into());
+        let detail = format!("`Content-Type` must be {wanted}, found {found}");
+        return Err(ApiProblem::new(ProblemCode::UnsupportedMediaType, detail));
+    };
+    let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
+    if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
+        let detail = "`Content-Encoding` is not supported; send the body as it is";
+        return Err(ApiProblem::new(ProblemCode::UnsupportedMediaType, detail));
+    }
+    Ok(form)
+}
+
+/// Whether a media type is one of JSON.
+pub(crate) fn is_json(essence: &[u8]) -> bool {
+    essence == b"application/json"
+        || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
+}
+
+/// The body; of one over the limit only what shows that.
+async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, ApiProblem> {
+    let mut parts = Vec::with_capacity(1);
+    let mut size = 0;
+    while let Some(frame) = body.frame().await {
+        let data = frame.map_err(|error| broken_off(&error))?.into_data().unwrap_or_default();
+        size += data.len();
+        parts.push(data);
+        if size > limit {
+            drain(&mut body).await;
+            break;
+        }
+    }
+    Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
+}
+
+/// The body broke off.
+pub(crate) fn broken_off(error: &axum::Error) -> ApiProblem {
+    tracing::debug!(%error, "the body broke off");
+    ApiProblem::new(ProblemCode::InvalidJson, "the body broke off before its end")
+}
+
+/// Reads on and throws away, within bounds.
+pub(crate) async fn drain(body: &mut Body) {
+    let mut left = DRAINED_BYTES;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, |data| data.len() as u64);
+        match left.checked_sub(size) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
+
+/// The body is over a limit, which this setting moves.
+pub(crate) fn too_large(limit: usize, setting: &str) -> ApiProblem {
+    let detail = format!("the body is over the limit of {limit} bytes (`{setting}`)");
+    ApiProblem::new(ProblemCode::TooLarge, detail)
+}
+
+/// The body took longer than it may.
+pub(crate) fn too_slow(longest: Duration) -> ApiProblem {
+    let seconds = longest.as_secs();
+    let detail = format!("the body did not come to its end within {seconds} s; send it again");
+    ApiProblem::new(ProblemCode::RequestTimeout, detail)
+}
+
+/// A document from its text.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Document, ApiProblem> {
+    let parsed = parse_json(bytes)
+        .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
+    Ok(Document { parsed })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+
+    use super::*;
+
+    async fn refusal(content_type: &str, body: &'static str) -> (ProblemCode, String) {
+        let request = Request::builder()
+            .header(header::CONTENT_TYPE, content_type)
+            .body(Body::from(body))
+            .unwrap();
+        let problem = Document::from_request(request, &BodyLimit(16)).await.unwrap_err();
+        (problem.code(), problem.detail().to_owned())
+    }
+
+    #[tokio::test]
+    async fn bodies_that_cannot_be_read_are_told_why() {
+        let cases = [
+            ("text/plain", "{}", ProblemCode::UnsupportedMediaType, "found text/plain"),
+            ("application/json", "{\"a\": ,}", ProblemCode::InvalidJson, "line 1, column 7"),
+            ("application/json", "", ProblemCode::InvalidJson, "line 1"),
+            ("application/json", "[1, 2, 3, 4, 5, 6]", ProblemCode::TooLarge, "16 bytes"),
+        ];
+        for (content_type, body, code, part) in cases {
+            let (found, detail) = refusal(content_type, body).await;
+            assert_eq!(found, code, "{body}");
+            assert!(detail.contains(part), "{detail}");
+        }
+    }
+
+    #[tokio::test]
+    async fn json_with_a_charset_is_json() {
+        let request = Request::builder()
+            .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
+            .body(Body::from("{\"a\":1.0}"))
+            .unwrap();
+        let document = Document::from_request(request, &BodyLimit(16)).await.unwrap();
+        assert_eq!(document.parsed.payload.to_json(), "{\"a\":1.0}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_not_waited_for() {
+        let start = futures_util::stream::iter([Ok::<_, std::io::Error>("{\"a\":")]);
+        let body = Body::from_stream(start.chain(futures_util::stream::pending()));
+        let request = Request::builder().header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(body).unwrap();
+        let problem = Document::from_request(request, &BodyLimit(16)).await.unwrap_err();
+        assert_eq!(problem.code(), ProblemCode::RequestTimeout);
+    }
+}

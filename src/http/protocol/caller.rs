@@ -1,0 +1,66 @@
+//! Who is calling: the request's id and the name of the key, as the front found them. Handlers
+//! take it as an argument.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use uuid::Uuid;
+
+use crate::store::Scope;
+
+/// The header that carries a request's id.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest request id that is taken over from a caller.
+const LONGEST_ID: usize = 128;
+
+/// Who is calling.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The request's id.
+    pub request_id: Arc<str>,
+    /// The name of the key that was presented; `None` when none is asked for.
+    pub key: Option<Arc<str>>,
+}
+
+impl Caller {
+    /// What the caller sees and writes as.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        Scope::of(self.key.clone().unwrap_or_else(|| Arc::from("anonymous")))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let found = parts.extensions.get::<Self>().cloned();
+        // Only a router without the front lacks it.
+        Ok(found.unwrap_or_else(|| Self { request_id: Arc::from(""), key: None }))
+    }
+}
+
+/// The request's id: the caller's own when it is one plain word, else a new one.
+pub(crate) fn request_id(headers: &HeaderMap) -> (Arc<str>, HeaderValue) {
+    let given = headers.get(REQUEST_ID).filter(|value| is_plain(value.as_bytes()));
+    if let Some((value, text)) = given.and_then(|value| Some((value, value.to_str().ok()?))) {
+        return (Arc::from(text), value.clone());
+    }
+    let id = new_request_id();
+    let value = HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("unknown"));
+    (Arc::from(id), value)
+}
+
+/// An id for a request that brought none.
+pub(crate) fn new_request_id() -> String {
+    let mut room = Uuid::encode_buffer();
+    Uuid::now_v7().hyphenated().encode_lower(&mut room).to_owned()
+}
+
+fn is_plain(id: &[u8]) -> bool {
+    (1..=LONGEST_ID).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
+}

@@ -1,0 +1,289 @@
+//! The one layer before every route: request ids, keys, panics, metrics, and the rendering of every
+//! problem, the framework's own included. Knows no resource.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use crate::app::metrics::Metrics;
+use crate::config::ApiKeys;
+use crate::http::protocol::accept::{takes_events, takes_json, takes_lines};
+use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
+use crate::http::protocol::place::{may_be_lines, may_stream};
+use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, Unrendered};
+use crate::http::protocol::status::ProblemCode;
+
+/// What the front needs to know.
+pub(crate) struct Front {
+    /// Who may enter.
+    pub(crate) keys: ApiKeys,
+    /// Where requests are counted.
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// Lets a request in, and its answer out.
+pub(crate) async fn front(
+    State(front): State<Arc<Front>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let started = Instant::now();
+    let (id, id_header) = request_id(request.headers());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let answer = match admit(&front, &request, &id, route.as_ref()) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            run(next, request, &id).await
+        }
+        Err(problem) => problem.render(&id),
+    };
+    let mut answer = finish(answer, &id);
+    answer.headers_mut().insert(REQUEST_ID, id_header);
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    tell(&answer, &method, route, &id, started);
+    front.metrics.request(route, method_name(&method), answer.status().as_u16(), started.elapsed());
+    answer
+}
+
+/// Checks key and `Accept` of what lies under `/v1`, and the key of the metrics.
+fn admit(
+    front: &Front,
+    request: &Request,
+    id: &Arc<str>,
+    route: Option<&MatchedPath>,
+) -> Result<Caller, ApiProblem> {
+    let path = request.uri().path();
+    let api = path == "/v1" || path.starts_with("/v1/");
+    let key = match (api || path == "/metrics") && !front.keys.is_empty() {
+        true => Some(presented_key(front, request)?),
+        false => None,
+    };
+    let headers = request.headers();
+    let is_taken = takes_json(headers)
+        || (may_stream(request) && takes_events(headers))
+        || (may_be_lines(request) && takes_lines(headers));
+    if api && route.is_some() && !is_taken {
+        let detail = "this route answers application/json; let `Accept` allow it";
+        return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
+    }
+    Ok(Caller { request_id: id.clone(), key })
+}
+
+fn presented_key(front: &Front, request: &Request) -> Result<Arc<str>, ApiProblem> {
+    let header = request.headers().get(header::AUTHORIZATION);
+    let presented = header.and_then(|value| value.to_str().ok()).and_then(bearer);
+    let known = presented.and_then(|key| front.keys.identify(key));
+    known.map(Arc::from).ok_or_else(|| {
+        let detail = match header {
+            None => "send `Authorization: Bearer <key>`",
+            Some(_) => "the key in `Authorization: Bearer <key>` is not one of this server's",
+        };
+        ApiProblem::new(ProblemCode::Unauthenticated, detail)
+            .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    })
+}
+
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, key) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
+/// Runs the handler; a panic becomes a plain `internal` problem.
+async fn run(next: Next, request: Request, id: &str) -> Response {
+    let span = tracing::debug_span!(
+        "request",
+        id,
+        method = %request.method(),
+        path = request.uri().path()
+    );
+    let handled = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let handled = if span.is_disabled() { handled.await } else { handled.instrument(span).await };
+    handled.unwrap_or_else(|panic| {
+        tracing::error!(id, panic = panic_text(panic.as_ref()), "a handler panicked");
+        broken().render(id)
+    })
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+fn broken() -> ApiProblem {
+    let detail = "something broke on our side; the log has it under this request id";
+    ApiProblem::new(ProblemCode::Internal, detail)
+}
+
+/// Makes a problem document of every failure that is none yet.
+fn finish(mut answer: Response, id: &str) -> Response {
+    if !(answer.status().is_client_error() || answer.status().is_server_error()) {
+        return answer;
+    }
+    if let Some(Unrendered(problem)) = answer.extensions_mut().remove::<Unrendered>() {
+        return carry_headers(&answer, problem.render(id));
+    }
+    if answer.headers().get(header::CONTENT_TYPE) == Some(&PROBLEM_JSON) {
+        return answer;
+    }
+    carry_headers(&answer, framework_problem(answer.status()).render(id))
+}
+
+/// Keeps what a layer between wrote onto the answer, such as `Allow`.
+fn carry_headers(from: &Response, mut to: Response) -> Response {
+    for (name, value) in from.headers() {
+        let framing = [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
+        if !framing.contains(name) && !to.headers().contains_key(name) {
+            to.headers_mut().append(name, value.clone());
+        }
+    }
+    to
+}
+
+fn framework_problem(status: StatusCode) -> ApiProblem {
+    match status {
+        StatusCode::NOT_FOUND => ApiProblem::not_found("there is no such route; see /docs/"),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            let detail = "the route exists, but not with this method; see `Allow`";
+            ApiProblem::new(ProblemCode::MethodNotAllowed, detail)
+        }
+        StatusCode::BAD_REQUEST => {
+            ApiProblem::parameter("the path is not percent-encoded UTF-8 as this route wants it")
+        }
+        other if other.is_server_error() => broken(),
+        other => {
+            let reason = other.canonical_reason().unwrap_or("refused").to_lowercase();
+            ApiProblem::new(ProblemCode::of_status(other), reason)
+        }
+    }
+}
+
+fn tell(answer: &Response, method: &Method, route: &str, id: &str, started: Instant) {
+    let status = answer.status().as_u16();
+    let took = started.elapsed();
+    if status == 500 {
+        tracing::error!(id, %method, route, status, ?took, "answered");
+    } else {
+        tracing::debug!(id, %method, route, status, ?took, "answered");
+    }
+}
+
+/// A method as a label: only the known ones, so that callers cannot make up series.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::routing::get;
+    use axum::{Router, middleware};
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::http::protocol::fallback::{no_method, no_route};
+
+    async fn broken_handler() -> &'static str {
+        panic!("secret words")
+    }
+
+    fn router(keys: &[&str]) -> Router {
+        let state = Front {
+            keys: ApiKeys::new(keys.iter().copied()),
+            metrics: Arc::new(Metrics::new().unwrap()),
+        };
+        Router::new()
+            .route("/v1/fine", get(|caller: Caller| async move { format!("{caller:?}") }))
+            .route("/v1/broken", get(broken_handler))
+            .route("/healthz", get(|| async { "ok" }))
+            .fallback(no_route)
+            .method_not_allowed_fallback(no_method)
+            .layer(middleware::from_fn_with_state(Arc::new(state), front))
+    }
+
+    async fn ask(router: Router, request: axum::http::request::Builder) -> (Response<()>, String) {
+        let request = request.body(Body::empty()).unwrap();
+        let (parts, body) = router.oneshot(request).await.unwrap().into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (Response::from_parts(parts, ()), String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_request_id_is_taken_over_when_it_is_sane_and_made_when_not() {
+        let sane = Request::get("/healthz").header("x-request-id", "abc-1");
+        let (answer, _) = ask(router(&[]), sane).await;
+        assert_eq!(answer.headers()[&REQUEST_ID], "abc-1");
+        for odd in ["two words", "", &"x".repeat(129)] {
+            let request = Request::get("/healthz").header("x-request-id", odd);
+            let (answer, _) = ask(router(&[]), request).await;
+            assert_eq!(answer.headers()[&REQUEST_ID].len(), 36, "{odd:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn with_keys_the_api_wants_one_and_health_does_not() {
+        let keys = &["open-sesame"];
+        assert_eq!(ask(router(keys), Request::get("/healthz")).await.0.status(), 200);
+        for wrong in ["Bearer nope", "Basic open-sesame", "open-sesame"] {
+            let request = Request::get("/v1/fine").header("authorization", wrong);
+            let (answer, body) = ask(router(keys), request).await;
+            assert_eq!(answer.status(), 401);
+            assert_eq!(answer.headers()[header::WWW_AUTHENTICATE], "Bearer");
+            assert!(body.contains("\"code\":\"unauthenticated\""), "{body}");
+        }
+        for path in ["/v1/nowhere", "/v1", "/metrics"] {
+            assert_eq!(ask(router(keys), Request::get(path)).await.0.status(), 401, "{path}");
+        }
+        let request = Request::get("/v1/fine").header("authorization", "bearer open-sesame");
+        assert_eq!(ask(router(keys), request).await.0.status(), 200);
+    }
+
+    #[tokio::test]
+    async fn the_frameworks_own_refusals_are_problems_too() {
+        let (answer, body) = ask(router(&[]), Request::get("/v1/nowhere")).await;
+        assert_eq!(answer.status(), 404);
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/problem+json");
+        assert!(body.contains("\"code\":\"not_found\""), "{body}");
+
+        let (answer, body) = ask(router(&[]), Request::delete("/v1/fine")).await;
+        assert_eq!(answer.status(), 405);
+        assert_eq!(answer.headers()[header::ALLOW], "GET,HEAD");
+        assert!(body.contains("\"code\":\"method_not_allowed\""), "{body}");
+
+        let (answer, body) = ask(router(&[]), Request::options("/v1/fine")).await;
+        assert_eq!((answer.status().as_u16(), body.as_str()), (204, ""));
+        assert_eq!(answer.headers()[header::ALLOW], "GET,HEAD");
+
+        let request = Request::get("/v1/fine").header("accept", "text/event-stream");
+        let (answer, body) = ask(router(&[]), request).await;
+        assert_eq!(answer.status(), 406);
+        assert!(body.contains("\"code\":\"not_acceptable\""), "{body}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_problem_that_tells_nothing() {
+        let request = Request::get("/v1/broken").header("x-request-id", "r-9");
+        let (answer, body) = ask(router(&[]), request).await;
+        assert_eq!(answer.status(), 500);
+        assert!(body.contains("\"code\":\"internal\"") && body.contains("\"r-9\""), "{body}");
+        assert!(!body.contains("secret"), "{body}");
+    }
+}

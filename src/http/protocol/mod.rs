@@ -1,0 +1,23 @@
+//! What all routes share: the layer before them, bodies and queries, conditions, pages, problems.
+//! May not know any route or resource.
+
+pub(crate) mod accept;
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod caller;
+pub(crate) mod etag;
+pub(crate) mod fallback;
+pub(crate) mod front;
+pub(crate) mod idempotency;
+pub(crate) mod json_items;
+pub(crate) mod malformed;
+pub(crate) mod openapi;
+pub(crate) mod page;
+pub(crate) mod path;
+pub(crate) mod place;
+pub(crate) mod problem;
+pub(crate) mod query;
+pub(crate) mod refusal;
+pub(crate) mod status;
+pub(crate) mod table_items;
+pub(crate) mod upload;

@@ -1,0 +1,167 @@
+//! The OpenAPI document: what the routes say of themselves, completed with the problems that each
+//! may answer, from the status table.
+
+use serde_json::{Map, Value, json};
+use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+
+use crate::http::protocol::status::ProblemCode;
+use crate::http::schema::Problem;
+
+/// The member in which a route names the problems that are its own.
+const OWN_PROBLEMS: &str = "x-problems";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "dsrs-server",
+        description = "Hosts typed graphs of language-model prompting strategies.\n\n\
+            Every answer carries `X-Request-Id`. Every refusal is `application/problem+json`; \
+            `errors` names all problems found, with JSON Pointers into the request body. Unknown \
+            members and parameters are refused. What is no HTTP request at all is \
+            `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`."
+    ),
+    components(schemas(Problem)),
+    modifiers(&Bearer),
+    tags(
+        (name = "graphs", description = "Typed graphs and their versions"),
+        (name = "runs", description = "Executions and their records"),
+        (name = "batches", description = "One graph over many items"),
+        (name = "datasets", description = "Examples, in versions that never change"),
+        (name = "evaluations", description = "How good a graph is on examples, and which of two is better"),
+        (name = "optimizations", description = "Better prompts and graphs, found by examples"),
+        (name = "state", description = "What is tuned in a graph's predictors"),
+        (name = "strategies", description = "What the server offers"),
+        (name = "operations", description = "For those who watch the server"),
+    )
+)]
+pub(crate) struct Base;
+
+struct Bearer;
+
+impl utoipa::Modify for Bearer {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("An API key, where the server is configured with any"))
+            .build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("key", SecurityScheme::Http(bearer));
+    }
+}
+
+/// A real answer of every route by operation, recorded by `scripts/openapi_answers.py`.
+const ANSWERS: &str = include_str!("answers.json");
+
+/// The complete document of the routes.
+pub(crate) fn complete(routes: &utoipa::openapi::OpenApi) -> Value {
+    let mut document = serde_json::to_value(routes).unwrap_or_default();
+    let answers: Value = serde_json::from_str(ANSWERS).unwrap_or_default();
+    let paths = document.get_mut("paths").and_then(Value::as_object_mut);
+    for (path, item) in paths.into_iter().flatten() {
+        for operation in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            if let Some(operation) = operation.as_object_mut() {
+                complete_operation(path, operation, &answers);
+            }
+        }
+    }
+    document
+}
+
+fn complete_operation(path: &str, operation: &mut Map<String, Value>, answers: &Value) {
+    let guarded = path.starts_with("/v1") || path == "/metrics";
+    if guarded {
+        operation.insert("security".to_owned(), json!([{"key": []}, {}]));
+    }
+    let codes = problems_of(path, guarded, operation);
+    let name = operation.get("operationId").and_then(Value::as_str).map(str::to_owned);
+    let responses = operation.entry("responses").or_insert_with(|| json!({}));
+    let Some(responses) = responses.as_object_mut() else { return };
+    if let Some(answer) = name.and_then(|name| answers.get(&name)) {
+        show_answer(responses, answer);
+    }
+    for code in codes {
+        let status = code.status().as_u16().to_string();
+        let response = responses.entry(status).or_insert_with(empty_problem);
+        add_example(response, code);
+    }
+    responses.sort_keys();
+}
+
+/// The codes that a route may answer: its own, and those that follow from what it takes.
+fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) -> Vec<ProblemCode> {
+    use ProblemCode as P;
+    let own = operation.remove(OWN_PROBLEMS);
+    let own = own.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+    let mut codes: Vec<ProblemCode> = own.filter_map(ProblemCode::named).collect();
+    if operation.contains_key("requestBody") {
+        codes.extend([P::InvalidJson, P::RequestTimeout, P::TooLarge]);
+        codes.extend([P::UnsupportedMediaType, P::InvalidRequest]);
+    }
+    if path.starts_with("/v1") {
+        codes.extend([P::InvalidParameter, P::NotAcceptable, P::Internal, P::Unavailable]);
+    }
+    if guarded {
+        codes.push(P::Unauthenticated);
+    }
+    ProblemCode::ALL.iter().copied().filter(|code| codes.contains(code)).collect()
+}
+
+fn show_answer(responses: &mut Map<String, Value>, answer: &Value) {
+    for (_, response) in responses.iter_mut().filter(|(status, _)| status.starts_with('2')) {
+        let content = response.pointer_mut("/content/application~1json");
+        if let Some(content) = content.and_then(Value::as_object_mut) {
+            content.insert("example".to_owned(), answer.clone());
+        }
+    }
+}
+
+fn empty_problem() -> Value {
+    json!({
+        "description": "",
+        "content": {"application/problem+json": {
+            "schema": {"$ref": "#/components/schemas/Problem"},
+            "examples": {}
+        }}
+    })
+}
+
+fn add_example(response: &mut Value, code: ProblemCode) {
+    if let Some(description) = response.get_mut("description") {
+        let before = description.as_str().unwrap_or_default();
+        let and = if before.is_empty() { "" } else { "; " };
+        *description = json!(format!("{before}{and}`{}`: {}", code.as_str(), code.title()));
+    }
+    let examples = response.pointer_mut("/content/application~1problem+json/examples");
+    if let Some(examples) = examples.and_then(Value::as_object_mut) {
+        examples.insert(code.as_str().to_owned(), json!({"value": example(code)}));
+    }
+}
+
+fn example(code: ProblemCode) -> Value {
+    let errors = match code {
+        ProblemCode::InvalidRequest => item("/nmae", "unknown_field", "unknown member `nmae`"),
+        ProblemCode::InvalidGraph => item("/edges/0", "cycle", "closes the cycle a -> b -> a"),
+        ProblemCode::InvalidInput => item("/inputs/ticket", "missing_field", "`ticket` is missing"),
+        ProblemCode::InvalidState => {
+            item("/predictors/triag", "unknown_field", "there is no predictor `triag`")
+        }
+        ProblemCode::NameMismatch => {
+            item("/name", "name_mismatch", "the graph is `a`, the body names `b`")
+        }
+        _ => json!([]),
+    };
+    json!({
+        "type": format!("urn:dsrs:problem:{}", code.as_str()),
+        "title": code.title(),
+        "status": code.status().as_u16(),
+        "detail": "names the thing and the way out",
+        "code": code.as_str(),
+        "errors": errors,
+        "request_id": "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f"
+    })
+}
+
+fn item(pointer: &str, code: &str, detail: &str) -> Value {
+    json!([{"pointer": pointer, "code": code, "detail": detail}])
+}

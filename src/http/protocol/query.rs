@@ -1,0 +1,172 @@
+//! Query parameters, read like bodies are: unknown, repeated and malformed ones are refused by
+//! name, all at once. Knows no route.
+
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, RawQuery};
+use axum::http::request::Parts;
+
+use crate::http::protocol::problem::ApiProblem;
+
+/// The parameters of a request, being read.
+#[derive(Debug, Default)]
+pub(crate) struct Query {
+    given: Vec<(String, String)>,
+    wrong: Vec<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let RawQuery(raw) = RawQuery::from_request_parts(parts, state).await?;
+        Ok(Self::parse(raw.as_deref().unwrap_or_default()))
+    }
+}
+
+impl Query {
+    fn parse(raw: &str) -> Self {
+        let mut query = Self::default();
+        for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match (decode(name), decode(value)) {
+                (Some(name), Some(value)) => query.given.push((name, value)),
+                _ => query.wrong.push(format!("`{pair}` is not percent-encoded UTF-8")),
+            }
+        }
+        query
+    }
+
+    /// What is still there of it, as it would stand behind a path; nothing when there is nothing.
+    pub(crate) fn spelled(&self) -> String {
+        let given = self.given.iter().map(|(name, value)| format!("{name}={value}"));
+        let given = given.collect::<Vec<_>>().join("&");
+        if given.is_empty() { given } else { format!("?{given}") }
+    }
+
+    /// Takes a parameter that may be absent.
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        let position = self.given.iter().position(|(given, _)| given == name)?;
+        let (_, value) = self.given.remove(position);
+        if self.given.iter().any(|(given, _)| given == name) {
+            self.given.retain(|(given, _)| given != name);
+            self.wrong.push(format!("`{name}` is given twice"));
+        }
+        Some(value)
+    }
+
+    /// Takes a parameter and reads it; `wanted` says in words what it has to be.
+    pub(crate) fn read<T>(
+        &mut self,
+        name: &str,
+        wanted: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.text(name)?;
+        let found = read(&value);
+        if found.is_none() {
+            self.wrong.push(format!("`{name}` must be {wanted}, found `{value}`"));
+        }
+        found
+    }
+
+    /// The same of a parameter that has to be there.
+    pub(crate) fn required<T>(
+        &mut self,
+        name: &str,
+        wanted: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        if !self.given.iter().any(|(given, _)| given == name) {
+            self.wrong.push(format!("`{name}` is missing: {wanted}"));
+        }
+        self.read(name, wanted, read)
+    }
+
+    /// Takes a parameter that has to be a number of one or more.
+    pub(crate) fn number(&mut self, name: &str) -> Option<i32> {
+        let positive = |text: &str| plain_number(text).filter(|number| *number > 0);
+        self.read(name, "a whole number of 1 or more", positive)
+    }
+
+    /// Whether every parameter was understood.
+    ///
+    /// # Errors
+    /// `invalid_parameter`, naming each that was not.
+    pub(crate) fn close(mut self) -> Result<(), ApiProblem> {
+        for (name, _) in &self.given {
+            self.wrong.push(format!("there is no parameter `{name}` here"));
+        }
+        match self.wrong.is_empty() {
+            true => Ok(()),
+            false => Err(ApiProblem::parameter(self.wrong.join("; "))),
+        }
+    }
+}
+
+/// A query that has to be empty.
+#[derive(Debug)]
+pub(crate) struct NoQuery;
+
+impl<S: Send + Sync> FromRequestParts<S> for NoQuery {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiProblem> {
+        match parts.uri.query() {
+            None | Some("") => Ok(Self),
+            Some(raw) => Query::parse(raw).close().map(|()| Self),
+        }
+    }
+}
+
+/// A number in plain digits, without a sign.
+pub(crate) fn plain_number<T: FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'+' => bytes.push(b' '),
+            b'%' => {
+                let (high, low) = (rest.next()?, rest.next()?);
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
+            }
+            other => bytes.push(other),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded_and_all_refusals_are_named_at_once() {
+        let mut query = Query::parse("name=a%20b+c&limit=x&v=1&v=2&odd=1&bad=%zz");
+        assert_eq!(query.text("name").as_deref(), Some("a b c"));
+        assert_eq!(query.number("limit"), None);
+        assert_eq!(query.number("v"), Some(1));
+        let problem = query.close().unwrap_err();
+        assert_eq!(
+            problem.detail(),
+            "`bad=%zz` is not percent-encoded UTF-8; \
+             `limit` must be a whole number of 1 or more, found `x`; \
+             `v` is given twice; there is no parameter `odd` here"
+        );
+    }
+
+    #[test]
+    fn numbers_have_no_sign_and_are_not_zero() {
+        for wrong in ["+1", "-1", "0", "", "99999999999"] {
+            let mut query = Query { given: vec![("n".into(), wrong.into())], wrong: vec![] };
+            assert_eq!(query.number("n"), None, "{wrong:?}");
+            assert!(query.close().is_err(), "{wrong:?}");
+        }
+    }
+}

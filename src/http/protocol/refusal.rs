@@ -1,0 +1,81 @@
+//! What a verb refuses, as a problem: the seam between the app's errors and the status table.
+
+use dsrs::problem::Problems;
+
+use crate::app::{AppError, Invalid, MisreadText, RunFailure, whole_seconds};
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::status::ProblemCode;
+
+impl From<AppError> for ApiProblem {
+    fn from(error: AppError) -> Self {
+        let detail = error.to_string();
+        match error {
+            AppError::NotFound(_) => Self::new(ProblemCode::NotFound, detail),
+            AppError::AlreadyExists(_) => Self::new(ProblemCode::AlreadyExists, detail),
+            AppError::Stale => Self::new(ProblemCode::PreconditionFailed, detail),
+            AppError::Invalid { what, problems } => invalid(what, problems),
+            AppError::Misread(misread) => misread_problem(*misread),
+            AppError::StateMismatch(_) => Self::new(ProblemCode::StateMismatch, detail),
+            AppError::RunFinished(_) => Self::new(ProblemCode::RunFinished, detail),
+            AppError::NotWaiting(_) => Self::new(ProblemCode::NodeNotWaiting, detail),
+            AppError::RunUnfinished(_) => Self::new(ProblemCode::RunUnfinished, detail),
+            AppError::NotComparable(_) => Self::new(ProblemCode::NotComparable, detail),
+            AppError::NothingFound(_) => Self::new(ProblemCode::NothingFound, detail),
+            AppError::Overtaken(_) => Self::new(ProblemCode::PreconditionFailed, detail),
+            AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
+            AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
+            AppError::Internal(cause) => {
+                tracing::error!(cause, "a fault of ours");
+                let detail = "something broke on our side; the log has it";
+                Self::new(ProblemCode::Internal, detail)
+            }
+        }
+    }
+}
+
+fn invalid(what: Invalid, problems: Problems) -> ApiProblem {
+    let code = match what {
+        Invalid::Request => ProblemCode::InvalidRequest,
+        Invalid::Graph => ProblemCode::InvalidGraph,
+        Invalid::Input => ProblemCode::InvalidInput,
+        Invalid::State => ProblemCode::InvalidState,
+        Invalid::Name => ProblemCode::NameMismatch,
+    };
+    ApiProblem::of(code, problems)
+}
+
+/// The problem of a text that does not fit.
+fn misread_problem(misread: MisreadText) -> ApiProblem {
+    let code = match misread.constraint {
+        Some(_) => ProblemCode::ConstraintFailed,
+        None => ProblemCode::ParseError,
+    };
+    let members = [("field", misread.field), ("path", misread.path), ("reason", misread.reason)];
+    let members = members.into_iter().chain([("constraint", misread.constraint)]);
+    let mut problem = ApiProblem::new(code, misread.detail);
+    for (name, member) in members.filter_map(|(name, member)| Some((name, member?))) {
+        problem = problem.with(name, member);
+    }
+    problem.with("report", misread.report)
+}
+
+/// The problem that a failed run is answered with.
+pub(crate) fn run_problem(failure: &RunFailure) -> ApiProblem {
+    let code = ProblemCode::named(failure.code).unwrap_or(ProblemCode::Internal);
+    let mut problem =
+        ApiProblem::new(code, failure.detail.as_str()).with("run_id", failure.run_id.to_string());
+    for (name, member) in failure.members() {
+        problem = problem.with(name, member);
+    }
+    if let Some(report) = &failure.report {
+        problem = problem.with("report", report.clone());
+    }
+    match failure.retry_after {
+        Some(wait) => {
+            let seconds = whole_seconds(wait);
+            let shown = i64::try_from(seconds).unwrap_or(i64::MAX);
+            problem.with("retry_after", shown).retry_after(seconds)
+        }
+        None => problem,
+    }
+}

@@ -1,0 +1,376 @@
+//! The items of a table as RFC 4180 has it: a header, then a row each, as an object of texts by
+//! column. Never more than one row is in memory. Knows nothing of what they are.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, BufReader, Read, Seek};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use csv::{ByteRecord, Position, Reader, ReaderBuilder};
+use dsrs::problem::{At, Code, Problems};
+use dsrs::value::{Map, Payload};
+use tempfile::SpooledTempFile;
+
+use crate::app::{ItemSource, Said, WrittenItem};
+use crate::http::protocol::json_items::{Gauge, Metered, too_long, unreadable};
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::status::ProblemCode;
+use crate::http::protocol::upload::Spooled;
+
+/// How far the reader may be ahead of a row's end.
+const AHEAD: usize = 64 << 10;
+
+/// What makes one row of two, or of a cell what nobody meant, if it is taken as the reader takes it.
+const SLIP: &str =
+    "text stands behind the closing quotation mark of a cell; a mark within is doubled";
+
+/// A table's rows in a body.
+pub(crate) struct TableItems {
+    file: SpooledTempFile,
+    columns: Vec<Arc<str>>,
+    /// Longest row in bytes.
+    longest: usize,
+}
+
+type Take<'t> = dyn FnMut(WrittenItem<'_>) -> ControlFlow<()> + 't;
+
+impl TableItems {
+    /// Reads the header. What is no header is refused here.
+    pub(crate) fn of(body: Spooled, longest: usize) -> Result<Self, ApiProblem> {
+        let mut file = body.file;
+        let (gauge, marks) = (Gauge::new(longest.saturating_add(AHEAD)), RefCell::default());
+        let mut header = ByteRecord::new();
+        let mut reader = reader(&mut file, &gauge, &marks);
+        let read = reader.read_byte_record(&mut header);
+        let end = reader.position().byte();
+        drop(reader);
+        let found = match read {
+            Ok(found) => found,
+            Err(_) if gauge.is_used_up() => {
+                let detail = format!("the header is over {longest} bytes (`limits.body_bytes`)");
+                return Err(ApiProblem::new(ProblemCode::TooLarge, detail));
+            }
+            Err(error) => return Err(unreadable(&error)),
+        };
+        let mut problems = Problems::new();
+        if !found {
+            problems.add(
+                &At::Root,
+                Code::MissingField,
+                "the table is empty; it begins with a header",
+            );
+        }
+        let columns = read_header(&header, &mut problems);
+        if marks.borrow_mut().slips_until(end) {
+            problems.add(&At::Root.key("header"), Code::InvalidValue, SLIP);
+        }
+        if !problems.is_empty() {
+            return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
+        }
+        file.rewind().map_err(|error| unreadable(&error))?;
+        Ok(Self { file, columns, longest })
+    }
+
+    /// The names in the header, in order.
+    pub(crate) fn columns(&self) -> &[Arc<str>] {
+        &self.columns
+    }
+}
+
+fn read_header(header: &ByteRecord, problems: &mut Problems) -> Vec<Arc<str>> {
+    let mut columns: Vec<Arc<str>> = Vec::with_capacity(header.len());
+    for (index, cell) in header.iter().enumerate() {
+        let place = At::Root.key("header");
+        let at = place.index(index);
+        match std::str::from_utf8(cell).map(str::trim) {
+            Err(_) => problems.add(&at, Code::InvalidValue, "the header is not UTF-8"),
+            Ok("") => problems.add(&at, Code::InvalidName, "a column has no name"),
+            Ok(name) if columns.iter().any(|known| known.as_ref() == name) => {
+                problems.add(&at, Code::DuplicateName, format!("two columns are named `{name}`"));
+            }
+            Ok(name) => columns.push(name.into()),
+        }
+    }
+    columns
+}
+
+impl ItemSource for TableItems {
+    fn each(self, take: &mut Take<'_>) -> Result<(), String> {
+        let Self { file, columns, longest } = self;
+        let (gauge, marks) = (Gauge::new(usize::MAX), RefCell::default());
+        let mut reader = reader(file, &gauge, &marks);
+        let (mut record, mut is_header) = (ByteRecord::new(), true);
+        loop {
+            gauge.allow(longest.saturating_add(AHEAD));
+            let line = reader.position().line();
+            match reader.read_byte_record(&mut record) {
+                Ok(true) if is_header => {
+                    is_header = false;
+                    marks.borrow_mut().slips_until(reader.position().byte());
+                }
+                Ok(true) => {
+                    let mut marks = marks.borrow_mut();
+                    let line = Some(marks.line_of(&record, reader.position()));
+                    let slipped = marks.slips_until(reader.position().byte());
+                    let row = match record.as_slice().len() > longest {
+                        true => too_long(longest, line),
+                        false if slipped => {
+                            let said = Said::Misfit(Code::InvalidValue, SLIP.to_owned());
+                            WrittenItem { said, line }
+                        }
+                        false => WrittenItem { said: row(&columns, &record), line },
+                    };
+                    drop(marks);
+                    if take(row).is_break() {
+                        return Ok(());
+                    }
+                }
+                Ok(false) => {
+                    if let Some(line) = marks.borrow().open() {
+                        let detail = "a cell is not closed, or a quotation mark in it not doubled";
+                        let said = Said::Misfit(Code::InvalidValue, detail.to_owned());
+                        let _ = take(WrittenItem { said, line: Some(line) });
+                    }
+                    return Ok(());
+                }
+                // Where it would go on is anyone's guess.
+                Err(_) if gauge.is_used_up() => {
+                    let _ = take(too_long(longest, Some(line)));
+                    return Ok(());
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+}
+
+/// A row as an object of texts.
+fn row(columns: &[Arc<str>], record: &ByteRecord) -> Said<'static> {
+    if record.len() != columns.len() {
+        let detail = format!("the row has {} cells, the header {}", record.len(), columns.len());
+        return Said::Misfit(Code::InvalidValue, detail);
+    }
+    let mut cells = Map::with_capacity(columns.len());
+    for (name, cell) in columns.iter().zip(record) {
+        match std::str::from_utf8(cell) {
+            Ok(cell) => drop(cells.insert(name.clone(), Payload::from(cell))),
+            Err(_) => {
+                let detail = format!("the cell of `{name}` is not UTF-8");
+                return Said::Misfit(Code::InvalidValue, detail);
+            }
+        }
+    }
+    Said::Value(Payload::map(cells))
+}
+
+fn reader<'a, R: Read>(
+    file: R,
+    gauge: &'a Gauge,
+    marks: &'a RefCell<Marks>,
+) -> Reader<Marking<'a, Metered<'a, BufReader<R>>>> {
+    let metered = Metered { reader: BufReader::new(file), gauge };
+    // Rows of other lengths are told of by us, each with its line.
+    let mut builder = ReaderBuilder::new();
+    builder.has_headers(false).flexible(true).buffer_capacity(AHEAD / 2);
+    builder.from_reader(Marking { reader: metered, marks })
+}
+
+/// A place in a cell.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// Before its first character.
+    #[default]
+    Start,
+    /// In a cell without quotation marks, or behind one where nothing may stand.
+    Bare,
+    /// Between quotation marks.
+    Quoted,
+    /// Behind a mark that closes the cell, or is the first of two.
+    Closed,
+}
+
+/// What is remembered of the bytes that went by.
+#[derive(Default)]
+struct Marks {
+    /// How many bytes.
+    seen: u64,
+    /// Where in a cell they end.
+    place: Place,
+    /// The line that they end on, counted from 0, and that of the last cell that was opened.
+    line: u64,
+    opened: u64,
+    /// Where text stands behind a cell that was closed, as far as the reader of rows has not come.
+    slips: VecDeque<u64>,
+    /// Where the line ends are that the reader of rows has not passed yet.
+    line_ends: VecDeque<u64>,
+}
+
+impl Marks {
+    fn see(&mut self, bytes: &[u8]) {
+        for (at, byte) in (self.seen..).zip(bytes) {
+            self.step(at, *byte);
+            if *byte == b'\n' {
+                self.line_ends.push_back(at);
+                self.line += 1;
+            }
+        }
+        self.seen += bytes.len() as u64;
+    }
+
+    fn step(&mut self, at: u64, byte: u8) {
+        self.place = match (self.place, byte) {
+            (Place::Start, b'"') => {
+                self.opened = self.line;
+                Place::Quoted
+            }
+            (Place::Quoted, b'"') => Place::Closed,
+            (Place::Quoted, _) | (Place::Closed, b'"') => Place::Quoted,
+            (_, b',' | b'\r' | b'\n') => Place::Start,
+            (Place::Start, 0xef | 0xbb | 0xbf) if at < 3 => Place::Start,
+            (Place::Closed, _) => {
+                self.slips.push_back(at);
+                Place::Bare
+            }
+            _ => Place::Bare,
+        };
+    }
+
+    /// Whether there is a slip before a place; it is told once.
+    fn slips_until(&mut self, end: u64) -> bool {
+        let before = self.slips.len();
+        while self.slips.front().is_some_and(|at| *at < end) {
+            self.slips.pop_front();
+        }
+        self.slips.len() < before
+    }
+
+    /// The line of a cell that is not closed.
+    fn open(&self) -> Option<u64> {
+        (self.place == Place::Quoted).then_some(self.opened + 1)
+    }
+
+    /// The line on which a row begins that was read up to here. The reader's own word for it is the
+    /// line on which the row before ended, blank ones between them not counted.
+    fn line_of(&mut self, row: &ByteRecord, end: &Position) -> u64 {
+        let last = end.byte().saturating_sub(1);
+        while self.line_ends.front().is_some_and(|at| *at < last) {
+            self.line_ends.pop_front();
+        }
+        // The `\n` of `\r\n` is left to the next row.
+        let ends_line = self.line_ends.front() == Some(&last);
+        let within = row.as_slice().iter().filter(|byte| **byte == b'\n').count();
+        end.line().saturating_sub(u64::from(ends_line) + within as u64)
+    }
+}
+
+/// Hands bytes on and marks them.
+struct Marking<'a, R> {
+    reader: R,
+    marks: &'a RefCell<Marks>,
+}
+
+impl<R: Read> Read for Marking<'_, R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(room)?;
+        self.marks.borrow_mut().see(room.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::http::protocol::upload::Form;
+
+    fn table(text: &[u8]) -> Result<TableItems, ApiProblem> {
+        let mut file = tempfile::spooled_tempfile(1 << 20);
+        file.write_all(text).unwrap();
+        file.rewind().unwrap();
+        TableItems::of(Spooled { form: Form::Table, file }, 40)
+    }
+
+    /// Each row as its line and its text, or why it cannot be taken.
+    fn rows(text: &[u8]) -> Vec<String> {
+        let mut found = Vec::new();
+        let read = table(text).unwrap().each(&mut |item| {
+            let line = item.line.map_or("-".to_owned(), |line| line.to_string());
+            found.push(match item.said {
+                Said::Value(value) => format!("{line} {}", value.to_json()),
+                Said::Misfit(_, detail) => format!("{line} {detail}"),
+                Said::Text(_) => unreachable!("a table has no JSON"),
+            });
+            ControlFlow::Continue(())
+        });
+        read.unwrap();
+        found
+    }
+
+    #[test]
+    fn cells_hold_what_rfc_4180_lets_them_hold() {
+        let text = "\u{feff}a,b\r\n1,\"x, \"\"y\"\"\r\nz\"\r\n\r\n,é\r\n\"last\",\"\"";
+        let wanted = [
+            r#"2 {"a":"1","b":"x, \"y\"\r\nz"}"#,
+            r#"5 {"a":"","b":"é"}"#,
+            r#"6 {"a":"last","b":""}"#,
+        ];
+        assert_eq!(rows(text.as_bytes()), wanted);
+    }
+
+    #[test]
+    fn rows_that_are_none_are_told_with_their_lines() {
+        assert_eq!(
+            rows(b"a,b\n1\n2,3,4\n5,6\n7,\xff\n"),
+            [
+                "2 the row has 1 cells, the header 2",
+                "3 the row has 3 cells, the header 2",
+                r#"4 {"a":"5","b":"6"}"#,
+                "5 the cell of `b` is not UTF-8"
+            ]
+        );
+        let open = rows(b"a,b\n1,2\n3,\"4\n5,6\n");
+        assert_eq!(open.len(), 3, "{open:?}");
+        assert!(open[2].starts_with("3 a cell is not closed"), "{open:?}");
+    }
+
+    #[test]
+    fn two_rows_are_never_taken_for_one_unless_the_table_says_so() {
+        let merged = rows(b"a,b\n1,\"x\n2,\"y\n3,\"z\"z\n\"4\",5\n");
+        let slip = "text stands behind the closing quotation mark of a cell";
+        assert_eq!(merged.len(), 3, "{merged:?}");
+        assert!(merged[0].starts_with(&format!("2 {slip}")), "{merged:?}");
+        assert!(merged[1].starts_with(&format!("4 {slip}")), "{merged:?}");
+        assert_eq!(merged[2], r#"5 {"a":"4","b":"5"}"#);
+        let said = rows(b"\xef\xbb\xbf\"a\",b\r\n\"x\n2\",\"\"\"y\"\"\"\r\n5\" pipe,\" \"\r\n");
+        let wanted = [r#"2 {"a":"x\n2","b":"\"y\""}"#, r#"4 {"a":"5\" pipe","b":" "}"#];
+        assert_eq!(said, wanted);
+    }
+
+    #[test]
+    fn a_row_without_an_end_is_not_gathered() {
+        let endless = format!("a\nshort\n\"{}", "x\n".repeat(1 << 20));
+        let found = rows(endless.as_bytes());
+        assert_eq!(found[0], r#"2 {"a":"short"}"#);
+        assert!(found[1].starts_with("3 an item is over the limit of 40 bytes"), "{found:?}");
+        let long = rows(format!("a\n{}\nx\n", "y".repeat(41)).as_bytes());
+        assert_eq!(long.len(), 2);
+        assert!(long[0].contains("over the limit") && long[1].starts_with("3 "), "{long:?}");
+    }
+
+    #[test]
+    fn a_header_names_every_column_once() {
+        let refused = |text: &[u8]| {
+            let Err(problem) = table(text) else { panic!("{text:?} has a header") };
+            problem.detail().to_owned()
+        };
+        assert!(refused(b"").contains("the table is empty"));
+        assert!(refused(b"\n\n").contains("the table is empty"));
+        assert!(refused(b"a,b,a\n").contains("two columns are named `a`"));
+        assert!(refused(b"a,,b\n").contains("a column has no name"));
+        assert!(refused(b"a,\xff\n").contains("not UTF-8"));
+        assert!(refused(b"\"a\"b,c\n").contains("behind the closing quotation mark"));
+        assert_eq!(table(b"\xef\xbb\xbf a , b\n").unwrap().columns().concat(), "ab");
+    }
+}

@@ -1,0 +1,188 @@
+//! Bodies too large for memory: taken in piece by piece and kept in a file without a name, small
+//! ones in memory all the same. Knows media types and sizes, and no resource.
+
+use std::io::{Seek, Write};
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use http_body_util::BodyExt;
+use sha2::{Digest, Sha256};
+use tempfile::{SpooledTempFile, spooled_tempfile_in};
+
+use crate::app::{App, on_own_thread};
+use crate::config::Limits;
+use crate::http::protocol::body::{broken_off, declared, drain, is_json, too_large, too_slow};
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::status::ProblemCode;
+
+/// How long such a body may take to come.
+const LONGEST_ARRIVAL: Duration = Duration::from_secs(600);
+
+/// How much of a body is kept in memory.
+const IN_MEMORY: usize = 1 << 20;
+
+/// How much is gathered before it is written.
+const PIECE: usize = 256 << 10;
+
+/// What a body is declared as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One JSON document.
+    Json,
+    /// A JSON document a line.
+    Lines,
+    /// A table with a header, as RFC 4180 has it.
+    Table,
+}
+
+/// What kind of upload a route takes.
+pub(crate) trait Taken: Send {
+    /// What may be declared, in words.
+    const WANTED: &'static str;
+    /// The setting of the limit.
+    const SETTING: &'static str;
+
+    /// The form of a media type, where it is taken.
+    fn form(essence: &[u8]) -> Option<Form>;
+
+    /// The largest body in bytes.
+    fn limit(limits: &Limits) -> usize;
+}
+
+/// The items of a batch.
+#[derive(Debug)]
+pub(crate) struct OfBatch;
+
+impl Taken for OfBatch {
+    const WANTED: &'static str = "application/json or application/jsonl";
+    const SETTING: &'static str = "limits.batch_bytes";
+
+    fn form(essence: &[u8]) -> Option<Form> {
+        json_form(essence)
+    }
+
+    fn limit(limits: &Limits) -> usize {
+        limits.batch_bytes
+    }
+}
+
+/// The examples of a dataset.
+#[derive(Debug)]
+pub(crate) struct OfDataset;
+
+impl Taken for OfDataset {
+    const WANTED: &'static str = "application/json, application/jsonl or text/csv";
+    const SETTING: &'static str = "limits.dataset_bytes";
+
+    fn form(essence: &[u8]) -> Option<Form> {
+        if essence == b"text/csv" { Some(Form::Table) } else { json_form(essence) }
+    }
+
+    fn limit(limits: &Limits) -> usize {
+        limits.dataset_bytes
+    }
+}
+
+/// A body, at its start.
+#[derive(Debug)]
+pub(crate) struct Spooled {
+    pub(crate) form: Form,
+    pub(crate) file: SpooledTempFile,
+}
+
+/// A body that came. Routes that answer once for a key take it, because the refusal of a body is an
+/// answer too.
+#[derive(Debug)]
+pub(crate) struct Uploaded<T> {
+    /// A hash of its bytes; of a body over the limit that of its beginning.
+    pub(crate) hash: Vec<u8>,
+    /// The body, or why it is refused.
+    pub(crate) body: Result<Spooled, ApiProblem>,
+    taken: PhantomData<T>,
+}
+
+impl<T: Taken> FromRequest<Arc<App>> for Uploaded<T> {
+    type Rejection = ApiProblem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiProblem> {
+        let form = declared(request.headers(), T::WANTED, T::form);
+        let limit = (T::limit(&app.limits), T::SETTING);
+        let arriving = spool(request.into_body(), limit, app.spool_dir.clone());
+        let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
+        let (spool, fits) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
+        let body = form.and_then(|form| fits.map(|()| Spooled { form, file: spool.file }));
+        Ok(Self { hash: spool.hash.finalize().to_vec(), body, taken: PhantomData })
+    }
+}
+
+fn json_form(essence: &[u8]) -> Option<Form> {
+    let lines = [&b"application/jsonl"[..], b"application/x-ndjson", b"application/x-jsonlines"];
+    if lines.contains(&essence) {
+        return Some(Form::Lines);
+    }
+    is_json(essence).then_some(Form::Json)
+}
+
+struct Spool {
+    file: SpooledTempFile,
+    hash: Sha256,
+}
+
+impl Spool {
+    fn write(mut self, piece: &[u8]) -> std::io::Result<Self> {
+        self.hash.update(piece);
+        self.file.write_all(piece)?;
+        Ok(self)
+    }
+
+    fn rewind(mut self) -> std::io::Result<Self> {
+        self.file.rewind()?;
+        Ok(self)
+    }
+}
+
+/// Takes a body in, and says whether it keeps within the limit.
+async fn spool(
+    mut body: Body,
+    (limit, setting): (usize, &str),
+    directory: PathBuf,
+) -> Result<(Spool, Result<(), ApiProblem>), ApiProblem> {
+    let file = spooled_tempfile_in(IN_MEMORY, directory);
+    let mut spool = Spool { file, hash: Sha256::new() };
+    let (mut piece, mut size, mut fits) = (Vec::new(), 0, Ok(()));
+    while let Some(frame) = body.frame().await {
+        let data = frame.map_err(|error| broken_off(&error))?.into_data().unwrap_or_default();
+        size += data.len();
+        if size > limit {
+            drain(&mut body).await;
+            fits = Err(too_large(limit, setting));
+            break;
+        }
+        piece.extend_from_slice(&data);
+        if piece.len() >= PIECE {
+            let full = std::mem::take(&mut piece);
+            spool = waited(move || spool.write(&full)).await?;
+        }
+    }
+    let spool = waited(move || spool.write(&piece)?.rewind()).await?;
+    Ok((spool, fits))
+}
+
+/// What waits for a disk, where that holds up nobody.
+async fn waited(
+    write: impl FnOnce() -> std::io::Result<Spool> + Send + 'static,
+) -> Result<Spool, ApiProblem> {
+    match on_own_thread(write).await {
+        Some(Ok(spool)) => Ok(spool),
+        outcome => {
+            let error = outcome.and_then(Result::err);
+            tracing::error!(?error, "could not keep a body");
+            let detail = "the server has no room to keep the body in; try again later";
+            Err(ApiProblem::new(ProblemCode::Unavailable, detail).retry_after(60))
+        }
+    }
+}

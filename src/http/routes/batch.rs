@@ -1,0 +1,356 @@
+//! Batches: started at `/v1/graphs/{graph}/batches`, listed and read at `/v1/batches`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{boolean, count, list};
+use dsrs::value::Payload;
+use futures_util::stream;
+use uuid::Uuid;
+
+use crate::app::json::JsonObject;
+use crate::app::{App, AppError, BatchRequest, on_own_thread, timestamp};
+use crate::http::protocol::accept::prefers_lines;
+use crate::http::protocol::answer;
+use crate::http::protocol::body::parse;
+use crate::http::protocol::caller::Caller;
+use crate::http::protocol::idempotency::{IdempotencyKey, once_for};
+use crate::http::protocol::json_items::BodyItems;
+use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::path;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::{NoQuery, Query, plain_number};
+use crate::http::protocol::upload::{Form, OfBatch, Spooled, Uploaded};
+use crate::http::routes::run::{error_json, millis, read_pick};
+use crate::http::schema::{Batch, BatchBody, BatchPage, BatchResultPage};
+use crate::store::Scope;
+use crate::store::batch::{BatchRow, ResultRow, Spent};
+use crate::store::graph::{GraphRef, Pick};
+
+/// The setting that limits how many items run at the same time.
+const CONCURRENCY: &str = "worker.batch_concurrency";
+
+/// Results that are read at a time for a download.
+const DOWNLOAD_PAGE: u32 = 50;
+
+/// Run a graph over many items
+///
+/// Each item is the inputs of one run. All are checked against the graph before the batch is
+/// accepted: one that does not fit is refused with its place, `/items/N`, and nothing is stored. As
+/// `application/jsonl` (or `application/x-ndjson`) the body has an item a line, and the options
+/// stand in the query. The body has a limit of its own, `limits.batch_bytes`; an item has that of a
+/// body. A worker runs the items, some at a time; one that fails does not touch the others.
+#[utoipa::path(
+    post, path = "/v1/graphs/{graph}/batches", tag = "batches",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("version" = Option<i32>, Query, description = "With JSON lines, as in the body"),
+        ("state_version" = Option<i32>, Query, description = "The same"),
+        ("timeout_ms" = Option<u64>, Query, description = "The same"),
+        ("concurrency" = Option<u32>, Query, description = "The same"),
+        ("dedupe" = Option<bool>, Query, description = "The same"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+    request_body(content(
+        (BatchBody = "application/json", example = json!(crate::http::routes::examples::batch())),
+        (String = "application/jsonl"))),
+    responses((status = 202, description = "The batch, which is accepted", body = Batch,
+        headers(("Location" = String, description = "Where the batch is read")))),
+    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+        "idempotency_key_reused", "idempotency_in_progress"])))
+)]
+pub(crate) async fn batch_start(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    key: IdempotencyKey,
+    query: Query,
+    Uploaded { hash, body, .. }: Uploaded<OfBatch>,
+) -> Response {
+    // The options of lines stand in the query, and are a part of what is asked for.
+    let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.spelled());
+    let (verb, scope) = (app.clone(), caller.scope());
+    let request_id = caller.request_id.clone();
+    let work = Box::pin(async move {
+        let (request, items) = read_batch(&verb, body?, query, request_id).await?;
+        let graph = GraphRef::parse(&graph);
+        let batch = Box::pin(verb.batch_start(&scope, &graph, request, items)).await?;
+        Ok(accepted(&batch))
+    });
+    once_for(&app, &caller, key, route, || hash, work).await
+}
+
+async fn read_batch(
+    app: &App,
+    body: Spooled,
+    query: Query,
+    request_id: Arc<str>,
+) -> Result<(BatchRequest, BodyItems), ApiProblem> {
+    let (form, most) = (body.form, app.worker.batch_concurrency);
+    let mut items = BodyItems::of(body, "items", app.limits.body_bytes);
+    if form == Form::Lines {
+        return Ok((read_query(query, most, request_id)?, items));
+    }
+    query.close()?;
+    let read = on_own_thread(move || items.options().map(|options| (options, items))).await;
+    let broken = || AppError::Internal("the reading of a body broke off".to_owned());
+    let (options, items) = read.ok_or_else(broken)??;
+    Ok((read_options(&options, most, request_id)?, items))
+}
+
+/// The options of a batch of lines.
+fn read_query(
+    mut query: Query,
+    most: u32,
+    request_id: Arc<str>,
+) -> Result<BatchRequest, ApiProblem> {
+    let pick =
+        Pick { version: query.number("version"), state_version: query.number("state_version") };
+    let positive = |text: &str| plain_number(text).filter(|millis: &u64| *millis > 0);
+    let timeout = query.read("timeout_ms", "1 or more milliseconds", positive);
+    let in_range = |text: &str| plain_number(text).filter(|n: &u32| (1..=most).contains(n));
+    let concurrency = query.read("concurrency", &up_to(most, CONCURRENCY), in_range);
+    let flag = |text: &str| text.parse::<bool>().ok();
+    let dedupe = query.read("dedupe", "true or false", flag);
+    query.close()?;
+    Ok(BatchRequest {
+        pick,
+        timeout: timeout.map(std::time::Duration::from_millis),
+        concurrency: concurrency.and_then(|wanted| i32::try_from(wanted).ok()),
+        dedupe: dedupe.unwrap_or(false),
+        request_id,
+        faults: Problems::new(),
+    })
+}
+
+/// The options of a batch in one document, which is without its items here.
+fn read_options(text: &str, most: u32, request_id: Arc<str>) -> Result<BatchRequest, ApiProblem> {
+    let document = parse(text.as_bytes())?;
+    let (mut request, faults) = document.read(|object| {
+        let items = object.required("items", |payload, at, problems| {
+            list(payload, at, problems, |_, _, _| Some(()))
+        });
+        let pick = read_pick(object);
+        let timeout = object.optional("timeout_ms", millis);
+        let dedupe = object.optional("dedupe", boolean);
+        let concurrency = object.optional("concurrency", |payload, at, problems| {
+            at_most(payload, most, CONCURRENCY, at, problems)
+        });
+        items?;
+        Some(BatchRequest {
+            pick: pick?,
+            timeout,
+            concurrency,
+            dedupe: dedupe.unwrap_or(false),
+            request_id,
+            faults: Problems::new(),
+        })
+    })?;
+    request.faults = faults;
+    Ok(request)
+}
+
+/// Reads how many at the same time, up to what a setting allows.
+pub(crate) fn at_most(
+    payload: &Payload,
+    most: u32,
+    setting: &str,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<i32> {
+    let found = count(payload, at, problems)?;
+    if !(1..=u64::from(most)).contains(&found) {
+        let wanted = up_to(most, setting);
+        problems.add(at, Code::InvalidValue, format!("expected {wanted}, found {found}"));
+        return None;
+    }
+    i32::try_from(found).ok()
+}
+
+fn up_to(most: u32, setting: &str) -> String {
+    format!("a whole number from 1 to {most} (`{setting}`)")
+}
+
+/// List batches
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/v1/batches", tag = "batches",
+    params(
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = BatchPage))
+)]
+pub(crate) async fn batch_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::read(&mut query, "batches");
+    query.close()?;
+    let after = page.after.as_deref().and_then(cursor_of);
+    let found = app.batch_list(&caller.scope(), after, page.limit).await?;
+    let items = found.items.into_iter().map(|batch| batch_json(&batch));
+    Ok(page.answer(items, found.next.map(key_of)))
+}
+
+/// Read a batch
+///
+/// Where it stands, how many items ended how, and what they cost so far. A batch that `succeeded`
+/// has come to its end, whether or not items of it failed.
+#[utoipa::path(
+    get, path = "/v1/batches/{id}", tag = "batches",
+    params(("id" = String, Path, description = "The batch's id")),
+    responses((status = 200, description = "The batch", body = Batch)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn batch_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let batch = app.batch_get(&caller.scope(), path::id(&id)?).await?;
+    Ok(answer::ok(batch_json(&batch)))
+}
+
+/// Cancel a batch
+///
+/// Items under way are stopped, with their requests to models; those that have not begun never
+/// will; results stay. Answers the batch once it has ended; should whoever works on it not answer,
+/// the batch as it stands, which ends when its lease does.
+#[utoipa::path(
+    post, path = "/v1/batches/{id}/cancel", tag = "batches",
+    params(("id" = String, Path, description = "The batch's id")),
+    responses((status = 200, description = "The batch", body = Batch)),
+    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+)]
+pub(crate) async fn batch_cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let batch = app.batch_cancel(&caller.scope(), path::id(&id)?).await?;
+    Ok(answer::ok(batch_json(&batch)))
+}
+
+/// Read a batch's results
+///
+/// In the order of the items, those that have not ended too. With `Accept: application/jsonl` (or
+/// `application/x-ndjson`) all of them, a line each, as one download.
+#[utoipa::path(
+    get, path = "/v1/batches/{id}/results", tag = "batches",
+    params(
+        ("id" = String, Path, description = "The batch's id"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page, or all of it", content(
+        (BatchResultPage = "application/json"), (String = "application/jsonl")))),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn batch_results(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let (id, scope) = (path::id(&id)?, caller.scope());
+    if prefers_lines(&headers) {
+        query.close()?;
+        let batch = app.batch_get(&scope, id).await?;
+        return Ok(download(Download { app, scope, id, ended: batch.status.has_ended() }));
+    }
+    let page = PageRequest::read(&mut query, format!("results of {id}"));
+    query.close()?;
+    let batch = app.batch_get(&scope, id).await?;
+    let after = page.after.as_deref().and_then(plain_number);
+    let found = app.batch_results(&scope, id, after, page.limit).await?;
+    let ended = batch.status.has_ended();
+    let items = found.items.iter().map(|result| result_json(result, ended));
+    Ok(page.answer(items, found.next))
+}
+
+/// All results of a batch on their way to a reader.
+struct Download {
+    app: Arc<App>,
+    scope: Scope,
+    id: Uuid,
+    ended: bool,
+}
+
+/// The results a line each. The next page is read when the reader has taken the one before.
+fn download(download: Download) -> Response {
+    let lines = stream::try_unfold((download, Some(None)), |(download, next)| async move {
+        let Some(after) = next else { return Ok::<_, AppError>(None) };
+        let Download { app, scope, id, ended } = &download;
+        let page = app.batch_results(scope, *id, after, DOWNLOAD_PAGE).await?;
+        let lines = page.items.iter().map(|result| result_json(result, *ended) + "\n");
+        let lines = Bytes::from(lines.collect::<String>());
+        Ok(Some((lines, (download, page.next.map(Some)))))
+    });
+    let mut response = Response::new(Body::from_stream(lines));
+    let lines = HeaderValue::from_static("application/jsonl");
+    response.headers_mut().insert(header::CONTENT_TYPE, lines);
+    response
+}
+
+/// The answer of a batch that will be worked on, with its place.
+fn accepted(batch: &BatchRow) -> Response {
+    let mut response = answer::json(StatusCode::ACCEPTED, batch_json(batch));
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/batches/{}", batch.id)) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}
+
+/// The batch resource.
+fn batch_json(batch: &BatchRow) -> String {
+    let mut object = JsonObject::new();
+    object.shown_text("id", batch.id);
+    object.text("graph", &batch.graph_name).shown("version", batch.graph_version);
+    object.shown("state_version", batch.state_version).text("status", batch.status.as_str());
+    object.shown_or_null("concurrency", batch.concurrency).shown("dedupe", batch.dedupe);
+    object.raw("counts", &counts_json(batch)).raw("usage", &usage_json(&batch.spent));
+    object.raw("error", &error_json(batch.error.as_deref()));
+    object.text("created_at", &timestamp(batch.created_at));
+    object.text_or_null("started_at", batch.started_at.map(timestamp).as_deref());
+    object.text_or_null("finished_at", batch.finished_at.map(timestamp).as_deref());
+    object.finish()
+}
+
+/// Items without a result wait while the batch goes on, and never run once it has ended.
+fn counts_json(batch: &BatchRow) -> String {
+    let (counts, open) = (batch.counts, batch.counts.open());
+    let (pending, left) = if batch.status.has_ended() { (0, open) } else { (open, 0) };
+    let mut object = JsonObject::new();
+    object.shown("total", counts.total).shown("pending", pending);
+    object.shown("succeeded", counts.succeeded).shown("failed", counts.failed);
+    object.shown("cancelled", counts.cancelled + left);
+    object.finish()
+}
+
+pub(crate) fn usage_json(spent: &Spent) -> String {
+    let mut object = JsonObject::new();
+    object.shown("lm_calls", spent.lm_calls).shown("input_tokens", spent.input_tokens);
+    object.shown("output_tokens", spent.output_tokens).shown("cached_tokens", spent.cached_tokens);
+    object.raw_or_null("cost", spent.cost.map(|cost| Payload::Float(cost).to_json()).as_deref());
+    object.finish()
+}
+
+fn result_json(result: &ResultRow, batch_ended: bool) -> String {
+    let without = if batch_ended { "cancelled" } else { "pending" };
+    let mut object = JsonObject::new();
+    object.shown("index", result.position);
+    object.text("status", result.status.map_or(without, |status| status.as_str()));
+    object.raw_or_null("outputs", result.outputs.as_deref());
+    object.raw("error", &error_json(result.error.as_deref()));
+    object.raw_or_null("usage", result.usage.as_deref());
+    object.text_or_null("run_id", result.run_id.map(|id| id.to_string()).as_deref());
+    object.finish()
+}

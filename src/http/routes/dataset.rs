@@ -1,0 +1,372 @@
+//! `/v1/datasets`: uploaded, listed, read, replaced, deleted, made of runs. How uploads are read is
+//! `dataset_upload`, examples are read out by `dataset_examples`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{list, map, members, shared_text, text};
+use dsrs::value::{Map, Payload};
+use indexmap::{IndexMap, IndexSet};
+use uuid::Uuid;
+
+use crate::app::json::JsonObject;
+use crate::app::{App, DatasetPut, FromRuns, is_split, timestamp};
+use crate::http::protocol::answer;
+use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::caller::Caller;
+use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
+use crate::http::protocol::idempotency::{IdempotencyKey, once, once_for};
+use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::upload::{OfDataset, Uploaded};
+use crate::http::routes::dataset_upload::read_upload;
+use crate::http::schema::{
+    ChangedDataset, Dataset, DatasetBody, DatasetPage, DatasetVersionPage, FromRunsBody,
+};
+use crate::store::dataset::{DatasetRow, VersionRow};
+
+/// The tag of a dataset's version.
+fn dataset_tag(id: Uuid, version: i32) -> ETag {
+    ETag::of('d', id, version)
+}
+
+/// Create a dataset
+///
+/// Of examples, `{inputs, expected?, id?, split?}`, or of flat rows, where `inputs` and `expected` say
+/// which of their members are what. As `application/jsonl` (or `application/x-ndjson`) the body has
+/// one a line, and as `text/csv` a header and a row each; what else is to be said stands in the query
+/// then. The body has limits of its own, `limits.dataset_bytes` and `limits.dataset_examples`. All of
+/// it is stored or nothing: what is wrong is told with its place and its line.
+#[utoipa::path(
+    post, path = "/v1/datasets", tag = "datasets",
+    params(
+        ("name" = Option<String>, Query, description = "With lines and tables, as in the body"),
+        ("description" = Option<String>, Query, description = "The same"),
+        ("inputs" = Option<String>, Query, description = "The same, with commas between; a table has to have it"),
+        ("expected" = Option<String>, Query, description = "The same, with commas between"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+    request_body(content(
+        (DatasetBody = "application/json", example = json!(crate::http::routes::examples::dataset())),
+        (String = "application/jsonl"),
+        (String = "text/csv"))),
+    responses((status = 201, description = "The dataset, at version 1", body = ChangedDataset, headers(
+        ("Location" = String, description = "Its address"),
+        ("ETag" = String, description = "Its version")))),
+    extensions(("x-problems" = json!(["already_exists", "idempotency_key_reused",
+        "idempotency_in_progress"])))
+)]
+pub(crate) async fn dataset_create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    key: IdempotencyKey,
+    query: Query,
+    Uploaded { hash, body, .. }: Uploaded<OfDataset>,
+) -> Response {
+    // What is said of lines and tables stands in the query, and is a part of what is asked for.
+    let route = format!("POST /v1/datasets{}", query.spelled());
+    let (verb, scope) = (app.clone(), caller.scope());
+    let work = Box::pin(async move {
+        let (request, examples) = read_upload(body?, query, verb.limits.body_bytes).await?;
+        let put = Box::pin(verb.dataset_create(&scope, request, examples)).await?;
+        Ok(created(&put))
+    });
+    once_for(&app, &caller, key, route, || hash, work).await
+}
+
+/// Replace a dataset's examples
+///
+/// Makes the next version; the others stay as they are. Takes what `POST /v1/datasets` takes. Examples
+/// that are those of the newest version make no new one. Never creates a dataset.
+#[utoipa::path(
+    put, path = "/v1/datasets/{dataset}", tag = "datasets",
+    params(
+        ("dataset" = String, Path, description = "Its name"),
+        ("name" = Option<String>, Query, description = "With lines and tables, as in the body"),
+        ("description" = Option<String>, Query, description = "The same"),
+        ("inputs" = Option<String>, Query, description = "The same, with commas between; a table has to have it"),
+        ("expected" = Option<String>, Query, description = "The same, with commas between"),
+        ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
+    request_body(content(
+        (DatasetBody = "application/json", example = json!(crate::http::routes::examples::dataset())),
+        (String = "application/jsonl"),
+        (String = "text/csv"))),
+    responses((status = 200, description = "The newest version", body = ChangedDataset, headers(
+        ("ETag" = String, description = "Its version")))),
+    extensions(("x-problems" = json!(["not_found", "name_mismatch", "precondition_failed"])))
+)]
+pub(crate) async fn dataset_put(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    if_match: IfMatch,
+    query: Query,
+    Uploaded { body, .. }: Uploaded<OfDataset>,
+) -> Result<Response, ApiProblem> {
+    let seen = |id, version| if_match.allows(&dataset_tag(id, version));
+    let (request, examples) = read_upload(body?, query, app.limits.body_bytes).await?;
+    let scope = caller.scope();
+    let put = Box::pin(app.dataset_put(&scope, &name, request, examples, &seen)).await?;
+    Ok(changed(&put))
+}
+
+/// Make examples of runs
+///
+/// Appends to the newest version, as the next one, or makes the dataset where there is none. Runs have
+/// to have succeeded, and be of one graph. What a run gave is what is expected, but for what
+/// `corrections` say. Examples that are there already are counted, not doubled.
+#[utoipa::path(
+    post, path = "/v1/datasets/{dataset}/from-runs", tag = "datasets",
+    params(
+        ("dataset" = String, Path, description = "Its name"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+    request_body(content = FromRunsBody, example = json!(crate::http::routes::examples::from_runs())),
+    responses(
+        (status = 200, description = "The newest version", body = ChangedDataset, headers(
+            ("ETag" = String, description = "Its version"))),
+        (status = 201, description = "The dataset, at version 1", body = ChangedDataset, headers(
+            ("Location" = String, description = "Its address"),
+            ("ETag" = String, description = "Its version")))),
+    extensions(("x-problems" = json!(["not_found", "idempotency_key_reused",
+        "idempotency_in_progress"])))
+)]
+pub(crate) async fn dataset_from_runs(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    key: IdempotencyKey,
+    query: Result<NoQuery, ApiProblem>,
+    Posted { bytes, document }: Posted,
+) -> Response {
+    let route = format!("POST /v1/datasets/{}/from-runs", name.escape_debug());
+    let (verb, scope) = (app.clone(), caller.scope());
+    let work = Box::pin(async move {
+        query?;
+        let request = read_from_runs(&document?)?;
+        let put = Box::pin(verb.dataset_from_runs(&scope, &name, request)).await?;
+        Ok(if put.is_new { created(&put) } else { changed(&put) })
+    });
+    once(&app, &caller, key, route, &bytes, work).await
+}
+
+fn read_from_runs(document: &Document) -> Result<FromRuns, ApiProblem> {
+    let (mut request, faults) = document.read(|object| {
+        let runs = object.required("runs", read_runs);
+        let expects_outputs = object.optional("expected", |payload, at, problems| {
+            match text(payload, at, problems)? {
+                "outputs" => Some(true),
+                "none" => Some(false),
+                other => {
+                    let detail = format!("expected `outputs` or `none`, found `{other}`");
+                    problems.add(at, Code::InvalidValue, detail);
+                    None
+                }
+            }
+        });
+        let known = runs.as_ref();
+        let corrections = object.optional("corrections", |payload, at, problems| {
+            read_corrections(payload, known, at, problems)
+        });
+        let split = object.optional("split", |payload, at, problems| {
+            let split = shared_text(payload, at, problems)?;
+            if !is_split(&split) {
+                let detail = "the name of a split is 1 to 64 letters, digits, `_` or `-`";
+                problems.add(at, Code::InvalidName, detail);
+            }
+            Some(split)
+        });
+        let description = object.optional("description", shared_text);
+        Some(FromRuns {
+            runs: runs?,
+            expects_outputs: expects_outputs.unwrap_or(true),
+            corrections: corrections.unwrap_or_default(),
+            split,
+            description,
+            faults: Problems::new(),
+        })
+    })?;
+    request.faults = faults;
+    Ok(request)
+}
+
+fn read_runs(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<IndexSet<Uuid>> {
+    let mut runs = IndexSet::new();
+    let read = list(payload, at, problems, |payload, at, problems| {
+        let id = read_run(text(payload, at, problems)?, at, problems)?;
+        if !runs.insert(id) {
+            problems.add(at, Code::DuplicateName, format!("run `{id}` is named twice"));
+        }
+        Some(())
+    });
+    if read?.is_empty() {
+        problems.add(at, Code::InvalidValue, "name one run at least");
+    }
+    Some(runs)
+}
+
+fn read_run(text: &str, at: &At<'_>, problems: &mut Problems) -> Option<Uuid> {
+    let id = Uuid::try_parse(text).ok();
+    if id.is_none() {
+        problems.add(at, Code::InvalidValue, format!("a run's id is a UUID, not `{text}`"));
+    }
+    id
+}
+
+fn read_corrections(
+    payload: &Payload,
+    runs: Option<&IndexSet<Uuid>>,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<IndexMap<Uuid, Map>> {
+    let read = members(payload, at, problems, |name, payload, at, problems| {
+        let id = read_run(name, at, problems)?;
+        if runs.is_some_and(|runs| !runs.contains(&id)) {
+            problems.add(at, Code::InvalidValue, format!("run `{id}` is not among `runs`"));
+        }
+        Some((id, map(payload, at, problems)?.clone()))
+    });
+    Some(read?.into_iter().map(|(_, correction)| correction).collect())
+}
+
+/// List datasets
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/v1/datasets", tag = "datasets",
+    params(
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = DatasetPage))
+)]
+pub(crate) async fn dataset_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::read(&mut query, "datasets");
+    query.close()?;
+    let after = page.after.as_deref().and_then(cursor_of);
+    let found = app.dataset_list(&caller.scope(), after, page.limit).await?;
+    let items = found.items.iter().map(|row| dataset_object(row).finish());
+    Ok(page.answer(items, found.next.map(key_of)))
+}
+
+/// Read a dataset
+///
+/// What is known of the newest version, or the one asked for. Its examples are at `…/examples`.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}", tag = "datasets",
+    params(
+        ("dataset" = String, Path, description = "Its name"),
+        ("version" = Option<u32>, Query, description = "A version other than the newest"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+    responses(
+        (status = 200, description = "The dataset", body = Dataset, headers(
+            ("ETag" = String, description = "Its version"))),
+        (status = 304, description = "The caller has this version")),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn dataset_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    known: IfNoneMatch,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let version = query.number("version");
+    query.close()?;
+    let row = app.dataset_get(&caller.scope(), &name, version).await?;
+    let tag = dataset_tag(row.id, row.version.version);
+    Ok(answer::fresh(&known, &tag, || dataset_object(&row).finish()))
+}
+
+/// List a dataset's versions
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/versions", tag = "datasets",
+    params(
+        ("dataset" = String, Path, description = "Its name"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = DatasetVersionPage)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn dataset_versions(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let id = app.dataset_get(&caller.scope(), &name, None).await?.id;
+    let page = PageRequest::read(&mut query, format!("dataset_versions/{id}"));
+    query.close()?;
+    let found = app.dataset_versions(&caller.scope(), id, page.before(), page.limit).await?;
+    let items = found.items.iter().map(|version| {
+        let mut object = JsonObject::new();
+        write_version(&mut object, version);
+        object.text("created_at", &timestamp(version.created_at));
+        object.text("created_by", &version.created_by);
+        object.finish()
+    });
+    Ok(page.answer(items, found.next))
+}
+
+/// Delete a dataset
+///
+/// What was begun with it goes on, and its name is free again.
+#[utoipa::path(
+    delete, path = "/v1/datasets/{dataset}", tag = "datasets",
+    params(
+        ("dataset" = String, Path, description = "Its name"),
+        ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
+    responses((status = 204, description = "It is gone")),
+    extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
+)]
+pub(crate) async fn dataset_delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    if_match: IfMatch,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let seen = |id, version| if_match.allows(&dataset_tag(id, version));
+    app.dataset_delete(&caller.scope(), &name, &seen).await?;
+    Ok(answer::no_content())
+}
+
+fn created(put: &DatasetPut) -> Response {
+    let location = format!("/v1/datasets/{}", put.row.name);
+    answer::created(&location, &dataset_tag(put.row.id, put.row.version.version), put_json(put))
+}
+
+fn changed(put: &DatasetPut) -> Response {
+    answer::tagged(&dataset_tag(put.row.id, put.row.version.version), put_json(put))
+}
+
+fn put_json(put: &DatasetPut) -> String {
+    let mut object = dataset_object(&put.row);
+    object.shown("added", put.added).shown("duplicates", put.duplicates);
+    object.finish()
+}
+
+/// The dataset resource.
+fn dataset_object(row: &DatasetRow) -> JsonObject {
+    let version = &row.version;
+    let mut object = JsonObject::new();
+    object.shown_text("id", row.id).text("name", &row.name);
+    write_version(&mut object, version);
+    object.text("created_at", &timestamp(row.made_at));
+    object.text("updated_at", &timestamp(version.created_at));
+    object.text("created_by", &version.created_by);
+    object
+}
+
+fn write_version(object: &mut JsonObject, version: &VersionRow) {
+    object.raw_or_null("description", version.description.as_deref());
+    object.shown("version", version.version).shown("count", version.count);
+    object.shown("bytes", version.bytes).raw("splits", &version.splits);
+    object.text("content_hash", &version.content_hash);
+}

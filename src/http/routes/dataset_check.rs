@@ -1,0 +1,51 @@
+//! `/v1/datasets/{dataset}/check`: whether examples fit a graph.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use dsrs::value::Payload;
+
+use crate::http::protocol::answer;
+use crate::http::protocol::body::Document;
+use crate::http::protocol::caller::Caller;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::NoQuery;
+
+use crate::app::json::JsonObject;
+use crate::app::{App, DatasetCheck, DatasetPick, Fitting};
+use crate::http::protocol::status::ProblemCode;
+use crate::http::schema::{DatasetCheckBody, FittingDataset};
+
+/// Look whether a dataset fits a graph
+///
+/// Whether the inputs of its examples are admitted as those of a run are, and what is expected of an
+/// output is of that output's type. Nothing is stored; whoever uses the dataset is told the same.
+#[utoipa::path(
+    post, path = "/v1/datasets/{dataset}/check", tag = "datasets",
+    params(("dataset" = String, Path, description = "Its name")),
+    request_body(content = DatasetCheckBody, example = json!(crate::http::routes::examples::dataset_check())),
+    responses((status = 200, description = "It fits", body = FittingDataset)),
+    extensions(("x-problems" = json!(["not_found", "invalid_input"])))
+)]
+pub(crate) async fn dataset_check(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    _: NoQuery,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let (check, faults) = document.read(DatasetCheck::read)?;
+    if !faults.is_empty() {
+        return Err(ApiProblem::of(ProblemCode::InvalidRequest, faults));
+    }
+    let (pick, fitting) = Box::pin(app.dataset_check(&caller.scope(), &name, check)).await?;
+    Ok(answer::ok(fitting_json(&pick, &fitting)))
+}
+
+fn fitting_json(pick: &DatasetPick, fitting: &Fitting) -> String {
+    let mut object = JsonObject::new();
+    object.raw("valid", "true").raw("dataset", &pick.to_json());
+    object.list("beside", fitting.beside.iter().map(|name| Payload::Str(name.clone()).to_json()));
+    object.finish()
+}

@@ -1,0 +1,118 @@
+//! `/v1/datasets/{dataset}/examples`: page by page, or all as one download.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use uuid::Uuid;
+
+use crate::app::json::JsonObject;
+use crate::app::{App, AppError, example_line, is_split};
+use crate::http::protocol::accept::prefers_lines;
+use crate::http::protocol::caller::Caller;
+use crate::http::protocol::page::PageRequest;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::{Query, plain_number};
+use crate::http::schema::DatasetExamplePage;
+use crate::store::Scope;
+use crate::store::dataset_example::{ExampleRow, Room};
+
+/// What a page is cut at, however many examples it may have.
+const PAGE_BYTES: i64 = 16 << 20;
+
+/// What is read at a time for a download.
+const DOWNLOAD: Room = Room { count: 500, bytes: 1 << 20 };
+
+/// Read a dataset's examples
+///
+/// In their order. With `Accept: application/jsonl` (or `application/x-ndjson`), or `format=jsonl`, all
+/// of them, a line each, as one download: what can be uploaded again, and what `content_hash` is the
+/// SHA-256 of.
+#[utoipa::path(
+    get, path = "/v1/datasets/{dataset}/examples", tag = "datasets",
+    params(
+        ("dataset" = String, Path, description = "Its name"),
+        ("version" = Option<u32>, Query, description = "A version other than the newest"),
+        ("split" = Option<String>, Query, description = "Only examples that name this split"),
+        ("format" = Option<String>, Query, description = "`jsonl` for one download"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page, or all of them", content(
+        (DatasetExamplePage = "application/json"), (String = "application/jsonl")))),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn dataset_examples(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let scope = caller.scope();
+    let version = query.number("version");
+    let wanted = "1 to 64 letters, digits, `_` or `-`";
+    let split = query.read("split", wanted, |text| is_split(text).then(|| text.to_owned()));
+    let lines = query.read("format", "`jsonl`", |text| (text == "jsonl").then_some(()));
+    if lines.is_some() || prefers_lines(&headers) {
+        query.close()?;
+        let row = app.dataset_get(&scope, &name, version).await?;
+        let version = (row.id, row.version.version);
+        return Ok(download(Download { app, scope, version, split }));
+    }
+    let row = app.dataset_get(&scope, &name, version).await?;
+    let version = (row.id, row.version.version);
+    let part = split.as_deref().unwrap_or_default();
+    let page = PageRequest::read(&mut query, format!("examples {}.{} {part}", row.id, version.1));
+    query.close()?;
+    let after = page.after.as_deref().and_then(plain_number).unwrap_or(-1);
+    // One more, which tells whether another page follows.
+    let room = Room { count: i64::from(page.limit) + 1, bytes: PAGE_BYTES };
+    let mut rows = app.dataset_examples(&scope, version, split.as_deref(), after, room).await?;
+    let more = rows.len() > page.limit as usize || fill(&rows);
+    rows.truncate(page.limit as usize);
+    let last = rows.last().map(|row| row.position).filter(|_| more);
+    Ok(page.answer(rows.iter().map(example_json), last))
+}
+
+/// Whether these examples are as many as their size allows, so that others may follow.
+fn fill(rows: &[ExampleRow]) -> bool {
+    let size = rows.iter().map(|row| example_line(row).len()).sum::<usize>();
+    i64::try_from(size).is_ok_and(|size| size >= PAGE_BYTES)
+}
+
+fn example_json(row: &ExampleRow) -> String {
+    let mut object = JsonObject::with_capacity(row.inputs.len() + row.expected.len() + 128);
+    object.shown("position", row.position).text("id", &row.id);
+    object.raw("inputs", &row.inputs).raw("expected", &row.expected);
+    object.text_or_null("split", row.split.as_deref()).shown("cells", row.cells);
+    object.finish()
+}
+
+/// All examples of a version on their way to a reader.
+struct Download {
+    app: Arc<App>,
+    scope: Scope,
+    version: (Uuid, i32),
+    split: Option<String>,
+}
+
+/// The examples a line each. The next are read when the reader has taken those before.
+fn download(download: Download) -> Response {
+    let lines = stream::try_unfold((download, -1), |(download, after)| async move {
+        let Download { app, scope, version, split } = &download;
+        let rows = app.dataset_examples(scope, *version, split.as_deref(), after, DOWNLOAD).await?;
+        let Some(last) = rows.last().map(|row| row.position) else {
+            return Ok::<_, AppError>(None);
+        };
+        let lines = rows.iter().map(|row| example_line(row) + "\n");
+        Ok(Some((Bytes::from(lines.collect::<String>()), (download, last))))
+    });
+    let mut response = Response::new(Body::from_stream(lines));
+    let lines = HeaderValue::from_static("application/jsonl");
+    response.headers_mut().insert(header::CONTENT_TYPE, lines);
+    response
+}

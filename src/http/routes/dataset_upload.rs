@@ -1,0 +1,159 @@
+//! What is uploaded as a dataset: its form, what is said beside the examples, and where they are.
+//! Knows no example.
+
+use std::sync::Arc;
+
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{list, listed, nearest, shared_text};
+use dsrs::value::Payload;
+
+use crate::app::{AppError, Columns, DatasetRequest, ItemSource, WrittenItem, on_own_thread};
+use crate::http::protocol::body::parse;
+use crate::http::protocol::json_items::BodyItems;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::Query;
+use crate::http::protocol::table_items::TableItems;
+use crate::http::protocol::upload::{Form, Spooled};
+
+/// The member that holds the examples.
+const EXAMPLES: &str = "examples";
+
+/// Where the examples of an upload are.
+pub(crate) enum Examples {
+    Body(BodyItems),
+    Table(TableItems),
+}
+
+impl ItemSource for Examples {
+    fn each(
+        self,
+        take: &mut dyn FnMut(WrittenItem<'_>) -> std::ops::ControlFlow<()>,
+    ) -> Result<(), String> {
+        match self {
+            Self::Body(items) => items.each(take),
+            Self::Table(items) => items.each(take),
+        }
+    }
+}
+
+/// Reads what is said beside the examples; `longest` is the longest example.
+pub(crate) async fn read_upload(
+    body: Spooled,
+    query: Query,
+    longest: usize,
+) -> Result<(DatasetRequest, Examples), ApiProblem> {
+    match body.form {
+        Form::Json => {
+            query.close()?;
+            let mut items = BodyItems::of(body, EXAMPLES, longest);
+            let read = apart(move || items.options().map(|options| (options, items)));
+            let (options, items) = read.await?;
+            Ok((read_options(&options)?, Examples::Body(items)))
+        }
+        Form::Lines => {
+            let request = read_query(query)?;
+            Ok((request, Examples::Body(BodyItems::of(body, EXAMPLES, longest))))
+        }
+        Form::Table => {
+            let mut request = read_query(query)?;
+            let items = apart(move || TableItems::of(body, longest)).await?;
+            check_columns(request.columns.as_ref(), items.columns())?;
+            request.cells = true;
+            Ok((request, Examples::Table(items)))
+        }
+    }
+}
+
+/// Reads what may wait for a disk, where that holds up nobody.
+async fn apart<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, ApiProblem> + Send + 'static,
+) -> Result<T, ApiProblem> {
+    let broken = || AppError::Internal("the reading of a body broke off".to_owned());
+    on_own_thread(read).await.ok_or_else(broken)?
+}
+
+/// What is said of lines and tables.
+fn read_query(mut query: Query) -> Result<DatasetRequest, ApiProblem> {
+    let name = query.text("name").map(Arc::from);
+    let description = query.text("description").map(Arc::from);
+    let wanted = "names with commas between";
+    let inputs = query.read("inputs", wanted, names);
+    let expected = query.read("expected", wanted, names);
+    if expected.is_some() && inputs.is_none() {
+        return Err(ApiProblem::parameter("`expected` names columns where `inputs` does, too"));
+    }
+    query.close()?;
+    let columns = inputs.map(|inputs| Columns { inputs, expected });
+    Ok(DatasetRequest { name, description, columns, ..DatasetRequest::default() })
+}
+
+fn names(text: &str) -> Option<Vec<Arc<str>>> {
+    let names = text.split(',').map(str::trim);
+    let names: Option<Vec<Arc<str>>> =
+        names.map(|name| (!name.is_empty()).then(|| Arc::from(name))).collect();
+    names.filter(|names| unique(names))
+}
+
+fn unique(names: &[Arc<str>]) -> bool {
+    names.iter().enumerate().all(|(index, name)| !names[..index].contains(name))
+}
+
+/// What stands beside the examples in one document, which is without them here.
+fn read_options(text: &str) -> Result<DatasetRequest, ApiProblem> {
+    let document = parse(text.as_bytes())?;
+    let (mut request, faults) = document.read(|object| {
+        let examples = object.required(EXAMPLES, |payload, at, problems| {
+            list(payload, at, problems, |_, _, _| Some(()))
+        });
+        let name = object.optional("name", shared_text);
+        let description = object.optional("description", shared_text);
+        let inputs = object.optional("inputs", read_names);
+        let expected = object.optional("expected", read_names);
+        if expected.is_some() && !object.has("inputs") {
+            let detail = "`expected` names members where `inputs` does, too";
+            object.problems().add(&At::Root.key("inputs"), Code::MissingField, detail);
+        }
+        examples?;
+        let columns = inputs.map(|inputs| Columns { inputs, expected });
+        Some(DatasetRequest { name, description, columns, ..DatasetRequest::default() })
+    })?;
+    request.faults = faults;
+    Ok(request)
+}
+
+fn read_names(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Vec<Arc<str>>> {
+    let names = list(payload, at, problems, shared_text)?;
+    if names.is_empty() || !unique(&names) {
+        problems.add(at, Code::InvalidValue, "expected one name at least, and none twice");
+        return None;
+    }
+    Some(names)
+}
+
+/// Looks whether a table has the columns that are named.
+fn check_columns(named: Option<&Columns>, columns: &[Arc<str>]) -> Result<(), ApiProblem> {
+    let known = || columns.iter().map(AsRef::as_ref);
+    let Some(Columns { inputs, expected }) = named else {
+        let detail = format!(
+            "say which columns of the table are inputs, `?inputs=…` with commas between; it has {}",
+            listed(known())
+        );
+        return Err(ApiProblem::parameter(detail));
+    };
+    let missing = inputs.iter().chain(expected.iter().flatten());
+    let wrong: Vec<String> = missing
+        .filter(|name| !columns.contains(name))
+        .map(|name| {
+            let hint = nearest(name, known())
+                .map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+            format!("the table has no column `{name}`{hint}")
+        })
+        .collect();
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => {
+            let detail = format!("{}; it has {}", wrong.join("; "), listed(known()));
+            Err(ApiProblem::parameter(detail))
+        }
+    }
+}

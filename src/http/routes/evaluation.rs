@@ -1,0 +1,269 @@
+//! Evaluations: started at a graph, listed, read and cancelled at `/v1/evaluations`. Two beside each
+//! other are `evaluation_comparison`, one while it goes on is `evaluation_events`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{boolean, count};
+use dsrs::value::Payload;
+
+use crate::app::json::JsonObject;
+use crate::app::{App, DatasetRef, EvaluationRequest, timestamp};
+use crate::http::protocol::answer;
+use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::caller::Caller;
+use crate::http::protocol::idempotency::{IdempotencyKey, once};
+use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::path;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::{NoQuery, Query, plain_number};
+use crate::http::routes::batch::{at_most, usage_json};
+use crate::http::routes::run::{error_json, millis, read_pick};
+use crate::http::schema::{Evaluation, EvaluationBody, EvaluationPage, EvaluationResultPage};
+use crate::store::evaluation::{EvaluationRow, ResultKey, ScoredRow, Wanted};
+use crate::store::graph::GraphRef;
+
+/// Evaluate a graph on a dataset
+///
+/// The graph runs on each example, and the metric says how good its outputs are, from 0 to 1. Graph,
+/// state and examples are those of now, whatever becomes of them meanwhile. Everything is checked
+/// first: that the metric fits the graph, and that every example does (`/dataset/examples/N/…`, 100
+/// problems at most). An example that fails counts as 0 and is listed (`results?failed=true`); with
+/// `max_errors` the evaluation ends as `failed` once more than that many did.
+#[utoipa::path(
+    post, path = "/v1/graphs/{graph}/evaluations", tag = "evaluations",
+    params(
+        ("graph" = String, Path, description = "Name, or id"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+    request_body(content = EvaluationBody, example = json!(crate::http::routes::examples::evaluation())),
+    responses((status = 202, description = "The evaluation, which is accepted", body = Evaluation,
+        headers(("Location" = String, description = "Where the evaluation is read")))),
+    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+        "idempotency_key_reused", "idempotency_in_progress"])))
+)]
+pub(crate) async fn evaluation_start(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    key: IdempotencyKey,
+    query: Result<NoQuery, ApiProblem>,
+    Posted { bytes, document }: Posted,
+) -> Response {
+    let route = format!("POST /v1/graphs/{}/evaluations", graph.escape_debug());
+    let (verb, scope) = (app.clone(), caller.scope());
+    let request_id = caller.request_id.clone();
+    let work = Box::pin(async move {
+        query?;
+        let most = verb.worker.evaluation_concurrency;
+        let request = read_request(&document?, most, request_id)?;
+        let graph = GraphRef::parse(&graph);
+        let evaluation = Box::pin(verb.evaluation_start(&scope, &graph, request)).await?;
+        Ok(accepted(&evaluation))
+    });
+    once(&app, &caller, key, route, &bytes, work).await
+}
+
+fn read_request(
+    document: &Document,
+    most: u32,
+    request_id: Arc<str>,
+) -> Result<EvaluationRequest, ApiProblem> {
+    let (mut request, faults) = document.read(|object| {
+        let dataset = object.required("dataset", DatasetRef::read);
+        let metric = object.required("metric", |payload, _, _| Some(payload.clone()));
+        let pick = read_pick(object);
+        let timeout = object.optional("timeout_ms", millis);
+        let concurrency = object.optional("concurrency", |payload, at, problems| {
+            at_most(payload, most, "worker.evaluation_concurrency", at, problems)
+        });
+        let max_errors = object.optional("max_errors", whole);
+        let record = object.optional("record", boolean);
+        Some(EvaluationRequest {
+            dataset: dataset?,
+            metric: metric?,
+            pick: pick?,
+            concurrency,
+            max_errors,
+            timeout,
+            record: record.unwrap_or(false),
+            request_id,
+            faults: Problems::new(),
+        })
+    })?;
+    request.faults = faults;
+    Ok(request)
+}
+
+fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32> {
+    let found = i32::try_from(count(payload, at, problems)?).ok();
+    if found.is_none() {
+        problems.add(at, Code::InvalidValue, format!("expected {} at most", i32::MAX));
+    }
+    found
+}
+
+/// List evaluations
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/v1/evaluations", tag = "evaluations",
+    params(
+        ("graph" = Option<String>, Query, description = "Only those of this graph, by name or id"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = EvaluationPage))
+)]
+pub(crate) async fn evaluation_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let graph = query.text("graph");
+    let list = format!("evaluations {}", graph.as_deref().unwrap_or_default());
+    let page = PageRequest::read(&mut query, list);
+    query.close()?;
+    let graph = graph.map(|graph| GraphRef::parse(&graph));
+    let after = page.after.as_deref().and_then(cursor_of);
+    let found = app.evaluation_list(&caller.scope(), graph.as_ref(), after, page.limit).await?;
+    let items = found.items.iter().map(evaluation_json);
+    Ok(page.answer(items, found.next.map(key_of)))
+}
+
+/// Read an evaluation
+///
+/// Where it stands, the mean score so far, and what it cost. One that `succeeded` has come to its end,
+/// whether or not examples of it failed.
+#[utoipa::path(
+    get, path = "/v1/evaluations/{id}", tag = "evaluations",
+    params(("id" = String, Path, description = "The evaluation's id")),
+    responses((status = 200, description = "The evaluation", body = Evaluation)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn evaluation_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let evaluation = app.evaluation_get(&caller.scope(), path::id(&id)?).await?;
+    Ok(answer::ok(evaluation_json(&evaluation)))
+}
+
+/// Cancel an evaluation
+///
+/// Examples under way are stopped, with their requests to models, and have no result; those that have
+/// one keep it. Answers the evaluation once it has ended; should whoever works on it not answer, the
+/// evaluation as it stands, which ends when its lease does.
+#[utoipa::path(
+    post, path = "/v1/evaluations/{id}/cancel", tag = "evaluations",
+    params(("id" = String, Path, description = "The evaluation's id")),
+    responses((status = 200, description = "The evaluation", body = Evaluation)),
+    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+)]
+pub(crate) async fn evaluation_cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let evaluation = app.evaluation_cancel(&caller.scope(), path::id(&id)?).await?;
+    Ok(answer::ok(evaluation_json(&evaluation)))
+}
+
+/// Read an evaluation's results
+///
+/// What came of each example that has ended, in the order of the dataset, or the lowest scores first.
+#[utoipa::path(
+    get, path = "/v1/evaluations/{id}/results", tag = "evaluations",
+    params(
+        ("id" = String, Path, description = "The evaluation's id"),
+        ("failed" = Option<bool>, Query, description = "Only examples that failed, or did not"),
+        ("order" = Option<String>, Query, description = "`examples` (if not given), or `worst` first"),
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = EvaluationResultPage)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn evaluation_results(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let (id, scope) = (path::id(&id)?, caller.scope());
+    let failed = query.read("failed", "true or false", |text| text.parse::<bool>().ok());
+    let worst_first = query.read("order", "`examples` or `worst`", |text| match text {
+        "examples" => Some(false),
+        "worst" => Some(true),
+        _ => None,
+    });
+    let wanted = Wanted { failed, worst_first: worst_first.unwrap_or(false) };
+    let list = format!("results of {id} {failed:?} {}", wanted.worst_first);
+    let page = PageRequest::read(&mut query, list);
+    query.close()?;
+    app.evaluation_get(&scope, id).await?;
+    let after = page.after.as_deref().and_then(result_key_of);
+    let found = app.evaluation_results(&scope, id, wanted, after, page.limit).await?;
+    let next = found.next.map(|key| format!("{} {}", key.position, key.score));
+    Ok(page.answer(found.items.iter().map(result_json), next))
+}
+
+fn result_key_of(key: &str) -> Option<ResultKey> {
+    let (position, score) = key.split_once(' ')?;
+    Some(ResultKey { position: plain_number(position)?, score: score.parse().ok()? })
+}
+
+/// The answer of an evaluation that will be worked on, with its place.
+fn accepted(evaluation: &EvaluationRow) -> Response {
+    let mut response = answer::json(StatusCode::ACCEPTED, evaluation_json(evaluation));
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/evaluations/{}", evaluation.id)) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}
+
+/// The evaluation resource.
+pub(crate) fn evaluation_json(row: &EvaluationRow) -> String {
+    let mut object = JsonObject::with_capacity(1024);
+    object.shown_text("id", row.id);
+    object.text("graph", &row.graph_name).shown("version", row.graph_version);
+    object.shown("state_version", row.state_version);
+    object.raw("dataset", &row.dataset).raw("metric", &row.metric);
+    object.text("status", row.status.as_str());
+    object.shown_or_null("concurrency", row.concurrency);
+    object.shown_or_null("max_errors", row.max_errors);
+    object.shown_or_null("timeout_ms", row.timeout_ms).shown("record", row.record);
+    let mut counts = JsonObject::new();
+    counts.shown("total", row.tally.total).shown("done", row.tally.done);
+    counts.shown("failed", row.tally.failed);
+    object.raw("counts", &counts.finish());
+    object.raw_or_null("mean_score", row.tally.mean().map(float).as_deref());
+    object.raw("usage", &usage_json(&row.spent));
+    object.raw("judging", &usage_json(&row.judging.into()));
+    object.raw("error", &error_json(row.error.as_deref()));
+    object.text("created_at", &timestamp(row.created_at));
+    object.text_or_null("started_at", row.started_at.map(timestamp).as_deref());
+    object.text_or_null("finished_at", row.finished_at.map(timestamp).as_deref());
+    object.finish()
+}
+
+pub(crate) fn float(value: f64) -> String {
+    Payload::Float(value).to_json()
+}
+
+fn result_json(result: &ScoredRow) -> String {
+    let mut object = JsonObject::with_capacity(512);
+    object.shown("position", result.position).text("example_id", &result.example_id);
+    object.raw("score", &float(result.score));
+    object.raw_or_null("feedback", result.feedback.as_deref());
+    object.raw_or_null("outputs", result.outputs.as_deref());
+    object.raw("error", &error_json(result.error.as_deref()));
+    object.raw("usage", &result.usage).raw("judging", &result.judging);
+    object.raw("parse_reports", &result.parse_reports);
+    object.shown("duration_ms", result.duration_ms);
+    object.text_or_null("run_id", result.run_id.map(|id| id.to_string()).as_deref());
+    object.finish()
+}

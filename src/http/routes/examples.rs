@@ -1,0 +1,176 @@
+//! The example requests of the OpenAPI document. A test posts every one of them.
+
+use serde_json::{Value, json};
+
+/// A graph of two nodes.
+pub(crate) fn graph() -> Value {
+    json!({
+        "name": "support-reply",
+        "description": "Draft a reply to a ticket",
+        "types": {"Mood": {"enum": {"calm": null, "angry": null}}},
+        "inputs": {"ticket": "str"},
+        "nodes": {
+            "triage": {
+                "strategy": "predict",
+                "signature": "ticket -> mood: Mood, topics: list[str]"
+            },
+            "reply": {
+                "strategy": "chain_of_thought",
+                "signature": {
+                    "instructions": "Answer politely.",
+                    "inputs": [
+                        {"name": "ticket", "type": "str"},
+                        {"name": "mood", "type": "Mood"}
+                    ],
+                    "outputs": [{"name": "answer", "type": "str"}]
+                },
+                "lm": {"model": "default", "temperature": 0.2, "max_tokens": 400}
+            }
+        },
+        "edges": [
+            {"from": "input.ticket", "to": "triage.ticket"},
+            {"from": "input.ticket", "to": "reply.ticket"},
+            {"from": "triage.mood", "to": "reply.mood"}
+        ],
+        "outputs": {"answer": "reply.answer", "mood": "triage.mood"}
+    })
+}
+
+/// Edits of that graph.
+pub(crate) fn edits() -> Value {
+    json!({
+        "edits": [
+            {"op": "rename_node", "name": "reply", "to": "answer"},
+            {
+                "op": "add_node",
+                "name": "summary",
+                "node": {"strategy": "predict", "signature": "ticket -> answer"}
+            },
+            {"op": "connect", "from": "input.ticket", "to": "summary.ticket"},
+            {"op": "set_output", "name": "summary", "from": "summary.answer"}
+        ]
+    })
+}
+
+/// Inputs of that graph.
+pub(crate) fn execute() -> Value {
+    json!({"inputs": {"ticket": "My parcel has not arrived."}, "trace": true})
+}
+
+/// Inputs of that graph, twice.
+pub(crate) fn batch() -> Value {
+    json!({
+        "items": [{"ticket": "My parcel has not arrived."}, {"ticket": "Where is my refund?"}],
+        "concurrency": 8
+    })
+}
+
+/// Some examples of that graph.
+pub(crate) fn dataset() -> Value {
+    json!({
+        "name": "tickets",
+        "description": "Tickets of last week, with the mood that a person saw in them",
+        "examples": [
+            {
+                "inputs": {"ticket": "My parcel has not arrived."},
+                "expected": {"mood": "calm"},
+                "split": "train"
+            },
+            {"inputs": {"ticket": "Where is my refund?!"}, "expected": {"mood": "angry"}},
+            {"inputs": {"ticket": "Thank you, it works now."}, "expected": {"mood": "calm"}},
+            {"inputs": {"ticket": "The third broken cup!"}, "expected": {"mood": "angry"}}
+        ]
+    })
+}
+
+/// That graph on that dataset.
+pub(crate) fn evaluation() -> Value {
+    json!({"dataset": "tickets", "metric": {"exact": {"field": "mood"}}, "max_errors": 10})
+}
+
+/// A part of them, looked at against that graph.
+pub(crate) fn dataset_check() -> Value {
+    json!({
+        "graph": "support-reply",
+        "split": "train",
+        "seed": 0,
+        "fractions": {"train": 0.8, "val": 0.2}
+    })
+}
+
+/// A run made an example, with what it should have said.
+pub(crate) fn from_runs() -> Value {
+    let run = "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
+    json!({
+        "runs": [run],
+        "corrections": {run: {"mood": "angry"}},
+        "split": "train"
+    })
+}
+
+/// How a run goes on: as it began.
+pub(crate) fn resume() -> Value {
+    json!({"timeout_ms": 60000})
+}
+
+/// A value for a node that waits.
+pub(crate) fn signal() -> Value {
+    json!({"node": "approve", "value": {"approved": true}})
+}
+
+/// Inputs of one of its nodes.
+pub(crate) fn render() -> Value {
+    json!({"node": "triage", "inputs": {"ticket": "My parcel has not arrived."}})
+}
+
+/// A state of its predictors.
+pub(crate) fn state() -> Value {
+    json!({
+        "predictors": {
+            "triage": {
+                "instruction": "Judge how the customer feels.",
+                "demos": [{
+                    "input": {"ticket": "Where is my refund?!"},
+                    "output": {"mood": "angry", "topics": ["refund"]}
+                }]
+            }
+        }
+    })
+}
+
+/// A change of one of them.
+pub(crate) fn predictor() -> Value {
+    json!({"instruction": "Judge how the customer feels, and what about."})
+}
+
+/// A signature to preview.
+pub(crate) fn preview() -> Value {
+    json!({"signature": "question, context: list[str] -> answer: float", "config": {}})
+}
+
+/// Demos for that graph out of the dataset above.
+pub(crate) fn optimization() -> Value {
+    json!({
+        "optimizer": "labeled_few_shot",
+        "trainset": "tickets",
+        "metric": {"exact": {"field": "mood"}},
+        "config": {"k": 4},
+        "budget": {"lm_calls": 200},
+        "activate": "if_better",
+        "seed": 7
+    })
+}
+
+/// Two types to compare.
+pub(crate) fn assignable() -> Value {
+    json!({"from": "list[int]", "to": "list[float]"})
+}
+
+/// A text to read.
+pub(crate) fn parse() -> Value {
+    json!({
+        "signature": "ticket -> mood: Mood, topics: list[str]",
+        "types": {"Mood": {"enum": {"calm": null, "angry": null}}},
+        "text": "**Mood:** Angry.\n\n**Topics:**\n- refund\n- delivery"
+    })
+}

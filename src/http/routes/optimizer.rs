@@ -1,0 +1,58 @@
+//! `/v1/optimizers`: what the server can optimize with.
+
+use axum::extract::Path;
+use axum::response::Response;
+use dsrs::optimize::{OptimizerFactory, optimizers};
+
+use crate::app::json::JsonObject;
+use crate::http::protocol::answer;
+use crate::http::protocol::page::{PageRequest, slice};
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::schema::{Optimizer, OptimizerPage};
+
+/// List optimizers
+///
+/// Each with the JSON Schema of its config, in alphabetical order.
+#[utoipa::path(
+    get, path = "/v1/optimizers", tag = "optimizations",
+    params(
+        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    responses((status = 200, description = "A page", body = OptimizerPage))
+)]
+pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProblem> {
+    let page = PageRequest::read(&mut query, "optimizers");
+    query.close()?;
+    let all: Vec<&dyn OptimizerFactory> = optimizers().collect();
+    let (items, next) = slice(&all, &page, |optimizer| optimizer.name());
+    let items = items.iter().map(|optimizer| optimizer_json(*optimizer));
+    Ok(page.answer(items, next))
+}
+
+/// Read an optimizer
+#[utoipa::path(
+    get, path = "/v1/optimizers/{name}", tag = "optimizations",
+    params(("name" = String, Path, description = "The optimizer's name")),
+    responses((status = 200, description = "The optimizer", body = Optimizer)),
+    extensions(("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn optimizer_get(
+    Path(name): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let found = optimizers().find(|optimizer| optimizer.name() == name);
+    let missing = || {
+        let detail = format!("there is no optimizer `{name}`; GET /v1/optimizers lists them");
+        ApiProblem::not_found(detail)
+    };
+    Ok(answer::ok(optimizer_json(found.ok_or_else(missing)?)))
+}
+
+fn optimizer_json(optimizer: &dyn OptimizerFactory) -> String {
+    let mut object = JsonObject::with_capacity(1024);
+    object.text("name", optimizer.name()).text("description", optimizer.description());
+    object.shown("changes_graph", optimizer.changes_graph());
+    object.raw("config_schema", &optimizer.config_schema().to_json());
+    object.finish()
+}
