@@ -16,10 +16,10 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// The server's way to its end, shared by all who take part. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Shutdown(Arc<State>);
+pub struct Shutdown(Arc<ShutdownState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ShutdownState {
     draining: CancellationToken,
     cancelled: CancellationToken,
     work: TaskTracker,
@@ -27,12 +27,12 @@ struct State {
 
 /// A piece of running work that the end of the server waits for, as long as this is held.
 #[derive(Debug)]
-pub struct Work {
+pub struct WorkGuard {
     cancelled: CancellationToken,
     _token: TaskTrackerToken,
 }
 
-impl Work {
+impl WorkGuard {
     /// Cancelled when the work's time is up; of this work alone, so that it may be cancelled too.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancelled
@@ -86,10 +86,10 @@ impl Shutdown {
     }
 
     /// Notes that a piece of work begins; `None` once the end has.
-    pub fn begin_work(&self) -> Option<Work> {
+    pub fn begin_work(&self) -> Option<WorkGuard> {
         // The token is taken before the look, so that no work slips in behind the drain.
         let token = self.0.work.token();
-        let work = Work { cancelled: self.0.cancelled.child_token(), _token: token };
+        let work = WorkGuard { cancelled: self.0.cancelled.child_token(), _token: token };
         (!self.is_draining()).then_some(work)
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::clock::now;
 use crate::app::retention;
 use crate::app::worker;
-use crate::app::{App, detached};
+use crate::app::{App, spawn_named};
 use crate::store::run_recorder::{RunRecorder, RunWriter};
 use crate::store::{Scope, idempotency, optimization_work, run_event};
 
@@ -66,7 +66,7 @@ impl Background {
         if let Some(age) = retention {
             until(&stop, "retention", retention::keep(Arc::downgrade(app), age));
         }
-        let writer = detached("recorder", writer.run());
+        let writer = spawn_named("recorder", writer.run());
         Self { recorder: app.recorder.clone(), writer, stop }
     }
 
@@ -86,7 +86,7 @@ fn until(
     work: impl Future<Output = ()> + Send + 'static,
 ) {
     let stop = stop.clone();
-    detached(name, async move {
+    spawn_named(name, async move {
         tokio::select! {
             () = stop.cancelled() => {}
             () = work => {}

@@ -3,7 +3,7 @@
 
 use dsrs::problem::{Code, Problem, Problems};
 
-use crate::app::parse::MisreadText;
+use crate::app::parse::ParseFailure;
 use crate::store::StoreError;
 
 /// What kind of document does not fit.
@@ -43,7 +43,7 @@ pub enum AppError {
     },
     /// A text does not fit what it is to be read as.
     #[error("{}", .0.detail)]
-    Misread(Box<MisreadText>),
+    Parse(Box<ParseFailure>),
     /// Graph version and state version do not belong together.
     #[error("{0}")]
     StateMismatch(String),
@@ -64,7 +64,7 @@ pub enum AppError {
     NothingFound(String),
     /// Something else is in force by now than what was expected.
     #[error("{0}")]
-    Overtaken(String),
+    Superseded(String),
     /// Too many runs at the same time.
     #[error("{0}")]
     TooBusy(String),
@@ -94,7 +94,7 @@ impl From<StoreError> for AppError {
             }
             StoreError::Stale { .. } => Self::Stale,
             StoreError::StateMismatch { .. } => Self::StateMismatch(error.to_string()),
-            StoreError::Overtaken(what) => Self::RunUnfinished(what.to_owned()),
+            StoreError::Superseded(what) => Self::RunUnfinished(what.to_owned()),
             StoreError::Unavailable { .. } => {
                 tracing::warn!(cause = error.cause(), "the database is not available");
                 Self::Unavailable("the database is not available; try again".to_owned())
@@ -106,7 +106,10 @@ impl From<StoreError> for AppError {
 
 /// The outcome of a check beside what is wrong with the request already: all of it is refused
 /// together.
-pub(crate) fn besides<T>(mut known: Problems, checked: Result<T, AppError>) -> Result<T, AppError> {
+pub(crate) fn merge_faults<T>(
+    mut known: Problems,
+    checked: Result<T, AppError>,
+) -> Result<T, AppError> {
     let (what, found) = match checked {
         Ok(checked) if known.is_empty() => return Ok(checked),
         Ok(_) => (Invalid::Request, Problems::new()),

@@ -10,7 +10,7 @@ use dsrs::value::{ParsedJson, Payload, parse_json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::app::task::on_own_thread;
+use crate::app::task::run_blocking;
 use crate::app::{AppError, Invalid};
 use crate::store::StoreError;
 
@@ -98,7 +98,7 @@ pub(crate) async fn store_items<M: Maker>(
     wording: Wording,
 ) -> Result<(usize, M), AppError> {
     let (sender, mut pieces) = mpsc::channel(PIECES);
-    let checking = on_own_thread(move || {
+    let checking = run_blocking(move || {
         let mut check = Check::new(maker, most, wording, sender);
         source.each(&mut |item| check.take(item)).map(|()| check.finish())
     });

@@ -21,7 +21,7 @@ const BUCKETS: &[f64] = &[
 /// Everything that is counted.
 pub struct Metrics {
     recorder: PrometheusRecorder,
-    requests: RwLock<HashMap<RequestKey, RequestMeter>>,
+    requests: RwLock<HashMap<RequestSeries, RequestMeter>>,
     runs: RwLock<HashMap<&'static str, RunMeter>>,
     lm_calls: Counter,
     input_tokens: Counter,
@@ -30,16 +30,16 @@ pub struct Metrics {
 }
 
 /// A run under way, counted as one, however it ends.
-pub struct Running(Gauge);
+pub struct RunningGuard(Gauge);
 
-impl Drop for Running {
+impl Drop for RunningGuard {
     fn drop(&mut self) {
         self.0.decrement(1.0);
     }
 }
 
 #[derive(PartialEq, Eq, Hash)]
-struct RequestKey {
+struct RequestSeries {
     route: String,
     method: &'static str,
     status: u16,
@@ -87,9 +87,9 @@ impl Metrics {
 
     /// Counts a run that started; it runs until what is answered is dropped.
     #[must_use]
-    pub fn run_started(&self) -> Running {
+    pub fn run_started(&self) -> RunningGuard {
         self.running.increment(1.0);
-        Running(self.running.clone())
+        RunningGuard(self.running.clone())
     }
 
     /// Counts a run that ended.
@@ -121,7 +121,7 @@ impl Metrics {
 
     fn request_meter(&self, route: &str, method: &'static str, status: u16) -> RequestMeter {
         // A key that borrows would spare the copy, at the price of a map of maps.
-        let key = RequestKey { route: route.to_owned(), method, status };
+        let key = RequestSeries { route: route.to_owned(), method, status };
         if let Some(meter) = self.requests.read().unwrap_or_else(PoisonError::into_inner).get(&key)
         {
             return meter.clone();

@@ -39,10 +39,10 @@ use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, StoreError};
 use crate::tool::Toolbox;
-use job::active::UnderWay;
+use job::active::ActiveWork;
 use metrics::Metrics;
 use program::Programs;
-use run::event_buffer::Feeds;
+use run::event_buffer::EventBuffers;
 
 pub use background::Background;
 pub(crate) use batch::BatchRequest;
@@ -54,23 +54,23 @@ pub(crate) use dataset::{DatasetPut, DatasetRequest};
 pub use error::{AppError, Invalid};
 pub(crate) use evaluation::EvaluationRequest;
 pub(crate) use evaluation::comparison::Compared;
-pub(crate) use graph::{GraphPut, Seen};
+pub(crate) use graph::{GraphUpdate, Seen};
 pub(crate) use item_upload::{ItemSource, Said, WrittenItem};
 pub use model::{ModelError, engine_models};
 pub(crate) use optimization::OptimizationRequest;
 pub(crate) use optimization::plan::Activate;
-pub use parse::MisreadText;
-pub(crate) use predictor::RenderRequest;
-pub(crate) use run::event_buffer::{EventKind, Follower, Told};
-pub(crate) use run::event_reader::{Followed, LogFollower};
+pub use parse::ParseFailure;
+pub(crate) use predictor::NodeRenderRequest;
+pub(crate) use run::event_buffer::{BufferFollower, EventKind, StreamItem};
+pub(crate) use run::event_reader::{EventLogFollower, FollowTarget};
 pub(crate) use run::execute::{Ended, ExecuteRequest, Watch};
 pub use run::failure::RunFailure;
 pub(crate) use run::failure::whole_seconds;
-pub(crate) use run::resume::{ResumeRequest, Resumed};
+pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
-pub use state::candidate::{Candidate, Promotion};
-pub(crate) use state::{Spelled, StateRequest, StateView};
-pub(crate) use task::{detached, detached_on, on_own_thread};
+pub use state::candidate::{StateCandidate, StatePromotion};
+pub(crate) use state::{StateDocument, StateRequest, StateView};
+pub(crate) use task::{run_blocking, spawn_named, spawn_named_on};
 
 /// The service: everything that the verbs share.
 pub struct App {
@@ -82,7 +82,7 @@ pub struct App {
     pub(crate) shutdown: Shutdown,
     pub(crate) limits: Limits,
     pub(crate) worker: WorkerConfig,
-    under_way: Arc<UnderWay>,
+    active_work: Arc<ActiveWork>,
     /// Where Python of a model runs; none when that is switched off.
     sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) idempotency_window: Duration,
@@ -91,7 +91,7 @@ pub struct App {
     recorder: RunRecorder,
     /// Whether a run is cancelled whose caller leaves.
     pub(crate) cancel_on_disconnect: bool,
-    feeds: Feeds,
+    event_buffers: EventBuffers,
     run_slots: Arc<Semaphore>,
     programs: Programs,
     /// Where the database is asked and long work is done, whichever thread a run is on.
@@ -115,14 +115,14 @@ impl App {
             programs: Programs::new(),
             workers: Handle::current(),
             cancel_on_disconnect: config.cancel_on_disconnect,
-            feeds: Feeds::default(),
+            event_buffers: EventBuffers::default(),
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
             models: Arc::new(models),
             model_settings: config.models.clone(),
             tools: Arc::new(Toolbox::new(&config.tools)),
             limits: config.limits,
             worker: config.worker,
-            under_way: Arc::default(),
+            active_work: Arc::default(),
             sandbox: sandbox::open(&config.sandbox),
             idempotency_window: config.idempotency_window,
             spool_dir: config.host.temp.clone(),

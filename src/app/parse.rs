@@ -13,7 +13,7 @@ use crate::app::{App, AppError, Invalid};
 
 /// A text that does not fit.
 #[derive(Clone, Debug)]
-pub struct MisreadText {
+pub struct ParseFailure {
     /// What happened, for a person.
     pub(crate) detail: String,
     /// The output that does not fit first.
@@ -29,14 +29,14 @@ pub struct MisreadText {
 }
 
 /// What a text is to be read as.
-enum Target {
+enum ParseTarget {
     Type(Type),
     Signature(SignatureSchema),
 }
 
 /// What is asked for.
-struct Request {
-    target: Target,
+struct TextParse {
+    target: ParseTarget,
     text: String,
     allowed: Leniencies,
 }
@@ -46,16 +46,16 @@ impl App {
     pub(crate) fn parse(&self, request: &ParsedJson) -> Result<ParsedValue, AppError> {
         let mut problems = request.duplicates.clone();
         let request = read(&request.payload, &mut problems).filter(|_| problems.is_empty());
-        let Some(Request { target, text, allowed }) = request else {
+        let Some(TextParse { target, text, allowed }) = request else {
             return Err(AppError::invalid(Invalid::Request, problems));
         };
         let outcome = match &target {
-            Target::Type(ty) => ChatAdapter::parse_value(ty, &text, allowed),
-            Target::Signature(schema) => {
+            ParseTarget::Type(ty) => ChatAdapter::parse_value(ty, &text, allowed),
+            ParseTarget::Signature(schema) => {
                 ChatAdapter::parse_output_allowing(schema, &text, allowed).map(as_value)
             }
         };
-        outcome.map_err(|error| AppError::Misread(Box::new(misread(&error))))
+        outcome.map_err(|error| AppError::Parse(Box::new(misread(&error))))
     }
 }
 
@@ -64,7 +64,7 @@ fn as_value(parsed: ParsedOutput) -> ParsedValue {
     ParsedValue { value: Payload::map(parsed.fields), report: parsed.report }
 }
 
-fn read(request: &Payload, problems: &mut Problems) -> Option<Request> {
+fn read(request: &Payload, problems: &mut Problems) -> Option<TextParse> {
     let mut object = Object::open(request, &At::Root, problems)?;
     let mut scope = read_types(&mut object);
     let both = object.has("type") && object.has("signature");
@@ -87,11 +87,11 @@ fn read(request: &Payload, problems: &mut Problems) -> Option<Request> {
     }
     let defs = scope.finish();
     let target = match (ty, draft) {
-        (Some(ty), _) => Target::Type(Type::new(ty, defs)),
-        (None, draft) => Target::Signature(draft?.finish(defs)),
+        (Some(ty), _) => ParseTarget::Type(Type::new(ty, defs)),
+        (None, draft) => ParseTarget::Signature(draft?.finish(defs)),
     };
     let allowed = if strict { Leniencies::STRICT } else { Leniencies::ALL };
-    Some(Request { target, text: text?, allowed })
+    Some(TextParse { target, text: text?, allowed })
 }
 
 fn read_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<String> {
@@ -104,11 +104,11 @@ fn read_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<
     Some(found.to_owned())
 }
 
-fn misread(error: &ParseError) -> MisreadText {
+fn misread(error: &ParseError) -> ParseFailure {
     let first = error.misfits.iter().find(|misfit| misfit.field.is_some());
     let first = first.or(error.misfits.first());
     let path = first.map(|misfit| misfit.path.clone()).filter(|path| !path.is_empty());
-    MisreadText {
+    ParseFailure {
         detail: format!("the text does not fit: {error}"),
         field: error.field().map(ToString::to_string),
         path,

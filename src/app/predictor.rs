@@ -9,7 +9,7 @@ use dsrs::value::Payload;
 use indexmap::IndexMap;
 use uuid::Uuid;
 
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::graph::{GraphRef, Pick};
@@ -25,7 +25,7 @@ pub(crate) struct PredictorView {
 }
 
 /// What is to be rendered.
-pub(crate) struct RenderRequest<'r> {
+pub(crate) struct NodeRenderRequest<'r> {
     /// The node.
     pub(crate) node: &'r str,
     /// Its inputs, unchecked.
@@ -53,7 +53,7 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        request: RenderRequest<'_>,
+        request: NodeRenderRequest<'_>,
     ) -> Result<IndexMap<String, Vec<Message>>, AppError> {
         let pin = self.pin(scope, graph, request.pick).await?;
         let program = self.program(scope, &pin).await?;
@@ -62,6 +62,6 @@ impl App {
             .render(request.node, request.inputs, &At::Root, &mut problems)
             .filter(|_| problems.is_empty())
             .ok_or_else(|| AppError::invalid(Invalid::Input, problems));
-        besides(request.faults, rendered)
+        merge_faults(request.faults, rendered)
     }
 }

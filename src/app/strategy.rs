@@ -18,11 +18,11 @@ pub(crate) struct Preview {
     /// The signature as the strategy transforms it.
     pub(crate) schema: Arc<SignatureSchema>,
     /// The predictors inside, by path.
-    pub(crate) predictors: Vec<(String, PreviewedPredictor)>,
+    pub(crate) predictors: Vec<(String, PredictorPreview)>,
 }
 
 /// One predictor of a preview.
-pub(crate) struct PreviewedPredictor {
+pub(crate) struct PredictorPreview {
     /// Its own signature.
     pub(crate) schema: Arc<SignatureSchema>,
     /// Its system prompt.
@@ -117,7 +117,7 @@ fn preview(
     let predictors = module.predictors().into_iter().map(|(path, predictor)| {
         let schema = predictor.schema().clone();
         let system = ChatAdapter::build_system(&schema, None);
-        (path.to_owned(), PreviewedPredictor { schema, system })
+        (path.to_owned(), PredictorPreview { schema, system })
     });
     Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
 }

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 /// Runs a future as a task of its own; `None` when it panicked, which is logged.
-pub(crate) fn detached<T: Send + 'static>(
+pub(crate) fn spawn_named<T: Send + 'static>(
     name: &'static str,
     future: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<Option<T>> {
@@ -16,7 +16,7 @@ pub(crate) fn detached<T: Send + 'static>(
 }
 
 /// The same on another runtime than the caller's.
-pub(crate) fn detached_on<T: Send + 'static>(
+pub(crate) fn spawn_named_on<T: Send + 'static>(
     runtime: &Handle,
     name: &'static str,
     future: impl Future<Output = T> + Send + 'static,
@@ -26,7 +26,7 @@ pub(crate) fn detached_on<T: Send + 'static>(
 
 /// Runs what waits for files or computes for long on a thread of its own; `None` when it panicked,
 /// which the runtime tells of.
-pub(crate) async fn on_own_thread<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()

@@ -12,12 +12,12 @@ use uuid::Uuid;
 
 use crate::app::batch::attempt::Batches;
 use crate::app::evaluation::attempt::Evaluations;
-use crate::app::job::active::Stop;
+use crate::app::job::active::StopReason;
 use crate::app::job::item_job::Taken;
 use crate::app::optimization::attempt::OptimizationAttempt;
-use crate::app::run::attempt::Attempt;
-use crate::app::{App, detached};
-use crate::shutdown::Work;
+use crate::app::run::attempt::RunAttempt;
+use crate::app::{App, spawn_named};
+use crate::shutdown::WorkGuard;
 use crate::store::StoreError;
 use crate::store::job::{self, Job, JobKind, Renewed};
 use crate::store::queue::Queue;
@@ -43,7 +43,7 @@ pub(crate) async fn take_jobs(app: Arc<App>) {
         match job::take(&app.db, &queue, Uuid::now_v7(), app.worker.lease).await {
             Ok(Some(job)) => {
                 let app = app.clone();
-                detached("an attempt at a job", async move {
+                spawn_named("an attempt at a job", async move {
                     let _slot = slot;
                     attempt(app, job, work).await;
                 });
@@ -61,9 +61,9 @@ pub(crate) async fn take_jobs(app: Arc<App>) {
     }
 }
 
-async fn attempt(app: Arc<App>, job: Job, work: Work) {
+async fn attempt(app: Arc<App>, job: Job, work: WorkGuard) {
     match JobKind::parse(&job.kind) {
-        Some(JobKind::Run) => Attempt::make(app, job, work).await,
+        Some(JobKind::Run) => RunAttempt::make(app, job, work).await,
         Some(JobKind::Batch) => Taken::make::<Batches>(app, job, work).await,
         Some(JobKind::Evaluation) => Taken::make::<Evaluations>(app, job, work).await,
         Some(JobKind::Optimization) => OptimizationAttempt::make(app, job, work).await,
@@ -117,7 +117,7 @@ pub(crate) async fn keep_leases(app: Arc<App>) {
 }
 
 async fn keep_once(app: &App, reclaims: bool) -> Result<(), StoreError> {
-    let holders = app.under_way.holders();
+    let holders = app.active_work.holders();
     if !holders.is_empty() {
         let renewed = job::renew(&app.db, &holders, app.worker.lease).await?;
         tell(app, &holders, &renewed);
@@ -137,8 +137,8 @@ fn tell(app: &App, holders: &[Uuid], renewed: &[Renewed]) {
         renewed.iter().map(|renewed| (renewed.holder, renewed.cancelled)).collect();
     for holder in holders {
         match cancelled.get(holder) {
-            None => app.under_way.stop_holder(*holder, Stop::Lost),
-            Some(true) => app.under_way.stop_holder(*holder, Stop::Cancelled),
+            None => app.active_work.stop_holder(*holder, StopReason::Lost),
+            Some(true) => app.active_work.stop_holder(*holder, StopReason::Cancelled),
             Some(false) => {}
         }
     }
@@ -150,7 +150,7 @@ pub(crate) async fn hear_cancellations(app: Arc<App>) {
     loop {
         match cancellations.recv().await {
             Ok(run) => {
-                app.under_way.cancel(None, run);
+                app.active_work.cancel(None, run);
             }
             // The next renewal tells of those.
             Err(RecvError::Lagged(_)) => {}

@@ -19,7 +19,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::explaining::Explaining;
 use super::threads::{Seat, Threads};
-use crate::app::detached_on;
+use crate::app::spawn_named_on;
 use crate::http::stays_on_its_thread;
 
 /// How long a request's head may take to arrive; an unused connection is closed after it too.
@@ -53,7 +53,7 @@ pub(super) async fn serve(
                 let seat = threads.seat();
                 let runtime = seat.runtime().clone();
                 let one = connection(server.clone(), stream, seat, requests.clone(), stop.clone());
-                detached_on(&runtime, "a connection", open.track_future(one));
+                spawn_named_on(&runtime, "a connection", open.track_future(one));
             }
             Err(error) => refused(&error).await,
         }
@@ -75,7 +75,7 @@ impl Requests {
             let Ok(answer) = self.router.call(request).await;
             return Ok(answer);
         }
-        let working = detached_on(&self.workers, "a request", self.router.call(request));
+        let working = spawn_named_on(&self.workers, "a request", self.router.call(request));
         let answered = AbortOnDropHandle::new(working).await.ok().flatten();
         let Some(Ok(answer)) = answered else { return Err(io::Error::other("it broke off")) };
         Ok(answer)
@@ -130,7 +130,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::app::detached;
+    use crate::app::spawn_named;
 
     async fn serving(head_time: Duration) -> (std::net::SocketAddr, CancellationToken) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -138,7 +138,7 @@ mod tests {
         let stop = CancellationToken::new();
         let router = Router::new().route("/", get(|| async { "hello" }));
         let stopped = stop.clone();
-        detached("the server", async move {
+        spawn_named("the server", async move {
             let threads = Threads::start().unwrap();
             serve(listener, router, &threads, head_time, stopped).await;
         });

@@ -49,7 +49,7 @@ pub enum StoreError {
     },
     /// What was to be done no longer can be: another has done it, or something else, before.
     #[error("{0}")]
-    Overtaken(&'static str),
+    Superseded(&'static str),
     /// A fault of ours or of the data; trying again will not help.
     #[error("the database refused a statement")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -4,6 +4,7 @@
 //! caller, documents come and go as JSON text, byte for byte. Every function takes the caller's
 //! [`Scope`] first and sees only that workspace, but for workers, who take whatever job is next.
 
+pub mod background_run;
 pub mod batch;
 pub mod batch_share;
 pub mod batch_upload;
@@ -20,7 +21,6 @@ pub mod graph_edit;
 pub mod graph_version;
 pub mod idempotency;
 pub mod job;
-pub mod lasting_run;
 pub mod listen;
 pub mod optimization;
 pub mod optimization_candidate;

@@ -1,4 +1,4 @@
-//! Runs: the record, one by id, and lists. Writing them is `run_recorder`, and `lasting_run` for those
+//! Runs: the record, one by id, and lists. Writing them is `run_recorder`, and `background_run` for those
 //! in the background.
 
 use std::fmt;

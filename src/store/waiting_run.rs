@@ -4,8 +4,8 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::background_run::{NodeRow, insert, insert_kept};
 use super::job::{self, JobKind, Lease, NewJob, Wanted};
-use super::lasting_run::{NodeRow, insert, insert_kept};
 use super::run::RunRow;
 use super::{Db, Scope, StoreError, queue};
 

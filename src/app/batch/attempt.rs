@@ -10,11 +10,11 @@ use crate::app::batch::item::Items;
 use crate::app::batch::page::ItemPage;
 use crate::app::batch::shared_work::BatchShares;
 use crate::app::clock::now;
-use crate::app::job::active::Seat;
+use crate::app::job::active::ActiveGuard;
 use crate::app::job::item_job::{ItemJob, Taken};
 use crate::app::job::item_work::{self, ItemWork, Written};
 use crate::app::persist::persist;
-use crate::app::run::record::RunOf;
+use crate::app::run::record::RunVersions;
 use crate::app::{App, AppError};
 use crate::store::batch::{self, BatchRow};
 use crate::store::batch_share;
@@ -58,10 +58,10 @@ impl ItemJob for Batches {
     async fn work(
         taken: &Taken,
         batch: &BatchRow,
-        seat: &Seat,
+        guard: &ActiveGuard,
     ) -> Result<(Items, usize), AppError> {
         let (app, scope) = (&taken.app, &taken.job.scope);
-        let of = RunOf {
+        let of = RunVersions {
             graph: batch.graph_id,
             name: batch.graph_name.clone(),
             version: batch.graph_version,
@@ -79,7 +79,7 @@ impl ItemJob for Batches {
             shared,
             timeout: taken.timeout(),
             request_id: taken.request.request_id.clone(),
-            cancel: seat.cancellation(),
+            cancel: guard.cancellation(),
         };
         Ok((items, at_once(batch.concurrency, app.worker.batch_concurrency)))
     }
@@ -119,8 +119,8 @@ impl ItemWork for Items {
         Ok(item_work::ItemPage { items: page.items().collect(), next: page.last() })
     }
 
-    async fn work(&self, seat: &Seat, (position, inputs): Self::Item) -> Option<EndedItem> {
-        self.run(seat, position, &inputs).await
+    async fn work(&self, guard: &ActiveGuard, (position, inputs): Self::Item) -> Option<EndedItem> {
+        self.run(guard, position, &inputs).await
     }
 
     fn broken(&self, (position, _): &Self::Item) -> EndedItem {

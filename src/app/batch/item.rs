@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::job::active::{Seat, Stop};
+use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
-use crate::app::run::record::{EndedRun, RunOf};
+use crate::app::run::record::{RunRecordBuilder, RunVersions};
 use crate::app::{App, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
@@ -31,7 +31,7 @@ pub(crate) struct Items {
     /// The right to write what came of them.
     pub(crate) lease: Lease,
     pub(crate) program: Arc<Program>,
-    pub(crate) of: RunOf,
+    pub(crate) of: RunVersions,
     /// The work that they share, if they do.
     pub(crate) shared: Option<SharedWork>,
     /// How long each may take.
@@ -46,7 +46,7 @@ impl Items {
     /// Runs an item to its end; `None` when it was stopped only because the server ends.
     pub(crate) async fn run(
         &self,
-        seat: &Seat,
+        guard: &ActiveGuard,
         position: i32,
         inputs: &Payload,
     ) -> Option<EndedItem> {
@@ -70,7 +70,7 @@ impl Items {
         let failure =
             outcome.outputs.as_ref().err().map(|e| RunFailure::of(id, &self.request_id, e));
         let recorded = self.app.recorder.mode() != Record::Off;
-        let ended = EndedRun {
+        let ended = RunRecordBuilder {
             id,
             of: self.of.clone(),
             actor: &self.scope.actor,
@@ -82,7 +82,7 @@ impl Items {
         let run = ended.row(&outcome, failure.as_ref());
         drop(running);
         self.app.metrics.run_finished(run.status.as_str(), took, &outcome.usage);
-        if run.status == RunStatus::Cancelled && seat.stopped() != Some(Stop::Cancelled) {
+        if run.status == RunStatus::Cancelled && guard.stopped() != Some(StopReason::Cancelled) {
             return None;
         }
         let result = ResultRow {

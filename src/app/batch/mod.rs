@@ -16,9 +16,9 @@ use uuid::Uuid;
 use crate::app::batch::attempt::Batches;
 use crate::app::batch::upload::store_batch;
 use crate::app::clock::now;
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::item_upload::ItemSource;
-use crate::app::run::attempt::Request;
+use crate::app::run::attempt::JobRequest;
 use crate::app::{App, AppError};
 use crate::store::batch::{self, BatchRow, Counts, ResultRow, Spent};
 use crate::store::batch_upload::Upload;
@@ -59,8 +59,8 @@ impl App {
         let mut upload = Upload::begin(scope, &self.db, id).await?;
         let most = self.limits.batch_items as usize;
         let stored = store_batch(&mut upload, program, items, most).await;
-        let total = besides(faults, stored)?;
-        let asked = Request { timeout: request.timeout, request_id: request.request_id };
+        let total = merge_faults(faults, stored)?;
+        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let batch = BatchRow {
             concurrency: request.concurrency,
             dedupe: request.dedupe,

@@ -22,20 +22,20 @@ pub(crate) struct BatchShares {
     db: Db,
     scope: Scope,
     batch: Uuid,
-    under_way: Mutex<HashMap<WorkKey, Cell>>,
+    active_work: Mutex<HashMap<WorkKey, Cell>>,
 }
 
 impl BatchShares {
     pub(crate) fn new(db: Db, scope: Scope, batch: Uuid) -> Self {
-        Self { db, scope, batch, under_way: Mutex::default() }
+        Self { db, scope, batch, active_work: Mutex::default() }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashMap<WorkKey, Cell>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn active_work(&self) -> MutexGuard<'_, HashMap<WorkKey, Cell>> {
+        self.active_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn enter(&self, key: WorkKey) -> Turn<'_> {
-        let cell = self.under_way().entry(key).or_default().clone();
+        let cell = self.active_work().entry(key).or_default().clone();
         Turn { shares: self, key, cell }
     }
 
@@ -71,10 +71,10 @@ struct Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut under_way = self.shares.under_way();
+        let mut active_work = self.shares.active_work();
         self.cell = Cell::default();
-        if under_way.get(&self.key).is_some_and(|cell| Arc::strong_count(cell) == 1) {
-            under_way.remove(&self.key);
+        if active_work.get(&self.key).is_some_and(|cell| Arc::strong_count(cell) == 1) {
+            active_work.remove(&self.key);
         }
     }
 }

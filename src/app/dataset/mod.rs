@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::dataset::example::{Columns, Gathering};
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::graph::Seen;
 use crate::app::item_upload::{ItemSource, PieceStore, Wording, store_items};
 use crate::app::{App, AppError, Invalid};
@@ -114,7 +114,7 @@ impl App {
         };
         let most = self.limits.dataset_examples as usize;
         let stored = store_items(&mut edit, gathering, source, most, wording).await;
-        let (_, gathering) = besides(request.faults, stored)?;
+        let (_, gathering) = merge_faults(request.faults, stored)?;
         let checked = gathering.faults().or(());
         checked.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
         let added = gathering.account.count;

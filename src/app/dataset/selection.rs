@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::app::dataset::example::read_split;
 use crate::app::item_upload::TOLD_PROBLEMS;
 use crate::app::json::JsonObject;
-use crate::app::task::on_own_thread;
+use crate::app::task::run_blocking;
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::dataset;
@@ -298,7 +298,7 @@ impl App {
         loop {
             let page = self.dataset_page(scope, pick, after, LOOK).await?;
             let program = program.clone();
-            let look = on_own_thread(move || {
+            let look = run_blocking(move || {
                 look(&program, &page.rows, &mut fitting, &mut problems);
                 (fitting, problems, page.next)
             });

@@ -16,13 +16,13 @@ use crate::app::batch::attempt::at_once;
 use crate::app::clock::now;
 use crate::app::dataset::selection::{DatasetPick, fit};
 use crate::app::evaluation::example::{Examples, Item};
-use crate::app::job::active::{Seat, Stop};
+use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::item_job::{ItemJob, Taken};
 use crate::app::job::item_work::{ItemPage, ItemWork, Written};
 use crate::app::persist::persist;
 use crate::app::program::environment::Phase;
-use crate::app::run::record::RunOf;
-use crate::app::task::on_own_thread;
+use crate::app::run::record::RunVersions;
+use crate::app::task::run_blocking;
 use crate::app::{App, AppError};
 use crate::store::dataset_example::{ExampleRow, Room};
 use crate::store::evaluation::{self, EvaluationRow};
@@ -60,13 +60,13 @@ impl ItemJob for Evaluations {
     async fn work(
         taken: &Taken,
         row: &EvaluationRow,
-        seat: &Seat,
+        guard: &ActiveGuard,
     ) -> Result<(Examples, usize), AppError> {
         if is_enough(row.tally.failed, row.max_errors) {
-            seat.stop(Stop::Enough);
+            guard.stop(StopReason::Enough);
         }
         let (app, scope) = (&taken.app, &taken.job.scope);
-        let of = RunOf {
+        let of = RunVersions {
             graph: row.graph_id,
             name: row.graph_name.clone(),
             version: row.graph_version,
@@ -84,7 +84,7 @@ impl ItemJob for Evaluations {
             metric: Arc::new(metric),
             purse: None,
             timeout: taken.timeout(),
-            cancelled: seat.cancellation(),
+            cancelled: guard.cancellation(),
         };
         let examples = Examples {
             app: app.clone(),
@@ -148,12 +148,12 @@ impl ItemWork for Examples {
         let program = self.program.clone();
         let read = move || page.rows.iter().map(|row| item(&program, row)).collect();
         let broken = || AppError::Internal("the reading of examples broke off".to_owned());
-        let items: Result<Vec<Item>, AppError> = on_own_thread(read).await.ok_or_else(broken)?;
+        let items: Result<Vec<Item>, AppError> = run_blocking(read).await.ok_or_else(broken)?;
         Ok(ItemPage { items: items?, next: page.next })
     }
 
-    async fn work(&self, seat: &Seat, item: Item) -> Option<EndedExample> {
-        self.score(seat, item).await
+    async fn work(&self, guard: &ActiveGuard, item: Item) -> Option<EndedExample> {
+        self.score(guard, item).await
     }
 
     fn broken(&self, item: &Item) -> EndedExample {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use dsrs::optimize::{Comparison, paired_bootstrap};
 use uuid::Uuid;
 
-use crate::app::task::on_own_thread;
+use crate::app::task::run_blocking;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::evaluation::{self, EvaluationRow, PairRow};
@@ -44,7 +44,7 @@ impl App {
         if !(1..=MOST).contains(&count) {
             return Err(AppError::NotComparable(refusal(&before, &after, count)));
         }
-        let compared = on_own_thread(move || compare(found)).await;
+        let compared = run_blocking(move || compare(found)).await;
         let broken = || AppError::Internal("a comparison broke off".to_owned());
         let (sum, pairs) = compared.ok_or_else(broken)?;
         Ok(Compared { before, after, sum, pairs })

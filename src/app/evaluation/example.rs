@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::dataset::selection::DatasetPick;
-use crate::app::job::active::Seat;
+use crate::app::job::active::ActiveGuard;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, usage_json};
-use crate::app::run::record::{EndedRun, RunOf};
+use crate::app::run::record::{RunRecordBuilder, RunVersions};
 use crate::app::{App, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
@@ -32,7 +32,7 @@ pub(crate) struct Examples {
     /// Which they are.
     pub(crate) pick: DatasetPick,
     pub(crate) program: Arc<Program>,
-    pub(crate) of: RunOf,
+    pub(crate) of: RunVersions,
     pub(crate) evaluator: Evaluator,
     /// Whether each is recorded as a run, too.
     pub(crate) record: bool,
@@ -54,13 +54,13 @@ pub(crate) struct Item {
 
 impl Examples {
     /// Rolls an example out; `None` when it was stopped.
-    pub(crate) async fn score(&self, seat: &Seat, item: Item) -> Option<EndedExample> {
+    pub(crate) async fn score(&self, guard: &ActiveGuard, item: Item) -> Option<EndedExample> {
         let start = now();
         let running = self.app.metrics.run_started();
         let ran = self.evaluator.run(&self.program, &item.example, None).await;
         let rollout = self.evaluator.rollout(&ran, &item.example).await;
         drop(running);
-        if seat.cancellation().is_cancelled() {
+        if guard.cancellation().is_cancelled() {
             // What is stopped fails in ways that say nothing of the example.
             return rollout.ok().filter(|rollout| rollout.error.is_none()).map(|rollout| {
                 let run = self.run_of(&ran, &item, start);
@@ -90,7 +90,7 @@ impl Examples {
         let id = Uuid::now_v7();
         let failure = ran.outcome.outputs.as_ref().err();
         let failure = failure.map(|error| RunFailure::of(id, &self.request_id, error));
-        let ended = EndedRun {
+        let ended = RunRecordBuilder {
             id,
             of: self.of.clone(),
             actor: &self.scope.actor,

@@ -16,9 +16,9 @@ use uuid::Uuid;
 use crate::app::batch::refuse_waiting;
 use crate::app::clock::now;
 use crate::app::dataset::selection::{DatasetPick, DatasetRef};
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::evaluation::attempt::Evaluations;
-use crate::app::run::attempt::Request;
+use crate::app::run::attempt::JobRequest;
 use crate::app::{App, AppError, Invalid};
 use crate::store::batch::Spent;
 use crate::store::evaluation::{self, EvaluationRow, Judging, ResultKey, ScoredRow, Tally, Wanted};
@@ -62,10 +62,10 @@ impl App {
         let metric = self.metric_written(scope, &request.metric, &program).await?;
         let metric = metric.map_err(|problems| faults.also(problems)).ok();
         let examples = self.fitting_examples(scope, &request.dataset, &program).await;
-        let examples = besides(faults, examples)?;
+        let examples = merge_faults(faults, examples)?;
         // Without a metric there are faults.
         let Some(metric) = metric else { return Err(AppError::Internal("no metric".to_owned())) };
-        let asked = Request { timeout: request.timeout, request_id: request.request_id };
+        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let millis = request.timeout.and_then(|timeout| i64::try_from(timeout.as_millis()).ok());
         let row = EvaluationRow {
             concurrency: request.concurrency,

@@ -9,7 +9,7 @@ use dsrs::value::{Map, ParsedJson, Payload};
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::error::{besides, graph_problems};
+use crate::app::error::{graph_problems, merge_faults};
 use crate::app::program::read_state;
 use crate::app::state::StateText;
 use crate::app::{App, AppError, Invalid};
@@ -26,7 +26,7 @@ const FORMAT: i32 = 1;
 pub(crate) type Seen<'a> = &'a (dyn Fn(Uuid, i32) -> bool + Sync);
 
 /// What a new graph version brought.
-pub(crate) struct GraphPut {
+pub(crate) struct GraphUpdate {
     /// The newest version, changed or not.
     pub(crate) row: GraphRow,
     /// What became of its state.
@@ -64,7 +64,7 @@ impl App {
     ) -> Result<Program, AppError> {
         let build = |env: &dyn BuildEnv| Program::from_document(&document.payload, env);
         let checked = self.written(scope, None, build).await?.map_err(graph_problems);
-        besides(document.duplicates.clone(), checked)
+        merge_faults(document.duplicates.clone(), checked)
     }
 
     /// Resolves and checks a definition that is to replace one: its own name may be left out, but not
@@ -82,11 +82,11 @@ impl App {
         let checked = self.written(scope, Some((head.id, name)), build).await?;
         let checked = checked.map_err(graph_problems);
         let Some(misnamed) = misnamed(payload, name) else {
-            return besides(duplicates.clone(), checked);
+            return merge_faults(duplicates.clone(), checked);
         };
         let mut known = duplicates.clone();
         known.push(misnamed);
-        besides(known, checked).map_err(|error| match error {
+        merge_faults(known, checked).map_err(|error| match error {
             AppError::Invalid { problems, .. } => AppError::invalid(Invalid::Name, problems),
             other => other,
         })
@@ -136,7 +136,7 @@ impl App {
         graph: &GraphRef,
         document: &ParsedJson,
         seen: Seen<'_>,
-    ) -> Result<GraphPut, AppError> {
+    ) -> Result<GraphUpdate, AppError> {
         let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
         let head = locked.head();
         if !seen(head.id, head.version) {
@@ -153,7 +153,7 @@ impl App {
         graph: &GraphRef,
         body: &ParsedJson,
         seen: Seen<'_>,
-    ) -> Result<GraphPut, AppError> {
+    ) -> Result<GraphUpdate, AppError> {
         let edits = read_edits(body)?;
         let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
         let head = locked.head();
@@ -165,7 +165,7 @@ impl App {
         let root = Some((head.id, head.name.as_str()));
         let edit = |env: &dyn BuildEnv| old.graph().edited(&edits, env);
         let edited = self.written(scope, root, edit).await?.map_err(invalid);
-        let edited = besides(body.duplicates.clone(), edited)?;
+        let edited = merge_faults(body.duplicates.clone(), edited)?;
         let program = edited.graph.compile().map_err(invalid)?;
         self.graph_next(scope, locked, &program, &edited.renamed).await
     }
@@ -178,12 +178,12 @@ impl App {
         locked: LockedGraph,
         program: &Program,
         renamed: &[(Arc<str>, Arc<str>)],
-    ) -> Result<GraphPut, AppError> {
+    ) -> Result<GraphUpdate, AppError> {
         let head = locked.head();
         let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
         let carried = carry_over(&read_state(&head.state.predictors)?, &old, program, renamed);
         if program.canonical_text().as_ref() == head.definition {
-            return Ok(GraphPut { row: head.clone(), carried });
+            return Ok(GraphUpdate { row: head.clone(), carried });
         }
         let state = StateText::of(&carried.state);
         let new = NewState {
@@ -193,7 +193,7 @@ impl App {
             ..NewState::default()
         };
         let row = locked.put_version(new_version(program), new, None, now()).await?;
-        Ok(GraphPut { row, carried })
+        Ok(GraphUpdate { row, carried })
     }
 
     /// What turns one version of a graph into another.
@@ -234,7 +234,7 @@ fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
     let edits = Edits::read(&body.payload, &At::Root, &mut problems).unwrap_or_default();
     let read = problems.or(edits);
     let read = read.map_err(|problems| AppError::invalid(Invalid::Request, problems));
-    if read.is_err() { besides(body.duplicates.clone(), read) } else { read }
+    if read.is_err() { merge_faults(body.duplicates.clone(), read) } else { read }
 }
 
 pub(crate) fn new_version(program: &Program) -> NewVersion<'_> {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 /// Why a run is stopped from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// Someone asked for it.
     Cancelled,
     /// Another worker has it by now.
@@ -21,38 +21,38 @@ pub(crate) enum Stop {
 
 /// All of them.
 #[derive(Default)]
-pub(crate) struct UnderWay(Mutex<HashMap<Uuid, Arc<Running>>>);
+pub(crate) struct ActiveWork(Mutex<HashMap<Uuid, Arc<Running>>>);
 
 struct Running {
     workspace: Uuid,
     /// As whom this process holds its job, where it is one.
     holder: Option<Uuid>,
     cancel: CancellationToken,
-    stop: OnceLock<Stop>,
+    stop: OnceLock<StopReason>,
 }
 
 impl Running {
-    fn stop(&self, why: Stop) {
+    fn stop(&self, why: StopReason) {
         let _ = self.stop.set(why);
         self.cancel.cancel();
     }
 }
 
 /// A run's place among them, until dropped.
-pub(crate) struct Seat {
-    under_way: Arc<UnderWay>,
+pub(crate) struct ActiveGuard {
+    active_work: Arc<ActiveWork>,
     run: Uuid,
     running: Arc<Running>,
 }
 
-impl Seat {
+impl ActiveGuard {
     /// Why the run was stopped, if it was.
-    pub(crate) fn stopped(&self) -> Option<Stop> {
+    pub(crate) fn stopped(&self) -> Option<StopReason> {
         self.running.stop.get().copied()
     }
 
     /// Stops it.
-    pub(crate) fn stop(&self, why: Stop) {
+    pub(crate) fn stop(&self, why: StopReason) {
         self.running.stop(why);
     }
 
@@ -62,9 +62,9 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ActiveGuard {
     fn drop(&mut self) {
-        let mut runs = self.under_way.runs();
+        let mut runs = self.active_work.runs();
         if let Entry::Occupied(found) = runs.entry(self.run)
             && Arc::ptr_eq(found.get(), &self.running)
         {
@@ -73,20 +73,20 @@ impl Drop for Seat {
     }
 }
 
-impl UnderWay {
+impl ActiveWork {
     /// Takes a run in; `cancel` is what stops it. An older attempt at the same run is over with it.
-    pub(crate) fn enter(
+    pub(crate) fn register(
         self: &Arc<Self>,
         workspace: Uuid,
         run: Uuid,
         holder: Option<Uuid>,
         cancel: CancellationToken,
-    ) -> Seat {
+    ) -> ActiveGuard {
         let running = Arc::new(Running { workspace, holder, cancel, stop: OnceLock::new() });
         if let Some(older) = self.runs().insert(run, running.clone()) {
-            older.stop(Stop::Lost);
+            older.stop(StopReason::Lost);
         }
-        Seat { under_way: self.clone(), run, running }
+        ActiveGuard { active_work: self.clone(), run, running }
     }
 
     /// Stops a run because someone of this workspace asked for it, or of whichever when none is
@@ -94,7 +94,7 @@ impl UnderWay {
     pub(crate) fn cancel(&self, workspace: Option<Uuid>, run: Uuid) -> bool {
         let found = self.runs().get(&run).cloned();
         let found = found.filter(|run| workspace.is_none_or(|own| own == run.workspace));
-        found.inspect(|running| running.stop(Stop::Cancelled)).is_some()
+        found.inspect(|running| running.stop(StopReason::Cancelled)).is_some()
     }
 
     /// As whom jobs are held here.
@@ -103,7 +103,7 @@ impl UnderWay {
     }
 
     /// Stops the run that is worked on as this holder.
-    pub(crate) fn stop_holder(&self, holder: Uuid, why: Stop) {
+    pub(crate) fn stop_holder(&self, holder: Uuid, why: StopReason) {
         let found = self.runs().values().find(|running| running.holder == Some(holder)).cloned();
         if let Some(running) = found {
             running.stop(why);
@@ -119,27 +119,27 @@ impl UnderWay {
 mod tests {
     use super::*;
 
-    fn enter(runs: &Arc<UnderWay>, run: u128, holder: u128) -> (Seat, CancellationToken) {
+    fn enter(runs: &Arc<ActiveWork>, run: u128, holder: u128) -> (ActiveGuard, CancellationToken) {
         let cancel = CancellationToken::new();
         let holder = Some(Uuid::from_u128(holder));
-        (runs.enter(Uuid::nil(), Uuid::from_u128(run), holder, cancel.clone()), cancel)
+        (runs.register(Uuid::nil(), Uuid::from_u128(run), holder, cancel.clone()), cancel)
     }
 
     #[test]
     fn a_run_is_stopped_by_its_id_its_holder_or_a_newer_attempt_and_knows_why() {
-        let runs = Arc::new(UnderWay::default());
+        let runs = Arc::new(ActiveWork::default());
         let (first, cancel) = enter(&runs, 1, 10);
         let (second, _) = enter(&runs, 1, 11);
         assert!(cancel.is_cancelled());
-        assert_eq!((first.stopped(), second.stopped()), (Some(Stop::Lost), None));
+        assert_eq!((first.stopped(), second.stopped()), (Some(StopReason::Lost), None));
         drop(first);
         assert_eq!(runs.holders(), [Uuid::from_u128(11)], "the newer one is still there");
         assert!(!runs.cancel(Some(Uuid::max()), Uuid::from_u128(1)), "another's workspace");
         assert!(runs.cancel(None, Uuid::from_u128(1)));
-        assert_eq!(second.stopped(), Some(Stop::Cancelled));
+        assert_eq!(second.stopped(), Some(StopReason::Cancelled));
         let (third, _) = enter(&runs, 3, 13);
-        runs.stop_holder(Uuid::from_u128(13), Stop::Lost);
-        assert_eq!(third.stopped(), Some(Stop::Lost));
+        runs.stop_holder(Uuid::from_u128(13), StopReason::Lost);
+        assert_eq!(third.stopped(), Some(StopReason::Lost));
         drop((second, third));
         assert!(runs.holders().is_empty());
     }

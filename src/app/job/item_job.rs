@@ -10,13 +10,13 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::job::active::{Seat, Stop};
+use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::item_work::{Came, ItemWork, work_on};
 use crate::app::json::JsonObject;
 use crate::app::persist::persist;
-use crate::app::run::attempt::Request;
+use crate::app::run::attempt::JobRequest;
 use crate::app::{App, AppError};
-use crate::shutdown::Work;
+use crate::shutdown::WorkGuard;
 use crate::store::job::{self, Held, Job, JobKind, Lease};
 use crate::store::run::RunStatus;
 use crate::store::{Scope, StoreError};
@@ -64,7 +64,7 @@ pub(crate) trait ItemJob: Send + Sync + 'static {
     fn work(
         taken: &Taken,
         row: &Self::Row,
-        seat: &Seat,
+        guard: &ActiveGuard,
     ) -> impl Future<Output = Result<(Self::Work, usize), AppError>> + Send;
 
     /// Why it fails when no item more is wanted: code and detail.
@@ -82,13 +82,13 @@ pub(crate) trait ItemJob: Send + Sync + 'static {
 pub(crate) struct Taken {
     pub(crate) app: Arc<App>,
     pub(crate) job: Job,
-    pub(crate) request: Request,
+    pub(crate) request: JobRequest,
     start: DateTime<Utc>,
 }
 
 impl Taken {
     fn of(app: Arc<App>, job: Job) -> Self {
-        let request = Request::read(&job.request);
+        let request = JobRequest::read(&job.request);
         Self { app, job, request, start: now() }
     }
 
@@ -99,23 +99,27 @@ impl Taken {
     }
 
     /// Works on it until it has ended, is another's, or the server ends.
-    pub(crate) async fn make<J: ItemJob>(app: Arc<App>, job: Job, work: Work) {
+    pub(crate) async fn make<J: ItemJob>(app: Arc<App>, job: Job, work: WorkGuard) {
         let (id, number) = (job.lease.job, job.attempt);
         let cancel = work.cancellation().child_token();
         let (workspace, holder) = (job.scope.workspace, job.lease.holder);
-        let seat = app.under_way.enter(workspace, id, Some(holder), cancel);
+        let guard = app.active_work.register(workspace, id, Some(holder), cancel);
         if job.cancelled {
-            seat.stop(Stop::Cancelled);
+            guard.stop(StopReason::Cancelled);
         }
         let kind = job.kind.clone();
         let taken = Self::of(app, job);
-        if let Err(error) = taken.work::<J>(Arc::new(seat), &work).await {
+        if let Err(error) = taken.work::<J>(Arc::new(guard), &work).await {
             // The lease lapses, and the job is tried again.
             tracing::error!(job = %id, kind, number, %error, "an attempt at a job broke off");
         }
     }
 
-    async fn work<J: ItemJob>(&self, seat: Arc<Seat>, work: &Work) -> Result<(), AppError> {
+    async fn work<J: ItemJob>(
+        &self,
+        guard: Arc<ActiveGuard>,
+        work: &WorkGuard,
+    ) -> Result<(), AppError> {
         let (app, lease) = (&self.app, self.job.lease);
         let row = persist(|| J::row(&self.job.scope, app, lease.job)).await?;
         let limit = app.worker.attempts;
@@ -125,7 +129,7 @@ impl Taken {
         if !persist(|| J::begin(app, lease, self.start)).await? {
             return Ok(());
         }
-        let (items, at_once) = match J::work(self, &row, &seat).await {
+        let (items, at_once) = match J::work(self, &row, &guard).await {
             Ok((items, at_once)) => (Arc::new(items), at_once.max(1)),
             Err(AppError::Unavailable(_)) => return self.give_back().await,
             Err(error) => {
@@ -137,11 +141,11 @@ impl Taken {
                 return self.fail::<J>("internal", &detail).await;
             }
         };
-        let came = work_on(app, &items, &seat, at_once).await?;
-        match (seat.stopped(), came) {
-            (Some(Stop::Lost), _) => Ok(()),
-            (Some(Stop::Cancelled), _) => self.finish::<J>(RunStatus::Cancelled, None).await,
-            (Some(Stop::Enough), _) => {
+        let came = work_on(app, &items, &guard, at_once).await?;
+        match (guard.stopped(), came) {
+            (Some(StopReason::Lost), _) => Ok(()),
+            (Some(StopReason::Cancelled), _) => self.finish::<J>(RunStatus::Cancelled, None).await,
+            (Some(StopReason::Enough), _) => {
                 let (code, detail) = J::enough(&row);
                 self.fail::<J>(code, &detail).await
             }
@@ -208,7 +212,7 @@ impl App {
                 taken.finish::<J>(RunStatus::Cancelled, None).await?;
             }
         }
-        self.under_way.cancel(Some(scope.workspace), id);
+        self.active_work.cancel(Some(scope.workspace), id);
         let deadline = Instant::now() + UNTIL_ENDED;
         loop {
             let row = J::row(scope, self, id).await?;

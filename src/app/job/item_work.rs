@@ -11,8 +11,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::app::job::active::{Seat, Stop};
-use crate::app::{App, AppError, detached};
+use crate::app::job::active::{ActiveGuard, StopReason};
+use crate::app::{App, AppError, spawn_named};
 
 /// Results that are written at a time. As many may wait, and no item begins while more would.
 const GROUP: usize = 64;
@@ -48,7 +48,7 @@ pub(crate) trait ItemWork: Send + Sync + 'static {
     /// Works on an item to its end; `None` when it was stopped, and is to be done another time.
     fn work(
         &self,
-        seat: &Seat,
+        guard: &ActiveGuard,
         item: Self::Item,
     ) -> impl Future<Output = Option<Self::Ended>> + Send;
 
@@ -89,15 +89,15 @@ type Running<E> = FuturesUnordered<BoxFuture<'static, Option<E>>>;
 pub(crate) async fn work_on<W: ItemWork>(
     app: &App,
     work: &Arc<W>,
-    seat: &Arc<Seat>,
+    guard: &Arc<ActiveGuard>,
     at_once: usize,
 ) -> Result<Came, AppError> {
     let (reading, left) = mpsc::channel(WAITING);
     let (ending, ended) = mpsc::channel(GROUP);
     let (read, came, written) = tokio::join!(
         read_all(work.as_ref(), reading),
-        run_all(app, work, seat, at_once, left, ending),
-        write_all(work.as_ref(), seat, ended)
+        run_all(app, work, guard, at_once, left, ending),
+        write_all(work.as_ref(), guard, ended)
     );
     written?;
     read?;
@@ -122,13 +122,13 @@ async fn read_all<W: ItemWork>(work: &W, left: mpsc::Sender<W::Item>) -> Result<
 async fn run_all<W: ItemWork>(
     app: &App,
     work: &Arc<W>,
-    seat: &Arc<Seat>,
+    guard: &Arc<ActiveGuard>,
     at_once: usize,
     mut left: mpsc::Receiver<W::Item>,
     ended: mpsc::Sender<W::Ended>,
 ) -> Came {
     let (mut running, mut came) = (Running::new(), Came::Through);
-    let stop = seat.cancellation();
+    let stop = guard.cancellation();
     loop {
         tokio::select! {
             item = left.recv(), if running.len() < at_once => match item {
@@ -137,7 +137,7 @@ async fn run_all<W: ItemWork>(
                     came = Came::Part;
                     break;
                 }
-                Some(item) => running.push(start(work, seat, item)),
+                Some(item) => running.push(start(work, guard, item)),
             },
             Some(item) = running.next(), if !running.is_empty() => {
                 came = hand_on(item, &ended, came).await;
@@ -155,11 +155,11 @@ async fn run_all<W: ItemWork>(
 /// Starts an item; one whose task breaks has a result all the same.
 fn start<W: ItemWork>(
     work: &Arc<W>,
-    seat: &Arc<Seat>,
+    guard: &Arc<ActiveGuard>,
     item: W::Item,
 ) -> BoxFuture<'static, Option<W::Ended>> {
-    let (own, own_seat, own_item) = (work.clone(), seat.clone(), item.clone());
-    let task = detached(W::TASK, async move { own.work(&own_seat, own_item).await });
+    let (own, own_guard, own_item) = (work.clone(), guard.clone(), item.clone());
+    let task = spawn_named(W::TASK, async move { own.work(&own_guard, own_item).await });
     let (task, work) = (AbortOnDropHandle::new(task), work.clone());
     async move {
         match task.await {
@@ -180,21 +180,21 @@ async fn hand_on<E>(item: Option<E>, ended: &mpsc::Sender<E>, came: Came) -> Cam
 /// Writes what came of items, as much at a time as there is by then.
 async fn write_all<W: ItemWork>(
     work: &W,
-    seat: &Seat,
+    guard: &ActiveGuard,
     mut ended: mpsc::Receiver<W::Ended>,
 ) -> Result<(), AppError> {
     let mut group = Vec::with_capacity(GROUP);
     while ended.recv_many(&mut group, GROUP).await > 0 {
         let written = work.write(&group).await;
         // What the others would come to could not be written, either.
-        let written = written.inspect_err(|_| seat.stop(Stop::Lost))?;
+        let written = written.inspect_err(|_| guard.stop(StopReason::Lost))?;
         match written {
             Written::Kept => {}
             Written::Lost => {
-                seat.stop(Stop::Lost);
+                guard.stop(StopReason::Lost);
                 return Ok(());
             }
-            Written::Enough => seat.stop(Stop::Enough),
+            Written::Enough => guard.stop(StopReason::Enough),
         }
         group.clear();
     }

@@ -54,7 +54,7 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
     Ok(Model {
         alias: Arc::from(alias),
         model: Arc::from(settings.model.as_str()),
-        lm: Arc::new(Limited { lm, timeout: settings.timeout }),
+        lm: Arc::new(TimeLimitedLm { lm, timeout: settings.timeout }),
         embedder: None,
         params: LmParams {
             temperature: settings.temperature,
@@ -75,7 +75,7 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
 fn embedding_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
     let embedder = OpenAiEmbedder::new(&openai_config(settings))
         .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })?;
-    let embedder = LimitedEmbedder { embedder, timeout: settings.timeout };
+    let embedder = TimeLimitedEmbedder { embedder, timeout: settings.timeout };
     let prices = settings.input_price.map(|input| Prices { input, output: 0.0 });
     Ok(Model {
         model: Arc::from(settings.model.as_str()),
@@ -125,12 +125,12 @@ fn openai_config(settings: &ModelConfig) -> OpenAiConfig {
 }
 
 /// A model whose requests have a time limit each.
-struct Limited {
+struct TimeLimitedLm {
     lm: Arc<dyn Lm>,
     timeout: Duration,
 }
 
-impl Lm for Limited {
+impl Lm for TimeLimitedLm {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let limited = tokio::time::timeout(self.timeout, self.lm.complete(request));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
@@ -147,12 +147,12 @@ impl Lm for Limited {
 }
 
 /// An embedding model with a time limit for each batch that it is asked for.
-struct LimitedEmbedder {
+struct TimeLimitedEmbedder {
     embedder: OpenAiEmbedder,
     timeout: Duration,
 }
 
-impl Embedder for LimitedEmbedder {
+impl Embedder for TimeLimitedEmbedder {
     fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
         let limited = tokio::time::timeout(self.timeout, self.embedder.embed(texts));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::clock::{now, timestamp};
-use crate::app::job::active::{Seat, Stop};
+use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::json::JsonObject;
 use crate::app::optimization::example_sets::{Given, Sets};
 use crate::app::optimization::plan::Plan;
@@ -29,11 +29,11 @@ use crate::app::optimization::purchases::{Item, Keeper};
 use crate::app::optimization::writer::Writer;
 use crate::app::persist::persist;
 use crate::app::program::environment::Phase;
-use crate::app::run::attempt::Request;
+use crate::app::run::attempt::JobRequest;
 use crate::app::run::event_buffer::EventKind;
-use crate::app::run::event_writer::RunLog;
+use crate::app::run::event_writer::EventLog;
 use crate::app::{App, AppError};
-use crate::shutdown::Work;
+use crate::shutdown::WorkGuard;
 use crate::store::batch::Spent;
 use crate::store::job::{self, Job};
 use crate::store::optimization::{self, OptimizationRow};
@@ -45,7 +45,7 @@ use crate::store::run_event;
 pub(crate) struct OptimizationAttempt {
     pub(crate) app: Arc<App>,
     pub(crate) job: Job,
-    request: Request,
+    request: JobRequest,
     start: DateTime<Utc>,
 }
 
@@ -62,7 +62,7 @@ struct Prepared {
 
 impl OptimizationAttempt {
     fn of(app: Arc<App>, job: Job) -> Self {
-        let request = Request::read(&job.request);
+        let request = JobRequest::read(&job.request);
         Self { app, job, request, start: now() }
     }
 
@@ -74,16 +74,16 @@ impl OptimizationAttempt {
     }
 
     /// Works on an optimization until it has ended, is another's, or the server ends.
-    pub(crate) async fn make(app: Arc<App>, job: Job, work: Work) {
+    pub(crate) async fn make(app: Arc<App>, job: Job, work: WorkGuard) {
         let (id, number) = (job.lease.job, job.attempt);
         let cancel = work.cancellation().child_token();
         let (workspace, holder) = (job.scope.workspace, job.lease.holder);
-        let seat = app.under_way.enter(workspace, id, Some(holder), cancel);
+        let guard = app.active_work.register(workspace, id, Some(holder), cancel);
         if job.cancelled {
-            seat.stop(Stop::Cancelled);
+            guard.stop(StopReason::Cancelled);
         }
         let attempt = Self::of(app, job);
-        if let Err(error) = attempt.work(&seat).await {
+        if let Err(error) = attempt.work(&guard).await {
             // The lease lapses, and the optimization is tried again.
             tracing::error!(optimization = %id, number, %error, "an attempt broke off");
         }
@@ -94,10 +94,10 @@ impl OptimizationAttempt {
         Ok(persist(|| optimization::get(scope, db, id)).await?)
     }
 
-    async fn work(&self, seat: &Seat) -> Result<(), AppError> {
+    async fn work(&self, guard: &ActiveGuard) -> Result<(), AppError> {
         let (db, lease) = (&self.app.db, self.job.lease);
         let row = self.row().await?;
-        if seat.stopped() == Some(Stop::Cancelled) {
+        if guard.stopped() == Some(StopReason::Cancelled) {
             return self.end_cancelled(&row).await;
         }
         let limit = self.app.worker.attempts;
@@ -109,7 +109,7 @@ impl OptimizationAttempt {
         }
         let plan = stored(Plan::read(&row.request), "request")?;
         let log = self.log(&row).await?;
-        let prepared = match self.prepare(&row, &plan, log.clone(), seat).await {
+        let prepared = match self.prepare(&row, &plan, log.clone(), guard).await {
             Ok(prepared) => prepared,
             Err(AppError::Unavailable(_)) => return self.give_back().await,
             Err(error) => {
@@ -118,12 +118,12 @@ impl OptimizationAttempt {
                 return self.fail("internal", detail).await;
             }
         };
-        let working = self.optimize(prepared, &row, seat);
+        let working = self.optimize(prepared, &row, guard);
         let (bench, report) = match &log {
-            Some(log) => log.kept_beside(db, lease, working).await?,
+            Some(log) => log.write_during(db, lease, working).await?,
             None => working.await?,
         };
-        self.conclude(&row, &plan, &bench, report, seat).await
+        self.conclude(&row, &plan, &bench, report, guard).await
     }
 
     /// Ends it, or gives it back, by what came of the work.
@@ -133,11 +133,11 @@ impl OptimizationAttempt {
         plan: &Plan,
         bench: &Workbench,
         report: Result<Report, Halt>,
-        seat: &Seat,
+        guard: &ActiveGuard,
     ) -> Result<(), AppError> {
-        let cancelled = seat.stopped() == Some(Stop::Cancelled);
+        let cancelled = guard.stopped() == Some(StopReason::Cancelled);
         match report {
-            _ if seat.stopped() == Some(Stop::Lost) => Ok(()),
+            _ if guard.stopped() == Some(StopReason::Lost) => Ok(()),
             // The server has ended it, nobody else.
             Ok(report) if report.stopped == Some(Halt::Cancelled) && !cancelled => {
                 self.give_back().await
@@ -158,12 +158,12 @@ impl OptimizationAttempt {
     }
 
     /// Tells that the attempt begins, where events are kept.
-    async fn log(&self, row: &OptimizationRow) -> Result<Option<Arc<RunLog>>, AppError> {
+    async fn log(&self, row: &OptimizationRow) -> Result<Option<Arc<EventLog>>, AppError> {
         if !self.app.worker.events {
             return Ok(None);
         }
         let newest = persist(|| run_event::newest(&self.app.db, row.id)).await?;
-        let log = Arc::new(RunLog::after(newest.unwrap_or(0)));
+        let log = Arc::new(EventLog::after(newest.unwrap_or(0)));
         let mut object = JsonObject::new();
         object.shown_text("id", row.id).text("graph", &row.graph_name);
         object.shown("version", row.graph_version).shown("state_version", row.state_version);
@@ -176,8 +176,8 @@ impl OptimizationAttempt {
         &self,
         row: &OptimizationRow,
         plan: &Plan,
-        log: Option<Arc<RunLog>>,
-        seat: &Seat,
+        log: Option<Arc<EventLog>>,
+        guard: &ActiveGuard,
     ) -> Result<Prepared, AppError> {
         let (app, scope) = (&self.app, &self.job.scope);
         let (id, version, state) = (row.graph_id, row.graph_version, row.state_version);
@@ -204,7 +204,7 @@ impl OptimizationAttempt {
                 metric: Arc::new(metric),
                 purse: Some(purse.clone()),
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),
-                cancelled: seat.cancellation(),
+                cancelled: guard.cancellation(),
             },
             workshop: Arc::new(workshop),
             store: keeper,
@@ -229,13 +229,13 @@ impl OptimizationAttempt {
         &self,
         prepared: Prepared,
         row: &OptimizationRow,
-        seat: &Seat,
+        guard: &ActiveGuard,
     ) -> Result<(Workbench, Result<Report, Halt>), AppError> {
         let Prepared { bench, optimizer, held_out, purse, hearing, items, begun } = prepared;
         let writer = Writer {
             app: &self.app,
             job: &self.job,
-            seat,
+            guard,
             bench: &bench,
             account: purse.account(),
             hearing: &hearing,

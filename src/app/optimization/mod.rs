@@ -25,11 +25,11 @@ use uuid::Uuid;
 use crate::app::batch::refuse_waiting;
 use crate::app::clock::now;
 use crate::app::dataset::selection::DatasetRef;
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::optimization::attempt::OptimizationAttempt;
 use crate::app::optimization::example_sets::{Given, Sets};
 use crate::app::optimization::plan::{Activate, Plan};
-use crate::app::run::attempt::Request;
+use crate::app::run::attempt::JobRequest;
 use crate::app::{App, AppError};
 use crate::store::batch::Spent;
 use crate::store::graph::{GraphPin, GraphRef, Pick};
@@ -88,7 +88,7 @@ impl App {
         request: OptimizationRequest,
     ) -> Result<OptimizationRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
-        let asked = Request { timeout: request.timeout, request_id: request.request_id.clone() };
+        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id.clone() };
         let (optimizer, plan) = self.optimization_plan(scope, &program, request).await?;
         let row = OptimizationRow { optimizer, request: plan.to_json(), ..queued(scope, &pin) };
         optimization::accept(scope, &self.db, &row, &asked.to_json()).await?;
@@ -121,7 +121,7 @@ impl App {
         let wanted = [request.trainset, request.valset, request.testset];
         let given = Given::find(self, scope, program, wanted, &mut faults).await?;
         let sets = given.as_ref().and_then(|given| Sets::of(given, request.seed, &mut faults));
-        besides(faults, Ok(()))?;
+        merge_faults(faults, Ok(()))?;
         let (Some(optimizer), Some(metric), Some(given), Some(sets)) =
             (request.optimizer, metric, given, sets)
         else {
@@ -243,7 +243,7 @@ impl App {
                 OptimizationAttempt::cancelled(self.clone(), job).await?;
             }
         }
-        self.under_way.cancel(Some(scope.workspace), id);
+        self.active_work.cancel(Some(scope.workspace), id);
         let deadline = Instant::now() + UNTIL_ENDED;
         loop {
             let found = self.optimization_get(scope, id).await?;

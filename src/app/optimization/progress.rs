@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::usage_json;
 use crate::app::run::event_buffer::EventKind;
-use crate::app::run::event_writer::RunLog;
+use crate::app::run::event_writer::EventLog;
 
 /// The shortest time between two events that tell how far an evaluation is.
 const SELDOM: Duration = Duration::from_millis(500);
@@ -22,7 +22,7 @@ const SELDOM: Duration = Duration::from_millis(500);
 /// Hears one attempt.
 pub(crate) struct Hearing {
     /// Where it is told; nowhere, where events are switched off.
-    log: Option<Arc<RunLog>>,
+    log: Option<Arc<EventLog>>,
     purse: Arc<Purse>,
     news: Mutex<BTreeSet<usize>>,
     added: Notify,
@@ -32,7 +32,7 @@ pub(crate) struct Hearing {
 
 impl Hearing {
     /// Nothing was heard yet; the program as it was is a candidate that nobody tells of.
-    pub(crate) fn new(log: Option<Arc<RunLog>>, purse: Arc<Purse>) -> Self {
+    pub(crate) fn new(log: Option<Arc<EventLog>>, purse: Arc<Purse>) -> Self {
         let news = Mutex::new(BTreeSet::from([0]));
         Self { log, purse, news, added: Notify::new(), told: Mutex::default() }
     }

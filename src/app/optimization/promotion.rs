@@ -107,7 +107,7 @@ impl App {
         let (state, dataset) = (row.found_state, dataset.as_deref());
         let found = Found { state, tried: &tried, score, dataset };
         match self.optimization_put(scope, &row, &found, seen, None).await? {
-            Put::Moved(why) => Err(AppError::Overtaken(why)),
+            Put::Moved(why) => Err(AppError::Superseded(why)),
             Put::InForce(versions) => {
                 let activated = activation_json(Some(versions), "a client put it in force");
                 optimization::note_activation(scope, &self.db, id, &activated).await?;

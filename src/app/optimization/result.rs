@@ -19,7 +19,7 @@ use crate::app::optimization::program_builder::AppWorkshop;
 use crate::app::optimization::progress::scored_json;
 use crate::app::optimization::promotion::{Found, Put, activation_json, tried};
 use crate::app::persist::{RETRY, persist};
-use crate::app::state::candidate::Candidate;
+use crate::app::state::candidate::StateCandidate;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::optimization::OptimizationRow;
@@ -212,7 +212,7 @@ impl OptimizationAttempt {
         row: &OptimizationRow,
         found: &Found<'_>,
     ) -> Result<Option<i32>, AppError> {
-        let candidate = Candidate {
+        let candidate = StateCandidate {
             graph: row.graph_id,
             graph_version: row.graph_version,
             parent: row.state_version,

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::app::job::active::{Seat, Stop};
+use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::optimization::progress::{Hearing, scored_json};
 use crate::app::optimization::purchases::Item;
 use crate::app::persist::persist;
@@ -29,7 +29,7 @@ const GROUP: usize = 128;
 pub(crate) struct Writer<'w> {
     pub(crate) app: &'w App,
     pub(crate) job: &'w Job,
-    pub(crate) seat: &'w Seat,
+    pub(crate) guard: &'w ActiveGuard,
     pub(crate) bench: &'w Workbench,
     pub(crate) account: &'w Account,
     pub(crate) hearing: &'w Arc<Hearing>,
@@ -59,7 +59,7 @@ impl Writer<'_> {
                 while items.recv_many(&mut group, GROUP).await > 0 {}
             }
             if !self.write(group.drain(..)).await? {
-                self.seat.stop(Stop::Lost);
+                self.guard.stop(StopReason::Lost);
                 return Ok(());
             }
             if ends {

@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::app::program::environment::{Graphs, Phase};
-use crate::app::{App, AppError, detached_on};
+use crate::app::{App, AppError, spawn_named_on};
 use crate::store::graph::{self, GraphPin, GraphRef, GraphRow, Pick};
 use crate::store::graph_version;
 use crate::store::run::RunRow;
@@ -61,7 +61,7 @@ impl App {
             return Ok((pin, program));
         }
         let (app, scope, graph) = (self.clone(), scope.clone(), graph.clone());
-        let building = detached_on(&self.workers, "a look-up", async move {
+        let building = spawn_named_on(&self.workers, "a look-up", async move {
             let pin = app.pin(&scope, &graph, pick).await?;
             let program = app.program(&scope, &pin).await?;
             Ok((pin, program))

@@ -13,36 +13,36 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::app::clock::now;
-use crate::app::job::active::{Seat, Stop};
+use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::json::JsonObject;
 use crate::app::persist::{RETRY, persist};
 use crate::app::run::background::recorded_inputs;
 use crate::app::run::documents::{fields_json, trace_json};
 use crate::app::run::event::{attempt_json, waiting_json};
 use crate::app::run::event_buffer::EventKind;
-use crate::app::run::event_writer::RunLog;
+use crate::app::run::event_writer::EventLog;
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{
-    Added, Earlier, members, node_row, own_nodes, waiting_nodes, with_waiting,
+    AttemptOutput, UnfinishedRun, members, node_row, own_nodes, waiting_nodes, with_waiting,
 };
 use crate::app::run::record::status;
 use crate::app::{App, AppError, RunFailure};
-use crate::shutdown::Work;
+use crate::shutdown::WorkGuard;
+use crate::store::background_run::Finished;
 use crate::store::job::{self, Job};
-use crate::store::lasting_run::Finished;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::waiting_run::{self, Parked};
-use crate::store::{lasting_run, run_event};
+use crate::store::{background_run, run_event};
 
 /// How a run was asked for, beside what its record says.
-pub(crate) struct Request {
+pub(crate) struct JobRequest {
     /// How long an attempt may take, if less than the server's limit.
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
     pub(crate) request_id: Arc<str>,
 }
 
-impl Request {
+impl JobRequest {
     pub(crate) fn to_json(&self) -> String {
         let mut object = JsonObject::new();
         object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
@@ -62,16 +62,16 @@ impl Request {
 }
 
 /// An attempt.
-pub(crate) struct Attempt {
+pub(crate) struct RunAttempt {
     app: Arc<App>,
     job: Job,
-    request: Request,
+    request: JobRequest,
     start: DateTime<Utc>,
 }
 
-impl Attempt {
+impl RunAttempt {
     fn of(app: Arc<App>, job: Job) -> Self {
-        let request = Request::read(&job.request);
+        let request = JobRequest::read(&job.request);
         Self { app, job, request, start: now() }
     }
 
@@ -82,18 +82,18 @@ impl Attempt {
     }
 
     /// Works on a run until it has ended, is another's, or the server ends.
-    pub(crate) async fn make(app: Arc<App>, job: Job, work: Work) {
+    pub(crate) async fn make(app: Arc<App>, job: Job, work: WorkGuard) {
         let (run, attempt_number) = (job.lease.job, job.attempt);
         let cancel = work.cancellation().child_token();
         let (workspace, holder) = (job.scope.workspace, job.lease.holder);
-        let seat = app.under_way.enter(workspace, run, Some(holder), cancel.clone());
+        let guard = app.active_work.register(workspace, run, Some(holder), cancel.clone());
         if job.cancelled {
-            seat.stop(Stop::Cancelled);
+            guard.stop(StopReason::Cancelled);
         }
         let attempt = Self::of(app, job);
         let mut scope = RunScope::new(attempt.app.models.clone(), attempt.deadline());
         scope.cancelled = cancel;
-        if let Err(error) = attempt.work(scope, &seat, &work).await {
+        if let Err(error) = attempt.work(scope, &guard, &work).await {
             // The lease lapses, and the run is tried again.
             tracing::error!(%run, attempt_number, %error, "an attempt at a run broke off");
         }
@@ -104,14 +104,19 @@ impl Attempt {
         Instant::now() + self.request.timeout.map_or(limit, |wanted| wanted.min(limit))
     }
 
-    async fn work(&self, mut scope: RunScope, seat: &Seat, work: &Work) -> Result<(), AppError> {
+    async fn work(
+        &self,
+        mut scope: RunScope,
+        guard: &ActiveGuard,
+        work: &WorkGuard,
+    ) -> Result<(), AppError> {
         let earlier = self.earlier().await?;
         let limit = self.app.worker.attempts;
         if u32::try_from(self.job.attempt).unwrap_or(0) > limit {
             return self.end_unbegun(RunStatus::Failed, "run_abandoned", &abandoned(limit)).await;
         }
         let lease = self.job.lease;
-        if !persist(|| lasting_run::begin(&self.app.db, lease, self.start)).await? {
+        if !persist(|| background_run::begin(&self.app.db, lease, self.start)).await? {
             return Ok(());
         }
         let (program, inputs) = match self.prepare(&earlier.run).await {
@@ -129,14 +134,14 @@ impl Attempt {
         let kept = nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
         let log = self.log(&mut scope, &earlier.run, kept).await;
         let scope = Arc::new(scope);
-        let book = Book { attempt: self, seat };
+        let book = CheckpointJournal { attempt: self, guard };
         let executed = program.execute_from(&scope, inputs, ended, &book);
         let outcome = match &log {
             Some(log) => self.told(log, executed).await,
             None => executed.await,
         };
         let stopping = work.cancellation().is_cancelled();
-        self.settle(earlier, outcome, seat.stopped(), stopping).await
+        self.settle(earlier, outcome, guard.stopped(), stopping).await
     }
 
     /// Writes down what is told of the run, for those who follow it.
@@ -145,13 +150,13 @@ impl Attempt {
         scope: &mut RunScope,
         run: &RunRow,
         kept: impl Iterator<Item = &'n str>,
-    ) -> Option<Arc<RunLog>> {
+    ) -> Option<Arc<EventLog>> {
         if !self.app.worker.events {
             return None;
         }
         // Without it ids would begin anew.
         let newest = persist(|| run_event::newest(&self.app.db, run.id)).await.ok()?;
-        let log = Arc::new(RunLog::after(newest.unwrap_or(0)));
+        let log = Arc::new(EventLog::after(newest.unwrap_or(0)));
         let versions = (run.graph_version, run.state_version);
         let started = attempt_json(run.id, &run.graph_name, versions, self.start, kept);
         log.tell(EventKind::RunStarted, &started);
@@ -160,7 +165,7 @@ impl Attempt {
     }
 
     /// Works on the run; what is told of it is written when this is done.
-    async fn told(&self, log: &RunLog, work: impl Future<Output = Outcome>) -> Outcome {
+    async fn told(&self, log: &EventLog, work: impl Future<Output = Outcome>) -> Outcome {
         let lease = self.job.lease;
         let work = async {
             let outcome = work.await;
@@ -169,7 +174,7 @@ impl Attempt {
             }
             outcome
         };
-        log.kept_beside(&self.app.db, lease, work).await
+        log.write_during(&self.app.db, lease, work).await
     }
 
     async fn prepare(&self, run: &RunRow) -> Result<(Arc<Program>, Fields), AppError> {
@@ -181,9 +186,9 @@ impl Attempt {
     /// Makes the record of what came of it, or puts the run back.
     async fn settle(
         &self,
-        earlier: Earlier,
+        earlier: UnfinishedRun,
         outcome: Outcome,
-        stopped: Option<Stop>,
+        stopped: Option<StopReason>,
         stopping: bool,
     ) -> Result<(), AppError> {
         let cancelled = outcome
@@ -194,7 +199,7 @@ impl Attempt {
         let unread = names(&outcome).into_iter().find(|node| earlier.has(node));
         let parks = waits && unread.is_none();
         match stopped {
-            Some(Stop::Lost) => return Ok(()),
+            Some(StopReason::Lost) => return Ok(()),
             None if parks && self.park(&earlier.run, &outcome).await? => return Ok(()),
             None if cancelled && stopping => return self.give_back().await,
             _ => {}
@@ -217,7 +222,7 @@ impl Attempt {
             }
             Err(failure) => Err((status(&outcome), RunFailure::of(run, request, failure))),
         };
-        let added = Added {
+        let added = AttemptOutput {
             nodes: own_nodes(&outcome.nodes, self.start),
             usage: outcome.usage,
             trace: trace_json(&outcome.spans, self.start),
@@ -248,12 +253,12 @@ impl Attempt {
     ) -> Result<(), AppError> {
         let failure =
             RunFailure::of_run(self.job.lease.job, &self.request.request_id, code, detail);
-        self.finish(&Added::nothing(), &Err((status, failure))).await?;
+        self.finish(&AttemptOutput::nothing(), &Err((status, failure))).await?;
         Ok(())
     }
 
-    async fn earlier(&self) -> Result<Earlier, AppError> {
-        let read = || Earlier::read(&self.job.scope, &self.app.db, self.job.lease.job);
+    async fn earlier(&self) -> Result<UnfinishedRun, AppError> {
+        let read = || UnfinishedRun::read(&self.job.scope, &self.app.db, self.job.lease.job);
         loop {
             match read().await {
                 Err(AppError::Unavailable(_)) => tokio::time::sleep(RETRY).await,
@@ -265,7 +270,7 @@ impl Attempt {
     /// Writes the record. A value that a node is given meanwhile is in it, too.
     async fn finish(
         &self,
-        added: &Added,
+        added: &AttemptOutput,
         ended: &Result<String, (RunStatus, RunFailure)>,
     ) -> Result<RunStatus, AppError> {
         let (db, lease) = (&self.app.db, self.job.lease);
@@ -274,7 +279,7 @@ impl Attempt {
             let earlier = self.earlier().await?;
             let count = earlier.count();
             let run = earlier.besides(added).ended(added.clone(), ended.clone(), now());
-            match persist(|| lasting_run::finish(db, lease, &run, count)).await? {
+            match persist(|| background_run::finish(db, lease, &run, count)).await? {
                 Finished::Done => {
                     // Without it they look by themselves.
                     let _ = run_event::tell(db, run.id).await;
@@ -311,20 +316,20 @@ fn abandoned(limit: u32) -> String {
 }
 
 /// Keeps what nodes gave in the database.
-struct Book<'a> {
-    attempt: &'a Attempt,
-    seat: &'a Seat,
+struct CheckpointJournal<'a> {
+    attempt: &'a RunAttempt,
+    guard: &'a ActiveGuard,
 }
 
-impl Journal for Book<'_> {
+impl Journal for CheckpointJournal<'_> {
     fn keep(&self, node: EndedNode) -> BoxFuture<'_, Result<(), Unkept>> {
         async move {
-            let Attempt { app, job, start, .. } = self.attempt;
+            let RunAttempt { app, job, start, .. } = self.attempt;
             let row = node_row(&node, *start);
-            match persist(|| lasting_run::keep(&app.db, job.lease, &row, now())).await {
+            match persist(|| background_run::keep(&app.db, job.lease, &row, now())).await {
                 Ok(true) => Ok(()),
                 Ok(false) => {
-                    self.seat.stop(Stop::Lost);
+                    self.guard.stop(StopReason::Lost);
                     Err(Unkept("another worker has the run by now".to_owned()))
                 }
                 Err(error) => {

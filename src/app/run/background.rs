@@ -10,16 +10,16 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::error::besides;
-use crate::app::run::attempt::{Attempt, Request};
+use crate::app::error::merge_faults;
+use crate::app::run::attempt::{JobRequest, RunAttempt};
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
-use crate::app::run::merged_record::{Earlier, NO_TRACE, pending_nodes};
+use crate::app::run::merged_record::{NO_TRACE, UnfinishedRun, pending_nodes};
 use crate::app::{App, AppError, ExecuteRequest};
 use crate::store::graph::{GraphPin, GraphRef};
 use crate::store::job::{self, Held, JobKind, Lease};
 use crate::store::run::{self, RunRow, RunStatus};
-use crate::store::{Scope, StoreError, lasting_run};
+use crate::store::{Scope, StoreError, background_run};
 
 /// How long a cancellation waits for the run's end, before it answers how the run stands.
 const UNTIL_ENDED: Duration = Duration::from_secs(5);
@@ -38,10 +38,10 @@ impl App {
         request: ExecuteRequest,
     ) -> Result<RunRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
-        let inputs = besides(request.faults, admit(&program, &request.inputs))?;
-        let asked = Request { timeout: request.timeout, request_id: request.request_id };
+        let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
+        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let run = queued(scope, &pin, &inputs, pending_nodes(&program));
-        lasting_run::accept(scope, &self.db, &run, &asked.to_json()).await?;
+        background_run::accept(scope, &self.db, &run, &asked.to_json()).await?;
         Ok(run)
     }
 
@@ -51,7 +51,7 @@ impl App {
         if run.status.has_ended() {
             return Ok(run);
         }
-        let earlier = Earlier::read(scope, &self.db, id).await?;
+        let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
         Ok(if earlier.run.status.has_ended() { earlier.run } else { earlier.so_far() })
     }
 
@@ -71,7 +71,7 @@ impl App {
             Some(Held::BySomeone) => UNTIL_ENDED,
             None => UNTIL_HEARD,
         };
-        let here = self.under_way.cancel(Some(scope.workspace), id);
+        let here = self.active_work.cancel(Some(scope.workspace), id);
         self.stands(scope, id, if here { UNTIL_ENDED } else { patience }).await
     }
 
@@ -92,7 +92,7 @@ impl App {
     async fn cancel_waiting(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
         let lease = Lease { job: id, holder: Uuid::now_v7() };
         if let Some(job) = job::seize(&self.db, lease, self.worker.lease).await? {
-            Attempt::cancelled(self.clone(), job).await?;
+            RunAttempt::cancelled(self.clone(), job).await?;
         }
         Ok(())
     }

@@ -10,13 +10,13 @@ use uuid::Uuid;
 use crate::app::clock::timestamp;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{error_json, fields_json, usage_json};
-use crate::app::run::event_buffer::{EventKind, Feed};
+use crate::app::run::event_buffer::{EventBuffer, EventKind};
 use crate::app::run::failure::predictor_path;
 
-/// Tells a feed what it hears.
-pub(crate) struct Telling(pub(crate) Arc<Feed>);
+/// Tells a buffer what it hears.
+pub(crate) struct BufferListener(pub(crate) Arc<EventBuffer>);
 
-impl RunListener for Telling {
+impl RunListener for BufferListener {
     fn hear(&self, event: RunEvent<'_>) {
         let (kind, data) = event_json(event);
         self.0.tell(kind, data);

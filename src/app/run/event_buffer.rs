@@ -21,7 +21,7 @@ const KEPT_AT_LEAST: usize = 8;
 
 /// What an event takes beside its text: itself and its counts, its places in the queue, which may
 /// be half empty, and what allocating costs.
-const EVENT_BYTES: usize = size_of::<Event>() + 64;
+const EVENT_BYTES: usize = size_of::<NumberedEvent>() + 64;
 
 /// How long the events of a run that has ended are kept for those who come back.
 const AFTERLIFE: Duration = Duration::from_secs(60);
@@ -125,7 +125,7 @@ impl EventKind {
 
 /// One event of a run.
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct NumberedEvent {
     /// Counts from 1 within the run.
     pub(crate) id: u64,
     /// What it is about.
@@ -134,7 +134,7 @@ pub(crate) struct Event {
     pub(crate) data: Box<str>,
 }
 
-impl Event {
+impl NumberedEvent {
     fn bytes(&self) -> usize {
         self.data.len() + EVENT_BYTES
     }
@@ -142,16 +142,16 @@ impl Event {
 
 /// What a follower is told next.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum StreamItem {
     /// An event.
-    Event(Arc<Event>),
+    Event(Arc<NumberedEvent>),
     /// Events that are gone, by the first and the last of them.
     Gap(u64, u64),
 }
 
 /// The events of one run.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub(crate) struct EventBuffer {
     run: Uuid,
     workspace: Uuid,
     past: Mutex<Past>,
@@ -161,12 +161,12 @@ pub(crate) struct Feed {
 
 #[derive(Debug, Default)]
 struct Past {
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Arc<NumberedEvent>>,
     newest: u64,
     bytes: usize,
 }
 
-impl Feed {
+impl EventBuffer {
     fn new(workspace: Uuid, run: Uuid) -> Arc<Self> {
         let news = watch::Sender::new((0, false));
         Arc::new(Self { run, workspace, past: Mutex::default(), news })
@@ -182,7 +182,7 @@ impl Feed {
         past.newest += 1;
         let id = past.newest;
         // Texts are written with room to grow, which would stay with them.
-        let event = Arc::new(Event { id, kind, data: data.into_boxed_str() });
+        let event = Arc::new(NumberedEvent { id, kind, data: data.into_boxed_str() });
         past.bytes += event.bytes();
         past.events.push_back(event);
         while past.bytes > PAST_BYTES && past.events.len() > KEPT_AT_LEAST {
@@ -205,18 +205,18 @@ impl Feed {
     }
 
     /// Follows the run from behind an event; 0 is the beginning.
-    pub(crate) fn follow(self: &Arc<Self>, seen: u64) -> Follower {
-        Follower { news: self.news.subscribe(), feed: self.clone(), seen }
+    pub(crate) fn follow(self: &Arc<Self>, seen: u64) -> BufferFollower {
+        BufferFollower { news: self.news.subscribe(), buffer: self.clone(), seen }
     }
 
-    fn after(&self, seen: u64) -> Option<Told> {
+    fn after(&self, seen: u64) -> Option<StreamItem> {
         let past = lock(&self.past);
         let oldest = past.events.front()?.id;
         if seen + 1 < oldest {
-            return Some(Told::Gap(seen + 1, oldest - 1));
+            return Some(StreamItem::Gap(seen + 1, oldest - 1));
         }
         let index = usize::try_from(seen + 1 - oldest).ok()?;
-        past.events.get(index).cloned().map(Told::Event)
+        past.events.get(index).cloned().map(StreamItem::Event)
     }
 
     fn bytes(&self) -> usize {
@@ -225,23 +225,23 @@ impl Feed {
 }
 
 /// One who follows a run, at a pace of its own.
-pub(crate) struct Follower {
-    feed: Arc<Feed>,
+pub(crate) struct BufferFollower {
+    buffer: Arc<EventBuffer>,
     news: watch::Receiver<(u64, bool)>,
     seen: u64,
 }
 
-impl Follower {
+impl BufferFollower {
     /// What comes next; `None` when the run has ended and all was told.
-    pub(crate) async fn next(&mut self) -> Option<Told> {
+    pub(crate) async fn next(&mut self) -> Option<StreamItem> {
         loop {
             let (newest, is_over) = *self.news.borrow_and_update();
             if newest > self.seen
-                && let Some(told) = self.feed.after(self.seen)
+                && let Some(told) = self.buffer.after(self.seen)
             {
                 self.seen = match &told {
-                    Told::Event(event) => event.id,
-                    Told::Gap(_, last) => *last,
+                    StreamItem::Event(event) => event.id,
+                    StreamItem::Gap(_, last) => *last,
                 };
                 return Some(told);
             }
@@ -252,44 +252,44 @@ impl Follower {
     }
 }
 
-/// The feeds of all runs that somebody may follow here.
+/// The event_buffers of all runs that somebody may follow here.
 #[derive(Clone, Default)]
-pub(crate) struct Feeds(Arc<Mutex<Known>>);
+pub(crate) struct EventBuffers(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
-    feeds: HashMap<Uuid, Arc<Feed>>,
-    /// Runs that have ended, the first to end first, with the size of their feeds.
+    event_buffers: HashMap<Uuid, Arc<EventBuffer>>,
+    /// Runs that have ended, the first to end first, with the size of their event_buffers.
     ended: VecDeque<(Instant, Uuid, usize)>,
     ended_bytes: usize,
 }
 
-impl Feeds {
-    /// The feed of a run that begins; `broken` makes its last event if it breaks off.
-    pub(crate) fn open(&self, workspace: Uuid, run: Uuid, broken: LastWords) -> OpenFeed {
-        let feed = Feed::new(workspace, run);
-        lock(&self.0).feeds.insert(run, feed.clone());
-        OpenFeed { feed, feeds: self.clone(), broken: Some(broken) }
+impl EventBuffers {
+    /// The buffer of a run that begins; `broken` makes its last event if it breaks off.
+    pub(crate) fn open(&self, workspace: Uuid, run: Uuid, broken: LastWords) -> OpenEventBuffer {
+        let buffer = EventBuffer::new(workspace, run);
+        lock(&self.0).event_buffers.insert(run, buffer.clone());
+        OpenEventBuffer { buffer, event_buffers: self.clone(), broken: Some(broken) }
     }
 
-    /// The feed of a run under way, or of one that ended a short while ago.
-    pub(crate) fn get(&self, workspace: Uuid, run: Uuid) -> Option<Arc<Feed>> {
+    /// The buffer of a run under way, or of one that ended a short while ago.
+    pub(crate) fn get(&self, workspace: Uuid, run: Uuid) -> Option<Arc<EventBuffer>> {
         let known = lock(&self.0);
-        known.feeds.get(&run).filter(|feed| feed.workspace == workspace).cloned()
+        known.event_buffers.get(&run).filter(|buffer| buffer.workspace == workspace).cloned()
     }
 
     /// Forgets a run that goes on elsewhere.
     fn forget(&self, run: Uuid) {
-        lock(&self.0).feeds.remove(&run);
+        lock(&self.0).event_buffers.remove(&run);
     }
 
-    fn ended(&self, feed: &Feed) {
+    fn ended(&self, buffer: &EventBuffer) {
         let mut known = lock(&self.0);
-        if !known.feeds.contains_key(&feed.run) {
+        if !known.event_buffers.contains_key(&buffer.run) {
             return;
         }
-        let (now, bytes) = (Instant::now(), feed.bytes());
-        known.ended.push_back((now, feed.run, bytes));
+        let (now, bytes) = (Instant::now(), buffer.bytes());
+        known.ended.push_back((now, buffer.run, bytes));
         known.ended_bytes += bytes;
         while let Some((ended, run, bytes)) = known.ended.front().copied() {
             if now - ended < AFTERLIFE && known.ended_bytes <= AFTERLIFE_BYTES {
@@ -297,7 +297,7 @@ impl Feeds {
             }
             known.ended.pop_front();
             known.ended_bytes -= bytes;
-            known.feeds.remove(&run);
+            known.event_buffers.remove(&run);
         }
     }
 }
@@ -305,17 +305,17 @@ impl Feeds {
 /// Makes the last event of a run that breaks off.
 pub(crate) type LastWords = Box<dyn FnOnce() -> (EventKind, String) + Send + Sync>;
 
-/// The feed of a run under way; whoever holds it tells.
-pub(crate) struct OpenFeed {
-    feed: Arc<Feed>,
-    feeds: Feeds,
+/// The buffer of a run under way; whoever holds it tells.
+pub(crate) struct OpenEventBuffer {
+    buffer: Arc<EventBuffer>,
+    event_buffers: EventBuffers,
     broken: Option<LastWords>,
 }
 
-impl OpenFeed {
+impl OpenEventBuffer {
     /// Where to tell, and to follow.
-    pub(crate) const fn feed(&self) -> &Arc<Feed> {
-        &self.feed
+    pub(crate) const fn buffer(&self) -> &Arc<EventBuffer> {
+        &self.buffer
     }
 
     /// Tells the last event. A run that waits may go on elsewhere: who follows it after that does
@@ -323,20 +323,20 @@ impl OpenFeed {
     pub(crate) fn end(mut self, kind: EventKind, data: String) {
         self.broken = None;
         if kind == EventKind::RunWaiting {
-            self.feeds.forget(self.feed.run);
+            self.event_buffers.forget(self.buffer.run);
         }
-        self.feed.add(kind, data, true);
+        self.buffer.add(kind, data, true);
     }
 }
 
 /// A run that breaks off has an end too: nobody waits for another.
-impl Drop for OpenFeed {
+impl Drop for OpenEventBuffer {
     fn drop(&mut self) {
         if let Some(broken) = self.broken.take() {
             let (kind, data) = broken();
-            self.feed.add(kind, data, true);
+            self.buffer.add(kind, data, true);
         }
-        self.feeds.ended(&self.feed);
+        self.event_buffers.ended(&self.buffer);
     }
 }
 
@@ -352,18 +352,18 @@ mod tests {
         Box::new(|| (EventKind::RunFailed, "broken".to_owned()))
     }
 
-    fn opened() -> (Feeds, OpenFeed, Uuid) {
-        let (feeds, run) = (Feeds::default(), Uuid::now_v7());
-        let open = feeds.open(Uuid::nil(), run, broken());
-        (feeds, open, run)
+    fn opened() -> (EventBuffers, OpenEventBuffer, Uuid) {
+        let (event_buffers, run) = (EventBuffers::default(), Uuid::now_v7());
+        let open = event_buffers.open(Uuid::nil(), run, broken());
+        (event_buffers, open, run)
     }
 
-    async fn rest(mut follower: Follower) -> String {
+    async fn rest(mut follower: BufferFollower) -> String {
         let mut told = Vec::new();
         while let Some(next) = follower.next().await {
             told.push(match next {
-                Told::Event(event) => format!("{} {}", event.id, event.data),
-                Told::Gap(from, to) => format!("gap {from} to {to}"),
+                StreamItem::Event(event) => format!("{} {}", event.id, event.data),
+                StreamItem::Gap(from, to) => format!("gap {from} to {to}"),
             });
         }
         told.join(", ")
@@ -372,11 +372,11 @@ mod tests {
     #[tokio::test]
     async fn followers_hear_everything_from_where_they_left_off() {
         let (_, open, _) = opened();
-        let early = open.feed().follow(0);
-        open.feed().tell(EventKind::RunStarted, "a".into());
-        open.feed().tell(EventKind::NodeStarted, "b".into());
-        let back = open.feed().follow(1);
-        let ahead = open.feed().follow(9);
+        let early = open.buffer().follow(0);
+        open.buffer().tell(EventKind::RunStarted, "a".into());
+        open.buffer().tell(EventKind::NodeStarted, "b".into());
+        let back = open.buffer().follow(1);
+        let ahead = open.buffer().follow(9);
         open.end(EventKind::RunCompleted, "c".into());
         assert_eq!(rest(early).await, "1 a, 2 b, 3 c");
         assert_eq!(rest(back).await, "2 b, 3 c");
@@ -386,12 +386,12 @@ mod tests {
     #[tokio::test]
     async fn a_slow_reader_is_told_of_the_gap_and_gets_the_last_event() {
         let (_, open, _) = opened();
-        let slow = open.feed().follow(0);
+        let slow = open.buffer().follow(0);
         let text = "x".repeat(1000);
         for _ in 0..1000 {
-            open.feed().tell(EventKind::NodeDelta, text.clone());
+            open.buffer().tell(EventKind::NodeDelta, text.clone());
         }
-        assert!(open.feed().bytes() <= PAST_BYTES);
+        assert!(open.buffer().bytes() <= PAST_BYTES);
         open.end(EventKind::RunCompleted, "y".repeat(2 * PAST_BYTES));
         let told = rest(slow).await;
         let left = 1001 - KEPT_AT_LEAST;
@@ -401,21 +401,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_run_that_ended_can_be_followed_for_a_minute() {
-        let (feeds, open, run) = opened();
+        let (event_buffers, open, run) = opened();
         open.end(EventKind::RunCompleted, "a".into());
-        assert!(feeds.get(Uuid::max(), run).is_none(), "another workspace's");
-        let found = feeds.get(Uuid::nil(), run).unwrap();
+        assert!(event_buffers.get(Uuid::max(), run).is_none(), "another workspace's");
+        let found = event_buffers.get(Uuid::nil(), run).unwrap();
         assert_eq!(rest(found.follow(0)).await, "1 a");
         tokio::time::advance(AFTERLIFE).await;
-        drop(feeds.open(Uuid::nil(), Uuid::now_v7(), broken()));
-        assert!(feeds.get(Uuid::nil(), run).is_none());
+        drop(event_buffers.open(Uuid::nil(), Uuid::now_v7(), broken()));
+        assert!(event_buffers.get(Uuid::nil(), run).is_none());
     }
 
     #[tokio::test]
     async fn nobody_waits_for_a_run_that_broke_off() {
         let (_, open, _) = opened();
-        open.feed().tell(EventKind::RunStarted, "a".into());
-        let follower = open.feed().follow(0);
+        open.buffer().tell(EventKind::RunStarted, "a".into());
+        let follower = open.buffer().follow(0);
         drop(open);
         assert_eq!(rest(follower).await, "1 a, 2 broken");
     }
@@ -423,10 +423,10 @@ mod tests {
     #[tokio::test]
     async fn a_large_event_does_not_take_the_place_of_all_before_it() {
         let (_, open, _) = opened();
-        let follower = open.feed().follow(0);
-        open.feed().tell(EventKind::RunStarted, "a".into());
-        open.feed().tell(EventKind::NodeDelta, "x".repeat(PAST_BYTES));
-        open.feed().tell(EventKind::NodeCompleted, "y".repeat(PAST_BYTES));
+        let follower = open.buffer().follow(0);
+        open.buffer().tell(EventKind::RunStarted, "a".into());
+        open.buffer().tell(EventKind::NodeDelta, "x".repeat(PAST_BYTES));
+        open.buffer().tell(EventKind::NodeCompleted, "y".repeat(PAST_BYTES));
         open.end(EventKind::RunCompleted, "z".repeat(PAST_BYTES));
         let told = rest(follower).await;
         assert!(told.starts_with("1 a, 2 xxx"), "{}", &told[..20]);
@@ -437,7 +437,7 @@ mod tests {
         let (_, open, _) = opened();
         let mut data = String::with_capacity(1 << 20);
         data.push('x');
-        open.feed().tell(EventKind::NodeDelta, data);
-        assert_eq!(open.feed().bytes(), 1 + EVENT_BYTES);
+        open.buffer().tell(EventKind::NodeDelta, data);
+        assert_eq!(open.buffer().bytes(), 1 + EVENT_BYTES);
     }
 }

@@ -11,13 +11,13 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::app::run::event::waiting_json;
-use crate::app::run::event_buffer::{Event, EventKind, Told};
-use crate::app::run::merged_record::{Earlier, is_waiting, members};
+use crate::app::run::event_buffer::{EventKind, NumberedEvent, StreamItem};
+use crate::app::run::merged_record::{UnfinishedRun, is_waiting, members};
 use crate::app::{App, AppError};
 use crate::store::optimization::{self, OptimizationRow};
 use crate::store::run::{self, RunRow, RunStatus};
 use crate::store::run_event::{self, EventsRow};
-use crate::store::{Db, Scope, StoreError, lasting_run};
+use crate::store::{Db, Scope, StoreError, background_run};
 
 /// How often is looked when nobody tells of news.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -30,14 +30,14 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// What is followed, and what makes the last event's data of its record, once it has ended.
 #[derive(Clone, Copy)]
-pub(crate) enum Followed {
+pub(crate) enum FollowTarget {
     /// A run.
     Run(fn(run: &RunRow) -> String),
     /// An optimization.
     Optimization(fn(optimization: &OptimizationRow) -> String),
 }
 
-impl Followed {
+impl FollowTarget {
     async fn status(
         self,
         scope: &Scope,
@@ -59,21 +59,21 @@ impl Followed {
 }
 
 /// One who follows something by what is written of it.
-pub(crate) struct LogFollower {
+pub(crate) struct EventLogFollower {
     app: Arc<App>,
     scope: Scope,
     run: Uuid,
     seen: i64,
-    told: VecDeque<Told>,
+    told: VecDeque<StreamItem>,
     news: Arc<Notify>,
-    followed: Followed,
+    followed: FollowTarget,
     /// The last that was told is that the run waits.
     waits: bool,
     is_over: bool,
 }
 
 /// What came of a look.
-enum Look {
+enum PollOutcome {
     /// There is more to tell, or to look at.
     Found,
     /// Nothing: look again when told of news, or after so long.
@@ -87,8 +87,8 @@ impl App {
         scope: &Scope,
         run: Uuid,
         seen: u64,
-        followed: Followed,
-    ) -> Result<Option<LogFollower>, AppError> {
+        followed: FollowTarget,
+    ) -> Result<Option<EventLogFollower>, AppError> {
         let status = followed.status(scope, &self.db, run).await?;
         let status = status.ok_or_else(|| StoreError::not_found(followed.name(), run))?;
         let newest = run_event::newest(&self.db, run).await?;
@@ -96,7 +96,7 @@ impl App {
         let Some(seen) = behind(status, newest, seen) else { return Ok(None) };
         let (app, scope, news) = (self.clone(), scope.clone(), self.db.news().events_of(run));
         let (told, waits, is_over) = (VecDeque::new(), false, false);
-        Ok(Some(LogFollower { app, scope, run, seen, told, news, followed, waits, is_over }))
+        Ok(Some(EventLogFollower { app, scope, run, seen, told, news, followed, waits, is_over }))
     }
 }
 
@@ -113,9 +113,9 @@ fn behind(status: RunStatus, newest: Option<i64>, seen: i64) -> Option<i64> {
     (!was_all).then_some(seen)
 }
 
-impl LogFollower {
+impl EventLogFollower {
     /// What comes next; `None` when the run has ended and all was told.
-    pub(crate) async fn next(&mut self) -> Option<Told> {
+    pub(crate) async fn next(&mut self) -> Option<StreamItem> {
         loop {
             if let Some(told) = self.told.pop_front() {
                 return Some(told);
@@ -128,8 +128,8 @@ impl LogFollower {
             // Before the look, so that nothing is added unheard between the two.
             added.as_mut().enable();
             match self.look().await {
-                Ok(Look::Found) => {}
-                Ok(Look::Nothing(pause)) => tokio::select! {
+                Ok(PollOutcome::Found) => {}
+                Ok(PollOutcome::Nothing(pause)) => tokio::select! {
                     () = added => {}
                     () = sleep(pause) => {}
                 },
@@ -143,14 +143,16 @@ impl LogFollower {
     }
 
     /// Looks for what is new.
-    async fn look(&mut self) -> Result<Look, StoreError> {
+    async fn look(&mut self) -> Result<PollOutcome, StoreError> {
         if self.read().await? {
-            return Ok(Look::Found);
+            return Ok(PollOutcome::Found);
         }
         match self.followed.status(&self.scope, &self.app.db, self.run).await? {
-            Some(RunStatus::Waiting) if self.waits => return Ok(Look::Nothing(LOOK_AT_WAITING)),
+            Some(RunStatus::Waiting) if self.waits => {
+                return Ok(PollOutcome::Nothing(LOOK_AT_WAITING));
+            }
             Some(RunStatus::Queued | RunStatus::Running) | None => {
-                return Ok(Look::Nothing(LOOK_AGAIN));
+                return Ok(PollOutcome::Nothing(LOOK_AGAIN));
             }
             Some(_) => {}
         }
@@ -158,39 +160,43 @@ impl LogFollower {
         if !self.read().await? {
             self.tell_how_it_stands().await?;
         }
-        Ok(Look::Found)
+        Ok(PollOutcome::Found)
     }
 
     /// Tells of what has ended, or waits, by its record.
     async fn tell_how_it_stands(&mut self) -> Result<(), StoreError> {
         let (scope, db) = (&self.scope, &self.app.db);
         let end = match self.followed {
-            Followed::Run(end) => end,
-            Followed::Optimization(end) => {
+            FollowTarget::Run(end) => end,
+            FollowTarget::Optimization(end) => {
                 let found = optimization::get(scope, db, self.run).await?;
                 self.tell(EventKind::of_optimization(found.status), end(&found));
                 self.is_over = true;
                 return Ok(());
             }
         };
-        let ended = lasting_run::nodes(scope, db, self.run).await?;
+        let ended = background_run::nodes(scope, db, self.run).await?;
         let run = run::get(scope, db, self.run).await?;
         if run.status.has_ended() {
             self.tell(EventKind::of_end(run.status), end(&run));
             self.is_over = true;
         } else if run.status == RunStatus::Waiting {
-            self.tell_wait(Earlier { run, ended });
+            self.tell_wait(UnfinishedRun { run, ended });
         }
         Ok(())
     }
 
     /// Under the id of the event before it: the run counts on from there.
-    fn tell_wait(&mut self, earlier: Earlier) {
+    fn tell_wait(&mut self, earlier: UnfinishedRun) {
         let nodes = members(&earlier.so_far().nodes).into_iter();
         let names: Vec<_> =
             nodes.filter(|(_, node)| is_waiting(node)).map(|(name, _)| name.to_string()).collect();
         let (id, data) = (id(self.seen), waiting_json(self.run, &names).into());
-        self.told.push_back(Told::Event(Arc::new(Event { id, kind: EventKind::RunWaiting, data })));
+        self.told.push_back(StreamItem::Event(Arc::new(NumberedEvent {
+            id,
+            kind: EventKind::RunWaiting,
+            data,
+        })));
         self.waits = true;
     }
 
@@ -222,7 +228,7 @@ impl LogFollower {
     fn skip_to(&mut self, next: i64) {
         let (first, last) = (self.seen.saturating_add(1), next.saturating_sub(1));
         if first <= last {
-            self.told.push_back(Told::Gap(id(first), id(last)));
+            self.told.push_back(StreamItem::Gap(id(first), id(last)));
             self.seen = last;
             self.waits = false;
         }
@@ -232,7 +238,7 @@ impl LogFollower {
         self.seen = self.seen.saturating_add(1);
         self.waits = kind == EventKind::RunWaiting;
         let (id, data) = (id(self.seen), data.into());
-        self.told.push_back(Told::Event(Arc::new(Event { id, kind, data })));
+        self.told.push_back(StreamItem::Event(Arc::new(NumberedEvent { id, kind, data })));
     }
 }
 
@@ -246,8 +252,8 @@ mod tests {
 
     #[test]
     fn who_comes_back_is_told_on_from_what_can_have_been_told() {
-        let under_way = [RunStatus::Queued, RunStatus::Running, RunStatus::Waiting];
-        for status in under_way {
+        let active_work = [RunStatus::Queued, RunStatus::Running, RunStatus::Waiting];
+        for status in active_work {
             assert_eq!(behind(status, Some(7), 5), Some(5));
             assert_eq!(behind(status, Some(7), i64::MAX), Some(7));
             assert_eq!(behind(status, None, 5), Some(0));

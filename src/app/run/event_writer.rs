@@ -27,24 +27,24 @@ const RETRY: Duration = Duration::from_millis(500);
 const ROOM: usize = 1 << 20;
 
 /// The events of one attempt.
-pub(crate) struct RunLog {
-    gathered: Mutex<Gathered>,
+pub(crate) struct EventLog {
+    gathered: Mutex<PendingEvents>,
     news: Notify,
     /// Nothing is told any more.
     closed: CancellationToken,
 }
 
-struct Gathered {
+struct PendingEvents {
     /// The id of the newest event, written or not.
     newest: i64,
     events: Vec<String>,
     bytes: usize,
 }
 
-impl RunLog {
+impl EventLog {
     /// Goes on behind an event.
     pub(crate) fn after(newest: i64) -> Self {
-        let gathered = Gathered { newest, events: Vec::new(), bytes: 0 };
+        let gathered = PendingEvents { newest, events: Vec::new(), bytes: 0 };
         let (news, closed) = (Notify::new(), CancellationToken::new());
         Self { gathered: Mutex::new(gathered), news, closed }
     }
@@ -65,7 +65,7 @@ impl RunLog {
     }
 
     /// Works, and meanwhile writes down what is told; all of it is written when this is done.
-    pub(crate) async fn kept_beside<T>(
+    pub(crate) async fn write_during<T>(
         &self,
         db: &Db,
         lease: Lease,
@@ -115,7 +115,7 @@ impl RunLog {
         Some(EventsRow { last_id: gathered.newest, events })
     }
 
-    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+    fn gathered(&self) -> MutexGuard<'_, PendingEvents> {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,7 +134,7 @@ async fn write(db: &Db, lease: Lease, row: EventsRow) {
     }
 }
 
-impl RunListener for RunLog {
+impl RunListener for EventLog {
     fn hear(&self, event: RunEvent<'_>) {
         let (kind, data) = event_json(event);
         self.tell(kind, &data);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_gathers_is_written_in_one_row_and_what_is_too_much_is_dropped() {
-        let log = RunLog::after(7);
+        let log = EventLog::after(7);
         assert!(log.take().is_none());
         log.tell(EventKind::NodeStarted, r#"{"node":"a"}"#);
         log.tell(EventKind::NodeCompleted, r#"{"node":"a"}"#);
@@ -166,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_being_written_when_the_work_ends_is_written_to_its_end() {
-        let log = RunLog::after(0);
+        let log = EventLog::after(0);
         let (begun, ended, written) = (Notify::new(), Notify::new(), Mutex::new(Vec::new()));
         let work = async {
             log.tell(EventKind::RunStarted, "1");

@@ -19,15 +19,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::error::besides;
-use crate::app::job::active::Seat;
+use crate::app::error::merge_faults;
+use crate::app::job::active::ActiveGuard;
 use crate::app::run::documents::fields_json;
-use crate::app::run::event::{Telling, started_json};
-use crate::app::run::event_buffer::{EventKind, Feed, OpenFeed};
-use crate::app::run::record::{EndedRun, RunOf};
-use crate::app::{App, AppError, Invalid, RunFailure, detached};
+use crate::app::run::event::{BufferListener, started_json};
+use crate::app::run::event_buffer::{EventBuffer, EventKind, OpenEventBuffer};
+use crate::app::run::record::{RunRecordBuilder, RunVersions};
+use crate::app::{App, AppError, Invalid, RunFailure, spawn_named};
 use crate::config::Record;
-use crate::shutdown::Work;
+use crate::shutdown::WorkGuard;
 use crate::store::graph::{GraphPin, GraphRef, Pick};
 use crate::store::run::{self, RunFilter, RunItem, RunRow, RunStatus};
 use crate::store::{Cursor, Page, Scope, run_event};
@@ -64,7 +64,7 @@ pub(crate) struct Watch {
 
 /// The last event of a run, still to be told.
 pub(crate) struct Ending {
-    open: OpenFeed,
+    open: OpenEventBuffer,
     kind: EventKind,
     data: String,
 }
@@ -78,7 +78,7 @@ impl Ending {
 
 /// Where a run is told that somebody follows, and how its end is.
 struct Told {
-    open: OpenFeed,
+    open: OpenEventBuffer,
     finale: Finale,
     ended: oneshot::Sender<Ending>,
 }
@@ -86,7 +86,7 @@ struct Told {
 /// A run that has begun. Whoever lets go of it leaves it, which may cancel it.
 pub(crate) struct Watched {
     /// All that is told of it.
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) buffer: Arc<EventBuffer>,
     _cancel: Option<DropGuard>,
 }
 
@@ -113,7 +113,7 @@ impl App {
         let work = self.shutdown.begin_work().ok_or_else(stopping)?;
         let slot = self.run_slot()?;
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
-        let inputs = besides(request.faults, admit(&program, &request.inputs))?;
+        let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
         let limit = self.limits.run_timeout;
         let timeout = request.timeout.map_or(limit, |wanted| wanted.min(limit));
         let mut run_scope = RunScope::new(self.models.clone(), Instant::now() + timeout);
@@ -125,19 +125,19 @@ impl App {
                 let error = AppError::Internal("the run broke off".to_owned());
                 finale(Err(&error), false, &request_id)
             };
-            let open = self.feeds.open(scope.workspace, id, Box::new(broken));
-            let feed = open.feed().clone();
+            let open = self.event_buffers.open(scope.workspace, id, Box::new(broken));
+            let buffer = open.buffer().clone();
             let versions = (pin.version, pin.state_version);
-            feed.tell(EventKind::RunStarted, started_json(id, &pin.name, versions, start));
-            run_scope.listener = Some(Arc::new(Telling(feed.clone())));
+            buffer.tell(EventKind::RunStarted, started_json(id, &pin.name, versions, start));
+            run_scope.listener = Some(Arc::new(BufferListener(buffer.clone())));
             let leaves = self.cancel_on_disconnect && !watch.stays;
             let cancel = leaves.then(|| run_scope.cancelled.clone().drop_guard());
             // Whoever asked may have left already; then the guard cancels here.
-            let _ = watch.begun.send(Watched { feed, _cancel: cancel });
+            let _ = watch.begun.send(Watched { buffer, _cancel: cancel });
             Told { open, finale, ended: watch.ended }
         });
         let cancelled = run_scope.cancelled.clone();
-        let seat = self.under_way.enter(scope.workspace, id, None, cancelled);
+        let guard = self.active_work.register(scope.workspace, id, None, cancelled);
         let run = Run {
             app: self.clone(),
             scope: scope.clone(),
@@ -152,15 +152,15 @@ impl App {
             telling,
             _work: work,
             _slot: slot,
-            _seat: seat,
+            _guard: guard,
         };
         let cancel = self.cancel_on_disconnect.then(|| run.run_scope.cancelled.clone());
         FinishOnDrop { cancel, run: Some(Box::pin(run.finish(answer))) }.await
     }
 
     /// All that is told of a run that is followed here, under way or ended a short while ago.
-    pub(crate) fn run_feed(&self, scope: &Scope, id: Uuid) -> Option<Arc<Feed>> {
-        self.feeds.get(scope.workspace, id)
+    pub(crate) fn run_event_buffer(&self, scope: &Scope, id: Uuid) -> Option<Arc<EventBuffer>> {
+        self.event_buffers.get(scope.workspace, id)
     }
 
     /// One page of runs, newest first.
@@ -205,9 +205,9 @@ struct Run {
     request_id: Arc<str>,
     /// Who follows it, if anyone.
     telling: Option<Told>,
-    _work: Work,
+    _work: WorkGuard,
     _slot: OwnedSemaphorePermit,
-    _seat: Seat,
+    _guard: ActiveGuard,
 }
 
 impl Run {
@@ -220,9 +220,9 @@ impl Run {
         let failed = outcome.outputs.as_ref().err().filter(|_| !outcome.waits());
         let failure = failed.map(|error| RunFailure::of(self.id, &self.request_id, error));
         let recorded = outcome.waits() || self.app.recorder.mode() != Record::Off;
-        let ended = EndedRun {
+        let ended = RunRecordBuilder {
             id: self.id,
-            of: RunOf::pinned(&self.pin),
+            of: RunVersions::pinned(&self.pin),
             actor: &self.scope.actor,
             start: self.start,
             took,
@@ -253,11 +253,11 @@ impl Run {
 
     /// Keeps how many events were told before the end, for those who come back later. The event of
     /// a run that parks is not its last.
-    async fn count_events(&self, open: &OpenFeed, kind: EventKind) {
+    async fn count_events(&self, open: &OpenEventBuffer, kind: EventKind) {
         if self.app.recorder.mode() == Record::Off && kind != EventKind::RunWaiting {
             return;
         }
-        let told = open.feed().newest() + u64::from(kind == EventKind::RunWaiting);
+        let told = open.buffer().newest() + u64::from(kind == EventKind::RunWaiting);
         let count = i64::try_from(told).unwrap_or(i64::MAX);
         let counted = run_event::count(&self.scope, &self.app.db, self.id, count, now()).await;
         if let Err(error) = counted {
@@ -304,7 +304,7 @@ impl<T: Send + 'static> Drop for FinishOnDrop<T> {
             if let Some(cancel) = &self.cancel {
                 cancel.cancel();
             }
-            detached("the run of a caller who left", run);
+            spawn_named("the run of a caller who left", run);
         }
     }
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, node_json, trace_json, usage_json};
 use crate::app::{AppError, RunFailure};
-use crate::store::lasting_run::{self, NodeRow};
+use crate::store::background_run::{self, NodeRow};
 use crate::store::run::{self, RunRow, RunStatus};
 use crate::store::{Db, Scope};
 
@@ -23,7 +23,7 @@ use crate::store::{Db, Scope};
 pub(crate) const NO_TRACE: &str = r#"{"spans":[]}"#;
 
 /// What there is of a run that is not done.
-pub(crate) struct Earlier {
+pub(crate) struct UnfinishedRun {
     /// Its record, with whatever it held when it was last put into the queue.
     pub(crate) run: RunRow,
     /// What its nodes gave since.
@@ -32,24 +32,24 @@ pub(crate) struct Earlier {
 
 /// What an attempt adds.
 #[derive(Clone)]
-pub(crate) struct Added {
+pub(crate) struct AttemptOutput {
     /// What became of the nodes that it ran, by name.
     pub(crate) nodes: HashMap<Arc<str>, String>,
     pub(crate) usage: Usage,
     pub(crate) trace: String,
 }
 
-impl Added {
+impl AttemptOutput {
     /// Nothing: nobody worked on it.
     pub(crate) fn nothing() -> Self {
         Self { nodes: HashMap::new(), usage: Usage::default(), trace: NO_TRACE.to_owned() }
     }
 }
 
-impl Earlier {
+impl UnfinishedRun {
     pub(crate) async fn read(scope: &Scope, db: &Db, id: Uuid) -> Result<Self, AppError> {
         // In this order: a run that is done by the second look has all of it in its record.
-        let ended = lasting_run::nodes(scope, db, id).await?;
+        let ended = background_run::nodes(scope, db, id).await?;
         Ok(Self { run: run::get(scope, db, id).await?, ended })
     }
 
@@ -76,7 +76,7 @@ impl Earlier {
     }
 
     /// The same without the cost and the trace of what an attempt adds itself.
-    pub(crate) fn besides(mut self, added: &Added) -> Self {
+    pub(crate) fn besides(mut self, added: &AttemptOutput) -> Self {
         let own = |row: &&mut NodeRow| added.nodes.contains_key(row.node.as_str());
         for row in self.ended.iter_mut().filter(own) {
             row.usage = usage_json(&Usage::default());
@@ -87,13 +87,13 @@ impl Earlier {
 
     /// How the run stands, for whoever asks before it is done.
     pub(crate) fn so_far(self) -> RunRow {
-        self.with(Added::nothing(), None)
+        self.with(AttemptOutput::nothing(), None)
     }
 
     /// How the run stands once it has ended at `at`.
     pub(crate) fn ended(
         self,
-        added: Added,
+        added: AttemptOutput,
         ended: Result<String, (RunStatus, RunFailure)>,
         at: DateTime<Utc>,
     ) -> RunRow {
@@ -115,7 +115,7 @@ impl Earlier {
     }
 
     /// Everything in one record; nodes that have not begun are told as `unbegun`.
-    fn with(self, added: Added, unbegun: Option<&str>) -> RunRow {
+    fn with(self, added: AttemptOutput, unbegun: Option<&str>) -> RunRow {
         let Self { run, ended } = self;
         let usages = ended.iter().map(|row| row.usage.as_str()).chain([run.usage.as_str()]);
         let mut usage = added.usage;

@@ -12,7 +12,7 @@ use dsrs::value::{Fields, JsonError, Map, Payload, ValueRef};
 
 use crate::app::json::JsonObject;
 use crate::app::program::read_state;
-use crate::app::{App, AppError, detached_on};
+use crate::app::{App, AppError, spawn_named_on};
 use crate::store::Scope;
 use crate::store::graph_version;
 use crate::store::run::RunRow;
@@ -32,12 +32,12 @@ impl App {
             Box::pin(self.tuned_program(scope, definition, &stored.predictors, &stored.state_hash))
                 .await?;
         let state = read_state(&stored.predictors)?;
-        let told = detached_on(&self.workers, "telling where outputs came from", async move {
+        let told = spawn_named_on(&self.workers, "telling where outputs came from", async move {
             let found = match record(&run) {
                 Ok(record) => program.provenance(&record),
                 Err(error) => unread(&program, &run, &error),
             };
-            Told::new(&program, &state, &run).json(&found)
+            ProvenanceWriter::new(&program, &state, &run).json(&found)
         });
         let broken = || AppError::Internal("telling where outputs came from broke off".to_owned());
         told.await.ok().flatten().ok_or_else(broken)
@@ -132,7 +132,7 @@ fn member<'p>(payload: &'p Payload, name: &str) -> Option<&'p Payload> {
 }
 
 /// What is known beside the provenance when it is written.
-struct Told<'t> {
+struct ProvenanceWriter<'t> {
     program: &'t Program,
     predictors: HashMap<String, &'t dyn DynPredictor>,
     state: &'t GraphState,
@@ -141,7 +141,7 @@ struct Told<'t> {
     parameters: RefCell<HashMap<Arc<str>, String>>,
 }
 
-impl<'t> Told<'t> {
+impl<'t> ProvenanceWriter<'t> {
     fn new(program: &'t Program, state: &'t GraphState, run: &'t RunRow) -> Self {
         let predictors = program.predictors().into_iter().collect();
         Self { program, predictors, state, run, parameters: RefCell::default() }

@@ -15,14 +15,14 @@ use crate::store::run::{RunRow, RunStatus};
 
 /// Which versions of a graph a run runs.
 #[derive(Clone, Debug)]
-pub(crate) struct RunOf {
+pub(crate) struct RunVersions {
     pub(crate) graph: Uuid,
     pub(crate) name: String,
     pub(crate) version: i32,
     pub(crate) state_version: i32,
 }
 
-impl RunOf {
+impl RunVersions {
     pub(crate) fn pinned(pin: &GraphPin) -> Self {
         Self {
             graph: pin.id,
@@ -34,9 +34,9 @@ impl RunOf {
 }
 
 /// A run that came as far as it could, beside its outcome.
-pub(crate) struct EndedRun<'a> {
+pub(crate) struct RunRecordBuilder<'a> {
     pub(crate) id: Uuid,
-    pub(crate) of: RunOf,
+    pub(crate) of: RunVersions,
     pub(crate) actor: &'a str,
     pub(crate) start: DateTime<Utc>,
     pub(crate) took: Duration,
@@ -46,7 +46,7 @@ pub(crate) struct EndedRun<'a> {
     pub(crate) traced: bool,
 }
 
-impl EndedRun<'_> {
+impl RunRecordBuilder<'_> {
     /// Its record; the failure is the outcome's, if it has one.
     pub(crate) fn row(self, outcome: &Outcome, failure: Option<&RunFailure>) -> RunRow {
         let took_micros = i64::try_from(self.took.as_micros()).unwrap_or(i64::MAX);

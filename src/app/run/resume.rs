@@ -13,17 +13,17 @@ use indexmap::IndexMap;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::json::JsonObject;
-use crate::app::run::attempt::Request;
+use crate::app::run::attempt::JobRequest;
 use crate::app::run::background::recorded_inputs;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{NO_TRACE, PENDING, members, outputs_of};
 use crate::app::{App, AppError};
 use crate::store::Scope;
+use crate::store::background_run::{self, NodeRow};
 use crate::store::graph::{GraphRef, Pick};
-use crate::store::lasting_run::{self, NodeRow};
 use crate::store::run::{self, RunRow, RunStatus};
 
 /// How a run is to go on.
@@ -39,7 +39,7 @@ pub(crate) struct ResumeRequest {
 }
 
 /// A run that goes on, and what becomes of each node.
-pub(crate) struct Resumed {
+pub(crate) struct ResumeOutcome {
     pub(crate) run: RunRow,
     pub(crate) nodes: IndexMap<Arc<str>, GoesOn>,
 }
@@ -51,15 +51,15 @@ impl App {
         scope: &Scope,
         id: Uuid,
         request: ResumeRequest,
-    ) -> Result<Resumed, AppError> {
+    ) -> Result<ResumeOutcome, AppError> {
         let run = run::get(scope, &self.db, id).await?;
         may_go_on(run.status)?;
         let old = self.recorded_program(scope, &run).await?;
         let (new, pick) = self.next_program(scope, &run, request.pick).await?;
         let given = recorded_inputs(&run)?;
-        let inputs = besides(request.faults, admit(&new, &given))?;
+        let inputs = merge_faults(request.faults, admit(&new, &given))?;
         let nodes = verdicts(&run, (&old, &admit(&old, &given)?), (&new, &inputs));
-        let asked = Request { timeout: request.timeout, request_id: request.request_id };
+        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let kept = kept(&run, &nodes);
         let next = RunRow {
             graph_version: pick.0,
@@ -74,8 +74,8 @@ impl App {
             ..run
         };
         let (asked, seen) = (asked.to_json(), run.finished_at);
-        lasting_run::resume(scope, &self.db, &next, &kept, &asked, seen, now()).await?;
-        Ok(Resumed { run: next, nodes })
+        background_run::resume(scope, &self.db, &next, &kept, &asked, seen, now()).await?;
+        Ok(ResumeOutcome { run: next, nodes })
     }
 
     /// The program that the run goes on with, and its versions of graph and state.

@@ -10,14 +10,14 @@ use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::json::JsonObject;
-use crate::app::run::attempt::Request;
+use crate::app::run::attempt::JobRequest;
 use crate::app::run::documents::usage_json;
 use crate::app::run::merged_record::{NO_TRACE, has_ended, is_waiting, members};
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
-use crate::store::lasting_run::NodeRow;
+use crate::store::background_run::NodeRow;
 use crate::store::run::{self, RunRow};
 use crate::store::waiting_run::{self, Signalled};
 
@@ -49,20 +49,23 @@ impl App {
         let Some(node) = program.graph().node(&request.node) else {
             let detail = format!("the graph has no node `{}`", request.node);
             problems.add(&At::Root.key("node"), Code::UnknownNode, detail);
-            return besides(request.faults, Err(AppError::invalid(Invalid::Request, problems)));
+            return merge_faults(
+                request.faults,
+                Err(AppError::invalid(Invalid::Request, problems)),
+            );
         };
         let recorded = members(&run.nodes);
         let waiting = recorded.get(&request.node).filter(|node| is_waiting(node));
         let Some(waiting) = waiting else {
             let detail = format!("the node `{}` does not wait for a value", request.node);
-            return besides(request.faults, Err(AppError::NotWaiting(detail)));
+            return merge_faults(request.faults, Err(AppError::NotWaiting(detail)));
         };
         let at = At::Root.key("value");
         let value = program
             .admit_signal(node, &request.value, &at, &mut problems)
             .filter(|_| problems.is_empty())
             .ok_or_else(|| AppError::invalid(Invalid::Input, problems));
-        let value = besides(request.faults, value)?;
+        let value = merge_faults(request.faults, value)?;
         let row = given(&request.node, waiting, &value, now());
         match waiting_run::signal(scope, &self.db, id, &row, now()).await? {
             Signalled::Taken => self.run_get(scope, id).await,
@@ -83,7 +86,7 @@ impl App {
         run: &RunRow,
         request_id: &Arc<str>,
     ) -> Result<(), AppError> {
-        let asked = Request { timeout: None, request_id: request_id.clone() };
+        let asked = JobRequest { timeout: None, request_id: request_id.clone() };
         let ended: Vec<NodeRow> = members(&run.nodes)
             .iter()
             .filter(|(_, node)| has_ended(node))

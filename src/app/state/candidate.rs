@@ -16,7 +16,7 @@ use crate::store::state::{NewState, StateRow};
 
 /// A state version to be written, not in force.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'c> {
+pub struct StateCandidate<'c> {
     /// The graph.
     pub graph: Uuid,
     /// The graph version that it was made for, the newest or an older one.
@@ -35,7 +35,7 @@ pub struct Candidate<'c> {
 
 /// A state version to be put in force, if nobody else has changed what is.
 #[derive(Clone, Copy, Debug)]
-pub struct Promotion {
+pub struct StatePromotion {
     /// The graph.
     pub graph: Uuid,
     /// The state version that is to be in force for its graph version.
@@ -55,7 +55,7 @@ impl App {
     pub async fn state_candidate(
         &self,
         scope: &Scope,
-        candidate: Candidate<'_>,
+        candidate: StateCandidate<'_>,
     ) -> Result<StateRow, AppError> {
         let by_id = GraphRef::Id(candidate.graph);
         let pick = Pick { version: Some(candidate.graph_version), state_version: None };
@@ -86,7 +86,7 @@ impl App {
     pub async fn state_promote(
         &self,
         scope: &Scope,
-        promotion: Promotion,
+        promotion: StatePromotion,
     ) -> Result<bool, AppError> {
         let by_id = GraphRef::Id(promotion.graph);
         let mut locked = graph_edit::lock(scope, &self.db, &by_id, Expect::Newest).await?;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::error::besides;
+use crate::app::error::merge_faults;
 use crate::app::program::read_state;
 use crate::app::{App, AppError, Invalid, Seen};
 use crate::store::graph::{self, GraphRef, Pick};
@@ -26,14 +26,14 @@ use crate::store::{Page, Scope};
 /// A state that is to be put in force.
 pub(crate) struct StateRequest<'r> {
     /// What it says, unchecked.
-    pub(crate) spelled: Spelled<'r>,
+    pub(crate) spelled: StateDocument<'r>,
     /// What is wrong with the rest of the request.
     pub(crate) faults: Problems,
 }
 
 /// A state in one of its forms.
 #[derive(Clone, Copy)]
-pub(crate) enum Spelled<'r> {
+pub(crate) enum StateDocument<'r> {
     /// States by predictor path, under `predictors`.
     Own(&'r Payload),
     /// A file of DSPy's, under `state`.
@@ -48,7 +48,7 @@ pub(crate) enum Spelled<'r> {
 }
 
 /// The state that is in force after a request.
-pub(crate) struct StatePut {
+pub(crate) struct StateUpdate {
     /// It.
     pub(crate) view: StateView,
     /// JSON Pointers of what has no meaning here, in a file of DSPy's.
@@ -66,7 +66,7 @@ pub(crate) struct StateView {
 }
 
 /// A state version that is in force for its graph version.
-pub(crate) struct Activated {
+pub(crate) struct StateActivation {
     /// It.
     pub(crate) view: StateView,
     /// What was in force before; itself when nothing moved.
@@ -181,18 +181,18 @@ impl App {
         graph: &GraphRef,
         wanted: StateRequest<'_>,
         seen: Seen<'_>,
-    ) -> Result<StatePut, AppError> {
+    ) -> Result<StateUpdate, AppError> {
         let locked = self.state_lock(scope, graph, seen).await?;
         let head = locked.head();
         let id = head.id;
         let plain = self.plain_program(scope, &head.definition, &head.content_hash).await?;
         let tuned = self.tuned(scope, &plain, &head.state, wanted.spelled).await;
-        let (tuned, ignored) = besides(wanted.faults, tuned)?;
+        let (tuned, ignored) = merge_faults(wanted.faults, tuned)?;
         let text = StateText::of(&overrides(&plain, &tuned));
         let program = Arc::new(tuned);
         if text.text == head.state.predictors {
             let view = StateView { graph: id, row: head.state.clone(), program };
-            return Ok(StatePut { view, ignored });
+            return Ok(StateUpdate { view, ignored });
         }
         let new = NewState {
             parent: Some(head.state.version),
@@ -201,7 +201,7 @@ impl App {
             ..NewState::default()
         };
         let row = locked.put_state(new, now()).await?;
-        Ok(StatePut { view: StateView { graph: id, row, program }, ignored })
+        Ok(StateUpdate { view: StateView { graph: id, row, program }, ignored })
     }
 
     /// A program with the state of a posted document, and what of that has no meaning here.
@@ -210,23 +210,23 @@ impl App {
         scope: &Scope,
         plain: &Program,
         now: &StateRow,
-        spelled: Spelled<'_>,
+        spelled: StateDocument<'_>,
     ) -> Result<(Program, Vec<String>), AppError> {
         let root = At::Root;
         let mut problems = Problems::new();
         let (state, at, ignored) = match spelled {
-            Spelled::Own(predictors) => {
+            StateDocument::Own(predictors) => {
                 let at = root.key("predictors");
                 let state = GraphState::read(predictors, &at, &mut problems).unwrap_or_default();
                 (state, at, Vec::new())
             }
-            Spelled::Dspy(file) => {
+            StateDocument::Dspy(file) => {
                 let at = root.key("state");
                 let found = from_dspy(file, plain, &at);
                 let found = found.map_err(|found| AppError::invalid(Invalid::State, found))?;
                 (found.state, at, found.ignored)
             }
-            Spelled::Patch { path, change } => {
+            StateDocument::Patch { path, change } => {
                 if !plain.predictors().iter().any(|(known, _)| known == path) {
                     return Err(AppError::NotFound(format!("there is no predictor `{path}`")));
                 }
@@ -253,7 +253,7 @@ impl App {
         graph: &GraphRef,
         version: i32,
         seen: Seen<'_>,
-    ) -> Result<Activated, AppError> {
+    ) -> Result<StateActivation, AppError> {
         let mut locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
         let (id, newest_version) = (locked.head().id, locked.head().version);
         let (row, before) = locked.state(version).await?;
@@ -267,7 +267,7 @@ impl App {
         }
         let newest = row.graph_version == newest_version;
         let view = self.state_view(scope, id, row).await?;
-        Ok(Activated { view, before, newest })
+        Ok(StateActivation { view, before, newest })
     }
 
     /// One page of how what is in force moved, newest first.
@@ -308,8 +308,8 @@ impl App {
 }
 
 /// Problems with pointers into the request: the change of one predictor has no path before it.
-fn within(spelled: Spelled<'_>, found: Problems) -> Problems {
-    let Spelled::Patch { path, .. } = spelled else { return found };
+fn within(spelled: StateDocument<'_>, found: Problems) -> Problems {
+    let StateDocument::Patch { path, .. } = spelled else { return found };
     let before = At::Root.key(path).pointer();
     let mut moved = Problems::new();
     moved.extend(found.into_iter().map(|mut problem| {

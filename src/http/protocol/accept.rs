@@ -4,13 +4,13 @@ use axum::http::{HeaderMap, header};
 
 /// Whether the caller takes JSON. Without an `Accept` header everything is taken.
 #[must_use]
-pub(crate) fn takes_json(headers: &HeaderMap) -> bool {
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
     takes(headers, "application", "json")
 }
 
 /// Whether the caller takes server-sent events.
 #[must_use]
-pub(crate) fn takes_events(headers: &HeaderMap) -> bool {
+pub(crate) fn accepts_events(headers: &HeaderMap) -> bool {
     takes(headers, "text", "event-stream")
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
 
 /// Whether the caller takes a JSON document a line.
 #[must_use]
-pub(crate) fn takes_lines(headers: &HeaderMap) -> bool {
+pub(crate) fn accepts_lines(headers: &HeaderMap) -> bool {
     LINES.iter().any(|subtype| takes(headers, "application", subtype))
 }
 
@@ -81,12 +81,12 @@ mod tests {
     fn accepts(accept: &str) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_str(accept).unwrap());
-        takes_json(&headers)
+        accepts_json(&headers)
     }
 
     #[test]
     fn ranges_and_weights_decide_whether_json_is_taken() {
-        assert!(takes_json(&HeaderMap::new()));
+        assert!(accepts_json(&HeaderMap::new()));
         for fine in
             ["*/*", "application/*", "text/html, application/json;q=0.1", "Application/JSON"]
         {
@@ -116,6 +116,6 @@ mod tests {
         {
             assert!(!prefers(whole), "{whole}");
         }
-        assert!(!prefers_events(&HeaderMap::new()) && takes_events(&HeaderMap::new()));
+        assert!(!prefers_events(&HeaderMap::new()) && accepts_events(&HeaderMap::new()));
     }
 }

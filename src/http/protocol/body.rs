@@ -35,7 +35,7 @@ pub(crate) struct Document {
 /// A body that came, and what was made of it. Routes that answer once for a key take it, because
 /// the refusal of a body is an answer too.
 #[derive(Debug)]
-pub(crate) struct Posted {
+pub(crate) struct PostedBody {
     /// Its bytes; of a body over the limit its beginning, which is over the limit too.
     pub(crate) bytes: Bytes,
     /// What it says, or why that cannot be read.
@@ -75,11 +75,11 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         declared_json(request.headers())?;
-        Posted::from_request(request, state).await?.document
+        PostedBody::from_request(request, state).await?.document
     }
 }
 
-impl<S> FromRequest<S> for Posted
+impl<S> FromRequest<S> for PostedBody
 where
     S: Send + Sync,
     BodyLimit: FromRef<S>,

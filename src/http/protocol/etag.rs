@@ -31,20 +31,20 @@ impl ETag {
 
 /// The condition of one header: any version, or one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Condition {
+enum TagCondition {
     Any,
-    OneOf(Vec<Candidate>),
+    OneOf(Vec<TagValue>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Candidate {
+struct TagValue {
     weak: bool,
     tag: String,
 }
 
 /// What a writer says it has seen: absent means the newest. A handler takes it as an argument.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct IfMatch(Option<Condition>);
+pub(crate) struct IfMatch(Option<TagCondition>);
 
 impl IfMatch {
     /// Whether the writer says what it has seen.
@@ -57,8 +57,8 @@ impl IfMatch {
     #[must_use]
     pub(crate) fn allows(&self, current: &ETag) -> bool {
         match &self.0 {
-            None | Some(Condition::Any) => true,
-            Some(Condition::OneOf(tags)) => tags.iter().any(|t| !t.weak && t.tag == current.0),
+            None | Some(TagCondition::Any) => true,
+            Some(TagCondition::OneOf(tags)) => tags.iter().any(|t| !t.weak && t.tag == current.0),
         }
     }
 }
@@ -73,7 +73,7 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
 
 /// What a reader says it has. A handler takes it as an argument.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct IfNoneMatch(Option<Condition>);
+pub(crate) struct IfNoneMatch(Option<TagCondition>);
 
 impl IfNoneMatch {
     /// Whether the reader has any version at all.
@@ -87,8 +87,8 @@ impl IfNoneMatch {
     pub(crate) fn has(&self, current: &ETag) -> bool {
         match &self.0 {
             None => false,
-            Some(Condition::Any) => true,
-            Some(Condition::OneOf(tags)) => tags.iter().any(|t| t.tag == current.0),
+            Some(TagCondition::Any) => true,
+            Some(TagCondition::OneOf(tags)) => tags.iter().any(|t| t.tag == current.0),
         }
     }
 }
@@ -101,7 +101,7 @@ impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
     }
 }
 
-fn condition(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Condition>, ApiProblem> {
+fn condition(headers: &HeaderMap, name: &HeaderName) -> Result<Option<TagCondition>, ApiProblem> {
     let wrong = || ApiProblem::parameter(format!("`{name}` must be `*` or a list of quoted tags"));
     let mut tags = Vec::new();
     let mut found = false;
@@ -109,15 +109,15 @@ fn condition(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Condition>
         found = true;
         let text = value.to_str().map_err(|_| wrong())?.trim();
         if text == "*" {
-            return Ok(Some(Condition::Any));
+            return Ok(Some(TagCondition::Any));
         }
         tags.extend(read_tags(text).ok_or_else(wrong)?);
     }
-    Ok(found.then_some(Condition::OneOf(tags)))
+    Ok(found.then_some(TagCondition::OneOf(tags)))
 }
 
 /// A comma-separated list of tags; a tag may hold commas itself.
-fn read_tags(mut text: &str) -> Option<Vec<Candidate>> {
+fn read_tags(mut text: &str) -> Option<Vec<TagValue>> {
     let mut tags = Vec::new();
     loop {
         text = text.trim_start_matches([' ', '\t', ',']);
@@ -129,7 +129,7 @@ fn read_tags(mut text: &str) -> Option<Vec<Candidate>> {
             None => (false, text),
         };
         let end = rest.strip_prefix('"')?.find('"')? + 2;
-        tags.push(Candidate { weak, tag: rest[..end].to_owned() });
+        tags.push(TagValue { weak, tag: rest[..end].to_owned() });
         text = rest[end..].trim_start_matches([' ', '\t']);
         if !text.is_empty() && !text.starts_with(',') {
             return None;

@@ -15,10 +15,10 @@ use tracing::Instrument;
 
 use crate::app::metrics::Metrics;
 use crate::config::ApiKeys;
-use crate::http::protocol::accept::{takes_events, takes_json, takes_lines};
+use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines};
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
 use crate::http::protocol::place::{may_be_lines, may_stream};
-use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, Unrendered};
+use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
 use crate::http::protocol::status::ProblemCode;
 
 /// What the front needs to know.
@@ -68,9 +68,9 @@ fn admit(
         false => None,
     };
     let headers = request.headers();
-    let is_taken = takes_json(headers)
-        || (may_stream(request) && takes_events(headers))
-        || (may_be_lines(request) && takes_lines(headers));
+    let is_taken = accepts_json(headers)
+        || (may_stream(request) && accepts_events(headers))
+        || (may_be_lines(request) && accepts_lines(headers));
     if api && route.is_some() && !is_taken {
         let detail = "this route answers application/json; let `Accept` allow it";
         return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
@@ -128,7 +128,7 @@ fn finish(mut answer: Response, id: &str) -> Response {
     if !(answer.status().is_client_error() || answer.status().is_server_error()) {
         return answer;
     }
-    if let Some(Unrendered(problem)) = answer.extensions_mut().remove::<Unrendered>() {
+    if let Some(PendingProblem(problem)) = answer.extensions_mut().remove::<PendingProblem>() {
         return carry_headers(&answer, problem.render(id));
     }
     if answer.headers().get(header::CONTENT_TYPE) == Some(&PROBLEM_JSON) {

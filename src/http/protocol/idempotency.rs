@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: the first answer of a key, caller and route is kept and given again. Work
+//! `Idempotency-Key`: the first answer of a key, caller and route is kept and given again. ResponseFuture
 //! under a key goes on when the caller leaves, so that the repeat finds its answer.
 
 use std::panic::AssertUnwindSafe;
@@ -18,9 +18,9 @@ use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::app::{App, AppError, detached, now};
+use crate::app::{App, AppError, now, spawn_named};
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::problem::{ApiProblem, Unrendered};
+use crate::http::protocol::problem::{ApiProblem, PendingProblem};
 use crate::http::protocol::status::ProblemCode;
 use crate::store::Scope;
 use crate::store::idempotency::{self, Answer, Begun, KeyRef, Lease, Times};
@@ -72,7 +72,7 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
 
 /// What is to be done once. Boxed before it is handed around: moving a large future through the
 /// layers of a request costs more than all the rest of the request.
-pub(crate) type Work = BoxFuture<'static, Result<Response, ApiProblem>>;
+pub(crate) type ResponseFuture = BoxFuture<'static, Result<Response, ApiProblem>>;
 
 /// Does the work once for a key, however often it is asked for; without a key, each time. `route`
 /// is method and path.
@@ -82,7 +82,7 @@ pub(crate) async fn once(
     key: IdempotencyKey,
     route: String,
     body: &Bytes,
-    work: Work,
+    work: ResponseFuture,
 ) -> Response {
     let hash = || Sha256::digest(body).to_vec();
     once_for(app, caller, key, route, hash, work).await
@@ -95,10 +95,10 @@ pub(crate) async fn once_for(
     key: IdempotencyKey,
     route: String,
     body_hash: impl FnOnce() -> Vec<u8>,
-    work: Work,
+    work: ResponseFuture,
 ) -> Response {
     let Some(key) = key.0 else { return work.await.into_response() };
-    let once = Once {
+    let once = IdempotentRequest {
         app: app.clone(),
         scope: caller.scope(),
         request_id: caller.request_id.clone(),
@@ -107,12 +107,12 @@ pub(crate) async fn once_for(
         body_hash: body_hash(),
     };
     // Boxed, because every request would carry the room for it, and few have a key.
-    let done = Box::pin(detached("idempotent work", once.run(work))).await;
+    let done = Box::pin(spawn_named("idempotent work", once.run(work))).await;
     let broken = || ApiProblem::new(ProblemCode::Internal, "the work broke off").into_response();
     done.ok().flatten().unwrap_or_else(broken)
 }
 
-struct Once {
+struct IdempotentRequest {
     app: Arc<App>,
     scope: Scope,
     request_id: Arc<str>,
@@ -121,8 +121,8 @@ struct Once {
     body_hash: Vec<u8>,
 }
 
-impl Once {
-    async fn run(self, work: Work) -> Response {
+impl IdempotentRequest {
+    async fn run(self, work: ResponseFuture) -> Response {
         match self.begin().await {
             Ok(Begun::New(lease)) => self.first(lease, work).await,
             Ok(Begun::Replay(answer)) => replay(answer),
@@ -143,7 +143,7 @@ impl Once {
         begun.await.map_err(|error| AppError::from(error).into())
     }
 
-    async fn first(&self, lease: Lease, work: Work) -> Response {
+    async fn first(&self, lease: Lease, work: ResponseFuture) -> Response {
         let Ok(done) = AssertUnwindSafe(work).catch_unwind().await else {
             self.abandon(lease).await;
             tracing::error!(route = self.route, "a handler panicked");
@@ -174,7 +174,8 @@ impl Once {
 
     /// The answer in both forms: to be given, and to be kept.
     async fn render(&self, mut response: Response) -> (Response, Answer) {
-        if let Some(Unrendered(problem)) = response.extensions_mut().remove::<Unrendered>() {
+        if let Some(PendingProblem(problem)) = response.extensions_mut().remove::<PendingProblem>()
+        {
             response = problem.render(&self.request_id);
         }
         let (parts, body) = response.into_parts();

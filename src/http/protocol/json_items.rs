@@ -15,12 +15,12 @@ use tempfile::SpooledTempFile;
 use crate::app::{ItemSource, Said, WrittenItem};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
-use crate::http::protocol::upload::{Form, Spooled};
+use crate::http::protocol::upload::{SpooledBody, UploadFormat};
 
 /// The items in a body.
 pub(crate) struct BodyItems {
     file: SpooledTempFile,
-    form: Form,
+    form: UploadFormat,
     /// The member that holds the items.
     member: &'static str,
     /// Longest item in bytes.
@@ -30,7 +30,7 @@ pub(crate) struct BodyItems {
 type Take<'t> = dyn FnMut(WrittenItem<'_>) -> ControlFlow<()> + 't;
 
 impl BodyItems {
-    pub(crate) fn of(body: Spooled, member: &'static str, longest: usize) -> Self {
+    pub(crate) fn of(body: SpooledBody, member: &'static str, longest: usize) -> Self {
         Self { file: body.file, form: body.form, member, longest }
     }
 
@@ -53,7 +53,7 @@ impl BodyItems {
         let metered = Metered { reader: BufReader::new(self.file), gauge: &gauge };
         let mut reader = serde_json::Deserializer::from_reader(metered);
         let elements = Elements { gauge: &gauge, longest: self.longest, take };
-        match (Document { member: self.member, elements }).deserialize(&mut reader) {
+        match (ItemsDocument { member: self.member, elements }).deserialize(&mut reader) {
             Err(error) if gauge.broken.get() => Err(error.to_string()),
             // Whoever takes has enough, which ends the reading with an error, too.
             _ => Ok(()),
@@ -90,8 +90,8 @@ impl BodyItems {
 impl ItemSource for BodyItems {
     fn each(self, take: &mut Take<'_>) -> Result<(), String> {
         match self.form {
-            Form::Json => self.each_element(take),
-            Form::Lines | Form::Table => self.each_line(take),
+            UploadFormat::Json => self.each_element(take),
+            UploadFormat::Lines | UploadFormat::Table => self.each_line(take),
         }
     }
 }
@@ -246,12 +246,12 @@ impl<'de> Visitor<'de> for StandIn<'_> {
 }
 
 /// A document of which only the items are looked at.
-struct Document<'a, 't> {
+struct ItemsDocument<'a, 't> {
     member: &'static str,
     elements: Elements<'a, 't>,
 }
 
-impl<'de> DeserializeSeed<'de> for Document<'_, '_> {
+impl<'de> DeserializeSeed<'de> for ItemsDocument<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -259,7 +259,7 @@ impl<'de> DeserializeSeed<'de> for Document<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Document<'_, '_> {
+impl<'de> Visitor<'de> for ItemsDocument<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -336,14 +336,14 @@ mod tests {
 
     use super::*;
 
-    fn body(form: Form, text: &str) -> BodyItems {
+    fn body(form: UploadFormat, text: &str) -> BodyItems {
         let mut file = tempfile::spooled_tempfile(1 << 20);
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
-        BodyItems::of(Spooled { form, file }, "items", 24)
+        BodyItems::of(SpooledBody { form, file }, "items", 24)
     }
 
-    fn items(form: Form, text: &str) -> Vec<String> {
+    fn items(form: UploadFormat, text: &str) -> Vec<String> {
         let mut found = Vec::new();
         let read = body(form, text).each(&mut |item| {
             found.push(match item.said {
@@ -360,23 +360,27 @@ mod tests {
     #[test]
     fn items_come_one_by_one_wherever_they_stand_until_enough_is_enough() {
         let text = r#" {"once": [1], "items": [ {"a": [1, "]"]}, 2 ,null, 4], "version": 3} "#;
-        assert_eq!(items(Form::Json, text), [r#"{"a": [1, "]"]}"#, "2", "null"]);
+        assert_eq!(items(UploadFormat::Json, text), [r#"{"a": [1, "]"]}"#, "2", "null"]);
         let long = r#"{"items": [1, "a text of more than 24 bytes", 3]}"#;
-        assert_eq!(items(Form::Json, long), ["1", "too_large"]);
-        assert_eq!(items(Form::Json, "{}").len() + items(Form::Json, r#"{"items":[]}"#).len(), 0);
+        assert_eq!(items(UploadFormat::Json, long), ["1", "too_large"]);
+        assert_eq!(
+            items(UploadFormat::Json, "{}").len()
+                + items(UploadFormat::Json, r#"{"items":[]}"#).len(),
+            0
+        );
     }
 
     #[test]
     fn lines_are_items_and_blank_ones_are_none() {
         let text = "{\"a\": 1}\r\n\n  \n\"a text of more than 24 bytes\"\n{\"b\": 2}";
-        assert_eq!(items(Form::Lines, text), [r#"{"a": 1}"#, "too_large", r#"{"b": 2}"#]);
+        assert_eq!(items(UploadFormat::Lines, text), [r#"{"a": 1}"#, "too_large", r#"{"b": 2}"#]);
         let endless = format!("{}\n{{}}", "x".repeat(1000));
-        assert_eq!(items(Form::Lines, &endless), ["too_large", "{}"]);
+        assert_eq!(items(UploadFormat::Lines, &endless), ["too_large", "{}"]);
     }
 
     #[test]
     fn the_rest_of_a_document_is_read_apart_with_something_of_a_kind_for_its_items() {
-        let options = |text: &str| body(Form::Json, text).options();
+        let options = |text: &str| body(UploadFormat::Json, text).options();
         for (text, rest) in [
             (r#"{"items": [{"a": 1}, {}], "version": 3}"#, r#"{"items":[],"version":3}"#),
             (r#"{"v": 1, "items": {"a": 1}, "v": [2]}"#, r#"{"v":1,"items":{},"v":[2]}"#),

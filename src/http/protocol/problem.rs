@@ -17,10 +17,10 @@ pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("applicati
 
 /// An answer that says what went wrong.
 #[derive(Clone, Debug)]
-pub struct ApiProblem(Box<Inner>);
+pub struct ApiProblem(Box<ProblemData>);
 
 #[derive(Clone, Debug)]
-struct Inner {
+struct ProblemData {
     code: ProblemCode,
     detail: String,
     errors: Problems,
@@ -32,7 +32,7 @@ impl ApiProblem {
     /// A problem of a code; `detail` names the thing and the way out.
     #[must_use]
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(ProblemData {
             code,
             detail: detail.into(),
             errors: Problems::new(),
@@ -142,13 +142,13 @@ fn error_json(problem: &Problem) -> String {
 
 /// A problem on its way to the front, which renders it.
 #[derive(Clone)]
-pub(crate) struct Unrendered(pub(crate) Arc<ApiProblem>);
+pub(crate) struct PendingProblem(pub(crate) Arc<ApiProblem>);
 
 impl IntoResponse for ApiProblem {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.0.code.status();
-        response.extensions_mut().insert(Unrendered(Arc::new(self)));
+        response.extensions_mut().insert(PendingProblem(Arc::new(self)));
         response
     }
 }

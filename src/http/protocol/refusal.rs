@@ -2,7 +2,7 @@
 
 use dsrs::problem::Problems;
 
-use crate::app::{AppError, Invalid, MisreadText, RunFailure, whole_seconds};
+use crate::app::{AppError, Invalid, ParseFailure, RunFailure, whole_seconds};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 
@@ -14,14 +14,14 @@ impl From<AppError> for ApiProblem {
             AppError::AlreadyExists(_) => Self::new(ProblemCode::AlreadyExists, detail),
             AppError::Stale => Self::new(ProblemCode::PreconditionFailed, detail),
             AppError::Invalid { what, problems } => invalid(what, problems),
-            AppError::Misread(misread) => misread_problem(*misread),
+            AppError::Parse(misread) => misread_problem(*misread),
             AppError::StateMismatch(_) => Self::new(ProblemCode::StateMismatch, detail),
             AppError::RunFinished(_) => Self::new(ProblemCode::RunFinished, detail),
             AppError::NotWaiting(_) => Self::new(ProblemCode::NodeNotWaiting, detail),
             AppError::RunUnfinished(_) => Self::new(ProblemCode::RunUnfinished, detail),
             AppError::NotComparable(_) => Self::new(ProblemCode::NotComparable, detail),
             AppError::NothingFound(_) => Self::new(ProblemCode::NothingFound, detail),
-            AppError::Overtaken(_) => Self::new(ProblemCode::PreconditionFailed, detail),
+            AppError::Superseded(_) => Self::new(ProblemCode::PreconditionFailed, detail),
             AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
             AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
             AppError::Internal(cause) => {
@@ -45,7 +45,7 @@ fn invalid(what: Invalid, problems: Problems) -> ApiProblem {
 }
 
 /// The problem of a text that does not fit.
-fn misread_problem(misread: MisreadText) -> ApiProblem {
+fn misread_problem(misread: ParseFailure) -> ApiProblem {
     let code = match misread.constraint {
         Some(_) => ProblemCode::ConstraintFailed,
         None => ProblemCode::ParseError,

@@ -16,7 +16,7 @@ use crate::app::{ItemSource, Said, WrittenItem};
 use crate::http::protocol::json_items::{Gauge, Metered, too_long, unreadable};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
-use crate::http::protocol::upload::Spooled;
+use crate::http::protocol::upload::SpooledBody;
 
 /// How far the reader may be ahead of a row's end.
 const AHEAD: usize = 64 << 10;
@@ -37,7 +37,7 @@ type Take<'t> = dyn FnMut(WrittenItem<'_>) -> ControlFlow<()> + 't;
 
 impl TableItems {
     /// Reads the header. What is no header is refused here.
-    pub(crate) fn of(body: Spooled, longest: usize) -> Result<Self, ApiProblem> {
+    pub(crate) fn of(body: SpooledBody, longest: usize) -> Result<Self, ApiProblem> {
         let mut file = body.file;
         let (gauge, marks) = (Gauge::new(longest.saturating_add(AHEAD)), RefCell::default());
         let mut header = ByteRecord::new();
@@ -178,7 +178,7 @@ fn reader<'a, R: Read>(
 
 /// A place in a cell.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum CellPosition {
     /// Before its first character.
     #[default]
     Start,
@@ -196,7 +196,7 @@ struct Marks {
     /// How many bytes.
     seen: u64,
     /// Where in a cell they end.
-    place: Place,
+    place: CellPosition,
     /// The line that they end on, counted from 0, and that of the last cell that was opened.
     line: u64,
     opened: u64,
@@ -220,19 +220,19 @@ impl Marks {
 
     fn step(&mut self, at: u64, byte: u8) {
         self.place = match (self.place, byte) {
-            (Place::Start, b'"') => {
+            (CellPosition::Start, b'"') => {
                 self.opened = self.line;
-                Place::Quoted
+                CellPosition::Quoted
             }
-            (Place::Quoted, b'"') => Place::Closed,
-            (Place::Quoted, _) | (Place::Closed, b'"') => Place::Quoted,
-            (_, b',' | b'\r' | b'\n') => Place::Start,
-            (Place::Start, 0xef | 0xbb | 0xbf) if at < 3 => Place::Start,
-            (Place::Closed, _) => {
+            (CellPosition::Quoted, b'"') => CellPosition::Closed,
+            (CellPosition::Quoted, _) | (CellPosition::Closed, b'"') => CellPosition::Quoted,
+            (_, b',' | b'\r' | b'\n') => CellPosition::Start,
+            (CellPosition::Start, 0xef | 0xbb | 0xbf) if at < 3 => CellPosition::Start,
+            (CellPosition::Closed, _) => {
                 self.slips.push_back(at);
-                Place::Bare
+                CellPosition::Bare
             }
-            _ => Place::Bare,
+            _ => CellPosition::Bare,
         };
     }
 
@@ -247,7 +247,7 @@ impl Marks {
 
     /// The line of a cell that is not closed.
     fn open(&self) -> Option<u64> {
-        (self.place == Place::Quoted).then_some(self.opened + 1)
+        (self.place == CellPosition::Quoted).then_some(self.opened + 1)
     }
 
     /// The line on which a row begins that was read up to here. The reader's own word for it is the
@@ -283,13 +283,13 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::http::protocol::upload::Form;
+    use crate::http::protocol::upload::UploadFormat;
 
     fn table(text: &[u8]) -> Result<TableItems, ApiProblem> {
         let mut file = tempfile::spooled_tempfile(1 << 20);
         file.write_all(text).unwrap();
         file.rewind().unwrap();
-        TableItems::of(Spooled { form: Form::Table, file }, 40)
+        TableItems::of(SpooledBody { form: UploadFormat::Table, file }, 40)
     }
 
     /// Each row as its line and its text, or why it cannot be taken.

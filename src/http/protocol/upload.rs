@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
-use crate::app::{App, on_own_thread};
+use crate::app::{App, run_blocking};
 use crate::config::Limits;
 use crate::http::protocol::body::{broken_off, declared, drain, is_json, too_large, too_slow};
 use crate::http::protocol::problem::ApiProblem;
@@ -30,7 +30,7 @@ const PIECE: usize = 256 << 10;
 
 /// What a body is declared as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum UploadFormat {
     /// One JSON document.
     Json,
     /// A JSON document a line.
@@ -40,14 +40,14 @@ pub(crate) enum Form {
 }
 
 /// What kind of upload a route takes.
-pub(crate) trait Taken: Send {
+pub(crate) trait UploadKind: Send {
     /// What may be declared, in words.
     const WANTED: &'static str;
     /// The setting of the limit.
     const SETTING: &'static str;
 
     /// The form of a media type, where it is taken.
-    fn form(essence: &[u8]) -> Option<Form>;
+    fn form(essence: &[u8]) -> Option<UploadFormat>;
 
     /// The largest body in bytes.
     fn limit(limits: &Limits) -> usize;
@@ -55,13 +55,13 @@ pub(crate) trait Taken: Send {
 
 /// The items of a batch.
 #[derive(Debug)]
-pub(crate) struct OfBatch;
+pub(crate) struct BatchUpload;
 
-impl Taken for OfBatch {
+impl UploadKind for BatchUpload {
     const WANTED: &'static str = "application/json or application/jsonl";
     const SETTING: &'static str = "limits.batch_bytes";
 
-    fn form(essence: &[u8]) -> Option<Form> {
+    fn form(essence: &[u8]) -> Option<UploadFormat> {
         json_form(essence)
     }
 
@@ -72,14 +72,14 @@ impl Taken for OfBatch {
 
 /// The examples of a dataset.
 #[derive(Debug)]
-pub(crate) struct OfDataset;
+pub(crate) struct DatasetUpload;
 
-impl Taken for OfDataset {
+impl UploadKind for DatasetUpload {
     const WANTED: &'static str = "application/json, application/jsonl or text/csv";
     const SETTING: &'static str = "limits.dataset_bytes";
 
-    fn form(essence: &[u8]) -> Option<Form> {
-        if essence == b"text/csv" { Some(Form::Table) } else { json_form(essence) }
+    fn form(essence: &[u8]) -> Option<UploadFormat> {
+        if essence == b"text/csv" { Some(UploadFormat::Table) } else { json_form(essence) }
     }
 
     fn limit(limits: &Limits) -> usize {
@@ -89,23 +89,23 @@ impl Taken for OfDataset {
 
 /// A body, at its start.
 #[derive(Debug)]
-pub(crate) struct Spooled {
-    pub(crate) form: Form,
+pub(crate) struct SpooledBody {
+    pub(crate) form: UploadFormat,
     pub(crate) file: SpooledTempFile,
 }
 
 /// A body that came. Routes that answer once for a key take it, because the refusal of a body is an
 /// answer too.
 #[derive(Debug)]
-pub(crate) struct Uploaded<T> {
+pub(crate) struct UploadedBody<T> {
     /// A hash of its bytes; of a body over the limit that of its beginning.
     pub(crate) hash: Vec<u8>,
     /// The body, or why it is refused.
-    pub(crate) body: Result<Spooled, ApiProblem>,
+    pub(crate) body: Result<SpooledBody, ApiProblem>,
     taken: PhantomData<T>,
 }
 
-impl<T: Taken> FromRequest<Arc<App>> for Uploaded<T> {
+impl<T: UploadKind> FromRequest<Arc<App>> for UploadedBody<T> {
     type Rejection = ApiProblem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiProblem> {
@@ -114,17 +114,17 @@ impl<T: Taken> FromRequest<Arc<App>> for Uploaded<T> {
         let arriving = spool(request.into_body(), limit, app.spool_dir.clone());
         let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
         let (spool, fits) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
-        let body = form.and_then(|form| fits.map(|()| Spooled { form, file: spool.file }));
+        let body = form.and_then(|form| fits.map(|()| SpooledBody { form, file: spool.file }));
         Ok(Self { hash: spool.hash.finalize().to_vec(), body, taken: PhantomData })
     }
 }
 
-fn json_form(essence: &[u8]) -> Option<Form> {
+fn json_form(essence: &[u8]) -> Option<UploadFormat> {
     let lines = [&b"application/jsonl"[..], b"application/x-ndjson", b"application/x-jsonlines"];
     if lines.contains(&essence) {
-        return Some(Form::Lines);
+        return Some(UploadFormat::Lines);
     }
-    is_json(essence).then_some(Form::Json)
+    is_json(essence).then_some(UploadFormat::Json)
 }
 
 struct Spool {
@@ -176,7 +176,7 @@ async fn spool(
 async fn waited(
     write: impl FnOnce() -> std::io::Result<Spool> + Send + 'static,
 ) -> Result<Spool, ApiProblem> {
-    match on_own_thread(write).await {
+    match run_blocking(write).await {
         Some(Ok(spool)) => Ok(spool),
         outcome => {
             let error = outcome.and_then(Result::err);

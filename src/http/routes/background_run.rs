@@ -11,9 +11,9 @@ use dsrs::problem::Problems;
 use dsrs::read::shared_text;
 
 use crate::app::json::JsonObject;
-use crate::app::{App, ResumeRequest, Resumed, SignalRequest};
+use crate::app::{App, ResumeOutcome, ResumeRequest, SignalRequest};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
 use crate::http::protocol::path;
@@ -46,7 +46,7 @@ pub(crate) async fn run_start(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/runs", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
@@ -104,7 +104,7 @@ pub(crate) async fn run_resume(
     Path(id): Path<String>,
     key: IdempotencyKey,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/runs/{}/resume", id.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
@@ -141,7 +141,7 @@ pub(crate) async fn run_signal(
     Path(id): Path<String>,
     key: IdempotencyKey,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/runs/{}/signal", id.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
@@ -174,7 +174,7 @@ fn read_resume(document: &Document, request_id: Arc<str>) -> Result<ResumeReques
     Ok(request)
 }
 
-fn resumed_json(resumed: &Resumed) -> String {
+fn resumed_json(resumed: &ResumeOutcome) -> String {
     let mut nodes = JsonObject::new();
     for (name, verdict) in &resumed.nodes {
         let mut node = JsonObject::new();

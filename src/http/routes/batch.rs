@@ -14,7 +14,7 @@ use futures_util::stream;
 use uuid::Uuid;
 
 use crate::app::json::JsonObject;
-use crate::app::{App, AppError, BatchRequest, on_own_thread, timestamp};
+use crate::app::{App, AppError, BatchRequest, run_blocking, timestamp};
 use crate::http::protocol::accept::prefers_lines;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::parse;
@@ -25,7 +25,7 @@ use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
-use crate::http::protocol::upload::{Form, OfBatch, Spooled, Uploaded};
+use crate::http::protocol::upload::{BatchUpload, SpooledBody, UploadFormat, UploadedBody};
 use crate::http::routes::run::{error_json, millis, read_pick};
 use crate::http::schema::{Batch, BatchBody, BatchPage, BatchResultPage};
 use crate::store::Scope;
@@ -69,7 +69,7 @@ pub(crate) async fn batch_start(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     query: Query,
-    Uploaded { hash, body, .. }: Uploaded<OfBatch>,
+    UploadedBody { hash, body, .. }: UploadedBody<BatchUpload>,
 ) -> Response {
     // The options of lines stand in the query, and are a part of what is asked for.
     let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.spelled());
@@ -86,17 +86,17 @@ pub(crate) async fn batch_start(
 
 async fn read_batch(
     app: &App,
-    body: Spooled,
+    body: SpooledBody,
     query: Query,
     request_id: Arc<str>,
 ) -> Result<(BatchRequest, BodyItems), ApiProblem> {
     let (form, most) = (body.form, app.worker.batch_concurrency);
     let mut items = BodyItems::of(body, "items", app.limits.body_bytes);
-    if form == Form::Lines {
+    if form == UploadFormat::Lines {
         return Ok((read_query(query, most, request_id)?, items));
     }
     query.close()?;
-    let read = on_own_thread(move || items.options().map(|options| (options, items))).await;
+    let read = run_blocking(move || items.options().map(|options| (options, items))).await;
     let broken = || AppError::Internal("the reading of a body broke off".to_owned());
     let (options, items) = read.ok_or_else(broken)??;
     Ok((read_options(&options, most, request_id)?, items))

@@ -14,14 +14,14 @@ use uuid::Uuid;
 use crate::app::json::JsonObject;
 use crate::app::{App, DatasetPut, FromRuns, is_split, timestamp};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
 use crate::http::protocol::idempotency::{IdempotencyKey, once, once_for};
 use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::protocol::upload::{OfDataset, Uploaded};
+use crate::http::protocol::upload::{DatasetUpload, UploadedBody};
 use crate::http::routes::dataset_upload::read_upload;
 use crate::http::schema::{
     ChangedDataset, Dataset, DatasetBody, DatasetPage, DatasetVersionPage, FromRunsBody,
@@ -63,7 +63,7 @@ pub(crate) async fn dataset_create(
     caller: Caller,
     key: IdempotencyKey,
     query: Query,
-    Uploaded { hash, body, .. }: Uploaded<OfDataset>,
+    UploadedBody { hash, body, .. }: UploadedBody<DatasetUpload>,
 ) -> Response {
     // What is said of lines and tables stands in the query, and is a part of what is asked for.
     let route = format!("POST /v1/datasets{}", query.spelled());
@@ -103,7 +103,7 @@ pub(crate) async fn dataset_put(
     Path(name): Path<String>,
     if_match: IfMatch,
     query: Query,
-    Uploaded { body, .. }: Uploaded<OfDataset>,
+    UploadedBody { body, .. }: UploadedBody<DatasetUpload>,
 ) -> Result<Response, ApiProblem> {
     let seen = |id, version| if_match.allows(&dataset_tag(id, version));
     let (request, examples) = read_upload(body?, query, app.limits.body_bytes).await?;
@@ -138,7 +138,7 @@ pub(crate) async fn dataset_from_runs(
     Path(name): Path<String>,
     key: IdempotencyKey,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/datasets/{}/from-runs", name.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());

@@ -7,13 +7,13 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{list, listed, nearest, shared_text};
 use dsrs::value::Payload;
 
-use crate::app::{AppError, Columns, DatasetRequest, ItemSource, WrittenItem, on_own_thread};
+use crate::app::{AppError, Columns, DatasetRequest, ItemSource, WrittenItem, run_blocking};
 use crate::http::protocol::body::parse;
 use crate::http::protocol::json_items::BodyItems;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::Query;
 use crate::http::protocol::table_items::TableItems;
-use crate::http::protocol::upload::{Form, Spooled};
+use crate::http::protocol::upload::{SpooledBody, UploadFormat};
 
 /// The member that holds the examples.
 const EXAMPLES: &str = "examples";
@@ -38,23 +38,23 @@ impl ItemSource for Examples {
 
 /// Reads what is said beside the examples; `longest` is the longest example.
 pub(crate) async fn read_upload(
-    body: Spooled,
+    body: SpooledBody,
     query: Query,
     longest: usize,
 ) -> Result<(DatasetRequest, Examples), ApiProblem> {
     match body.form {
-        Form::Json => {
+        UploadFormat::Json => {
             query.close()?;
             let mut items = BodyItems::of(body, EXAMPLES, longest);
             let read = apart(move || items.options().map(|options| (options, items)));
             let (options, items) = read.await?;
             Ok((read_options(&options)?, Examples::Body(items)))
         }
-        Form::Lines => {
+        UploadFormat::Lines => {
             let request = read_query(query)?;
             Ok((request, Examples::Body(BodyItems::of(body, EXAMPLES, longest))))
         }
-        Form::Table => {
+        UploadFormat::Table => {
             let mut request = read_query(query)?;
             let items = apart(move || TableItems::of(body, longest)).await?;
             check_columns(request.columns.as_ref(), items.columns())?;
@@ -69,7 +69,7 @@ async fn apart<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ApiProblem> + Send + 'static,
 ) -> Result<T, ApiProblem> {
     let broken = || AppError::Internal("the reading of a body broke off".to_owned());
-    on_own_thread(read).await.ok_or_else(broken)?
+    run_blocking(read).await.ok_or_else(broken)?
 }
 
 /// What is said of lines and tables.

@@ -13,7 +13,7 @@ use dsrs::value::Payload;
 use crate::app::json::JsonObject;
 use crate::app::{App, DatasetRef, EvaluationRequest, timestamp};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
 use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
@@ -50,7 +50,7 @@ pub(crate) async fn evaluation_start(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/evaluations", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());

@@ -7,9 +7,9 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use crate::app::json::JsonObject;
-use crate::app::{App, GraphPut, timestamp};
+use crate::app::{App, GraphUpdate, timestamp};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
@@ -44,7 +44,7 @@ pub(crate) async fn graph_create(
     caller: Caller,
     key: IdempotencyKey,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let (verb, scope) = (app.clone(), caller.scope());
     let work = Box::pin(async move {
@@ -250,7 +250,7 @@ pub(crate) fn graph_json(row: &GraphRow, state: Option<&str>) -> String {
     object.finish()
 }
 
-pub(crate) fn carried_json(put: &GraphPut) -> String {
+pub(crate) fn carried_json(put: &GraphUpdate) -> String {
     let quoted = |path: &Arc<str>| dsrs::value::Payload::Str(path.clone()).to_json();
     let mut object = JsonObject::new();
     object.list("carried", put.carried.carried.iter().map(quoted));

@@ -12,9 +12,9 @@ use dsrs::read::{Object, count, number, shared_text};
 use dsrs::value::Payload;
 
 use crate::app::json::JsonObject;
-use crate::app::{Activate, App, DatasetRef, Followed, OptimizationRequest, timestamp};
+use crate::app::{Activate, App, DatasetRef, FollowTarget, OptimizationRequest, timestamp};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::IfMatch;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
@@ -60,7 +60,7 @@ pub(crate) async fn optimization_start(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/optimizations", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
@@ -250,7 +250,7 @@ pub(crate) async fn optimization_events(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let (id, seen) = (path::id(&id)?, seen_by(&headers)?);
-    let followed = Followed::Optimization(|found| optimization_json(found, true));
+    let followed = FollowTarget::Optimization(|found| optimization_json(found, true));
     follow(&app, &caller, id, seen, followed).await
 }
 

@@ -11,7 +11,7 @@ use dsrs::signature::signature_to_payload;
 use dsrs::value::Payload;
 
 use crate::app::json::JsonObject;
-use crate::app::{self, App, Spelled, StateRequest};
+use crate::app::{self, App, StateDocument, StateRequest};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
@@ -108,7 +108,7 @@ pub(crate) async fn predictor_patch(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let change = &without_shown(&document.parsed.payload);
-    let spelled = Spelled::Patch { path: &path, change };
+    let spelled = StateDocument::Patch { path: &path, change };
     let wanted = StateRequest { spelled, faults: document.parsed.duplicates.clone() };
     let seen = |id, version| if_match.allows(&state_tag(id, version));
     let graph = GraphRef::parse(&graph);
@@ -152,7 +152,7 @@ pub(crate) async fn graph_render(
         let pick = read_pick(object);
         Some((node?, inputs?, pick?))
     })?;
-    let request = app::RenderRequest { node, inputs, pick, faults };
+    let request = app::NodeRenderRequest { node, inputs, pick, faults };
     let graph = GraphRef::parse(&graph);
     let rendered = app.graph_render(&caller.scope(), &graph, request).await?;
     let mut predictors = JsonObject::with_capacity(1024);

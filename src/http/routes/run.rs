@@ -15,9 +15,9 @@ use crate::app::json::JsonObject;
 use crate::app::{App, ExecuteRequest, RunFailure, Watch, timestamp};
 use crate::http::protocol::accept::prefers_events;
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, Posted};
+use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::idempotency::{IdempotencyKey, Work, once};
+use crate::http::protocol::idempotency::{IdempotencyKey, ResponseFuture, once};
 use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::{ApiProblem, write_head};
@@ -60,12 +60,12 @@ pub(crate) async fn run_execute(
     key: IdempotencyKey,
     headers: HeaderMap,
     query: Result<NoQuery, ApiProblem>,
-    Posted { bytes, document }: Posted,
+    PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
     let request_id = caller.request_id.clone();
-    let work = |watch: Option<Watch>| -> Work {
+    let work = |watch: Option<Watch>| -> ResponseFuture {
         Box::pin(async move {
             query?;
             let mut request = read_request(&document?, request_id)?;

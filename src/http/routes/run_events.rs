@@ -18,13 +18,16 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::app::json::JsonObject;
-use crate::app::{App, Ended, EventKind, Followed, Follower, LogFollower, Told, Watch, detached};
-use crate::http::protocol::accept::takes_events;
+use crate::app::{
+    App, BufferFollower, Ended, EventKind, EventLogFollower, FollowTarget, StreamItem, Watch,
+    spawn_named,
+};
+use crate::http::protocol::accept::accepts_events;
 use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::idempotency::{IdempotencyKey, REPLAYED, Work, once};
+use crate::http::protocol::idempotency::{IdempotencyKey, REPLAYED, ResponseFuture, once};
 use crate::http::protocol::path;
-use crate::http::protocol::problem::{ApiProblem, Unrendered};
+use crate::http::protocol::problem::{ApiProblem, PendingProblem};
 use crate::http::protocol::query::{NoQuery, plain_number};
 use crate::http::protocol::refusal::run_problem;
 use crate::http::protocol::status::ProblemCode;
@@ -45,12 +48,12 @@ pub(crate) async fn execute(
     key: IdempotencyKey,
     route: String,
     body: Bytes,
-    work: impl FnOnce(Watch) -> Work,
+    work: impl FnOnce(Watch) -> ResponseFuture,
 ) -> Response {
     let (begun, beginning) = oneshot::channel();
     let (ended, mut ending) = oneshot::channel();
     let work = work(Watch { begun, finale, stays: key.is_given(), ended });
-    let mut answering = detached("a streamed execution", async move {
+    let mut answering = spawn_named("a streamed execution", async move {
         let answer = once(&app, &caller, key, route, &body, work).await;
         // Whoever has read it finds the answer of a repeat.
         if let Ok(ending) = ending.try_recv() {
@@ -60,7 +63,7 @@ pub(crate) async fn execute(
     });
     tokio::select! {
         biased;
-        Ok(watched) = beginning => events(told(watched.feed.follow(0), watched)),
+        Ok(watched) = beginning => events(told(watched.buffer.follow(0), watched)),
         answered = &mut answering => match answered {
             Ok(Some(answer)) => replayed(answer).await,
             _ => ApiProblem::new(ProblemCode::Internal, "the work broke off").into_response(),
@@ -82,7 +85,7 @@ fn finale(ended: Ended<'_>, trace: bool, request_id: &str) -> (EventKind, String
 /// What a follower is told. Whoever stops reading lets go of what is `held`: a run that was watched
 /// from its start is left so.
 fn told(
-    follower: Follower,
+    follower: BufferFollower,
     held: impl Send,
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     stream::unfold((follower, held), |(mut follower, held)| async move {
@@ -92,17 +95,17 @@ fn told(
 }
 
 /// The same by what is written of the run.
-fn logged(follower: LogFollower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+fn logged(follower: EventLogFollower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     stream::unfold(follower, |mut follower| async move {
         let next = follower.next().await?;
         Some((Ok(event(&next)), follower))
     })
 }
 
-fn event(told: &Told) -> Event {
+fn event(told: &StreamItem) -> Event {
     match told {
-        Told::Event(event) => sent(event.id, event.kind.as_str(), &event.data),
-        Told::Gap(from, to) => {
+        StreamItem::Event(event) => sent(event.id, event.kind.as_str(), &event.data),
+        StreamItem::Gap(from, to) => {
             let mut gap = JsonObject::new();
             gap.shown("from", from).shown("to", to);
             sent(*to, "gap", &gap.finish())
@@ -133,7 +136,7 @@ fn one_event(id: u64, kind: EventKind, data: &str) -> Response {
 /// An answer that was given before, as the last event of its run. One that is not of a run stays as
 /// it is.
 async fn replayed(answer: Response) -> Response {
-    if answer.extensions().get::<Unrendered>().is_some() {
+    if answer.extensions().get::<PendingProblem>().is_some() {
         return answer;
     }
     let (parts, body) = answer.into_parts();
@@ -186,13 +189,13 @@ pub(crate) async fn run_events(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let (id, seen) = (path::id(&id)?, seen_by(&headers)?);
-    if let Some(feed) = app.run_feed(&caller.scope(), id) {
-        if feed.has_told_all(seen) {
+    if let Some(buffer) = app.run_event_buffer(&caller.scope(), id) {
+        if buffer.has_told_all(seen) {
             return Ok(answer::no_content());
         }
-        return Ok(events(told(feed.follow(seen), ())));
+        return Ok(events(told(buffer.follow(seen), ())));
     }
-    follow(&app, &caller, id, seen, Followed::Run(end_json)).await
+    follow(&app, &caller, id, seen, FollowTarget::Run(end_json)).await
 }
 
 /// The last event that a reader of events has seen.
@@ -207,7 +210,7 @@ pub(crate) async fn follow(
     caller: &Caller,
     id: Uuid,
     seen: u64,
-    followed: Followed,
+    followed: FollowTarget,
 ) -> Result<Response, ApiProblem> {
     Ok(match app.follow(&caller.scope(), id, seen, followed).await? {
         Some(follower) => events(logged(follower)),
@@ -217,7 +220,7 @@ pub(crate) async fn follow(
 
 /// Refuses whoever takes no events.
 pub(crate) fn events_wanted(headers: &HeaderMap) -> Result<(), ApiProblem> {
-    if takes_events(headers) {
+    if accepts_events(headers) {
         return Ok(());
     }
     let detail = "this route answers text/event-stream; let `Accept` allow it";

@@ -11,7 +11,7 @@ use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::app::json::JsonObject;
-use crate::app::{App, Spelled, StateRequest, StateView, timestamp};
+use crate::app::{App, StateDocument, StateRequest, StateView, timestamp};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
@@ -54,12 +54,12 @@ fn dspy_tag(graph: Uuid, version: i32) -> ETag {
 
 /// In which form a state is answered.
 #[derive(Clone, Copy)]
-enum Form {
+enum StateFormat {
     Own,
     Dspy,
 }
 
-impl Form {
+impl StateFormat {
     fn read(query: &mut Query) -> Self {
         let named = |name: &str| match name {
             "own" => Some(Self::Own),
@@ -110,7 +110,7 @@ pub(crate) async fn state_get(
     known: IfNoneMatch,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let form = Form::read(&mut query);
+    let form = StateFormat::read(&mut query);
     query.close()?;
     let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
     if known.is_given() {
@@ -159,7 +159,7 @@ pub(crate) async fn state_put(
     let view = &put.view;
     let mut object = JsonObject::with_capacity(view.row.predictors.len() + 512);
     object.splice(&state_json(view));
-    if matches!(spelled, Spelled::Dspy(_)) {
+    if matches!(spelled, StateDocument::Dspy(_)) {
         let quoted = |pointer: &String| Payload::from(pointer.as_str()).to_json();
         object.list("ignored", put.ignored.iter().map(quoted));
     }
@@ -167,12 +167,12 @@ pub(crate) async fn state_put(
 }
 
 /// A state in either form.
-fn spelled<'v>(object: &mut Object<'v, '_, '_>) -> Option<Spelled<'v>> {
+fn spelled<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> {
     let whole =
         |found: &'v Payload, at: &At<'_>, out: &mut Problems| map(found, at, out).map(|_| found);
     if !object.has("format") {
         object.ignore(&READ_ONLY);
-        return object.required("predictors", whole).map(Spelled::Own);
+        return object.required("predictors", whole).map(StateDocument::Own);
     }
     let format = object.required("format", |found, at, out| {
         let known = text(found, at, out)? == "dspy";
@@ -181,7 +181,7 @@ fn spelled<'v>(object: &mut Object<'v, '_, '_>) -> Option<Spelled<'v>> {
         }
         known.then_some(())
     });
-    let file = object.required("state", whole).map(Spelled::Dspy);
+    let file = object.required("state", whole).map(StateDocument::Dspy);
     format.and(file)
 }
 
@@ -232,7 +232,7 @@ pub(crate) async fn state_version_get(
     known: IfNoneMatch,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let form = Form::read(&mut query);
+    let form = StateFormat::read(&mut query);
     query.close()?;
     let version = path::version(&version)?;
     let view = app.state_version(&caller.scope(), &GraphRef::parse(&graph), version).await?;

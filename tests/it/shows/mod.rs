@@ -1,14 +1,14 @@
 //! What the whole is for, shown from outside: the built program as a process, real HTTP on both of
 //! its sides, a real Postgres.
 
+mod background;
+mod background_faults;
 mod batches;
 mod concurrency;
 mod constrained;
 mod datasets;
 mod dspy;
 mod evaluations;
-mod lasting;
-mod lasting_faults;
 mod lm_faults;
 mod models;
 mod nearest_demos;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use dsrs_server::store::background_run::{self, Finished, NodeRow};
 use dsrs_server::store::job::{self, Held, Job, JobKind, Lease};
-use dsrs_server::store::lasting_run::{self, Finished, NodeRow};
 use dsrs_server::store::run::{self, RunRow, RunStatus};
 use dsrs_server::store::{Db, Scope};
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use super::{ann, database, run as new_run, tick};
 /// A run that was accepted.
 async fn accepted(db: &Db) -> RunRow {
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
-    lasting_run::accept(&ann(), db, &run, r#"{"timeout_ms": 5}"#).await.unwrap();
+    background_run::accept(&ann(), db, &run, r#"{"timeout_ms": 5}"#).await.unwrap();
     run
 }
 
@@ -62,8 +62,8 @@ async fn a_lapsed_lease_goes_to_another_and_its_holder_writes_nothing_any_more()
     let db = database().await;
     let run = accepted(&db).await;
     let first = take(&db).await.unwrap().lease;
-    assert!(lasting_run::begin(&db, first, tick()).await.unwrap());
-    assert!(lasting_run::keep(&db, first, &node("a", "{}"), tick()).await.unwrap());
+    assert!(background_run::begin(&db, first, tick()).await.unwrap());
+    assert!(background_run::keep(&db, first, &node("a", "{}"), tick()).await.unwrap());
     assert_eq!(job::reclaim(&db).await.unwrap(), 0, "it has not lapsed");
     let renewed = job::renew(&db, &[first.holder], MINUTE).await.unwrap();
     assert_eq!(renewed.len(), 1);
@@ -73,21 +73,21 @@ async fn a_lapsed_lease_goes_to_another_and_its_holder_writes_nothing_any_more()
 
     let second = take(&db).await.unwrap();
     assert_eq!((second.lease.job, second.attempt), (run.id, 2));
-    assert!(!lasting_run::begin(&db, first, tick()).await.unwrap());
-    assert!(!lasting_run::keep(&db, first, &node("b", "{}"), tick()).await.unwrap());
-    assert_eq!(lasting_run::finish(&db, first, &run, 1).await.unwrap(), Finished::Lost);
+    assert!(!background_run::begin(&db, first, tick()).await.unwrap());
+    assert!(!background_run::keep(&db, first, &node("b", "{}"), tick()).await.unwrap());
+    assert_eq!(background_run::finish(&db, first, &run, 1).await.unwrap(), Finished::Lost);
     assert!(!job::give_back(&db, first).await.unwrap());
     assert!(job::renew(&db, &[first.holder], MINUTE).await.unwrap().is_empty());
-    let kept = lasting_run::nodes(&ann(), &db, run.id).await.unwrap();
+    let kept = background_run::nodes(&ann(), &db, run.id).await.unwrap();
     assert_eq!(kept.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
-    let finish = |known| lasting_run::finish(&db, second.lease, &done, known);
+    let finish = |known| background_run::finish(&db, second.lease, &done, known);
     assert_eq!(finish(0).await.unwrap(), Finished::Behind, "a node has ended meanwhile");
     assert_eq!(finish(1).await.unwrap(), Finished::Done);
     assert_eq!(finish(1).await.unwrap(), Finished::Lost, "once");
     assert_eq!(run::get(&ann(), &db, done.id).await.unwrap().status, RunStatus::Succeeded);
-    assert!(lasting_run::nodes(&ann(), &db, done.id).await.unwrap().is_empty());
+    assert!(background_run::nodes(&ann(), &db, done.id).await.unwrap().is_empty());
     assert!(take(&db).await.is_none());
 }
 

@@ -8,7 +8,7 @@ use dsrs_server::store::dataset_edit::{self, NewExample, NewVersion};
 use dsrs_server::store::job::{Lease, seize};
 use dsrs_server::store::retention::{Old, remove};
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
-use dsrs_server::store::{Db, StoreError, lasting_run};
+use dsrs_server::store::{Db, StoreError, background_run};
 use sqlx::Connection;
 use uuid::Uuid;
 
@@ -32,11 +32,11 @@ async fn steps(db: &Db, old: Old) -> Vec<u64> {
 async fn ended(db: &Db) -> Uuid {
     let row = run("q");
     let row = RunRow { finished_at: Some(tick()), ..row };
-    lasting_run::accept(&ann(), db, &row, "{}").await.unwrap();
+    background_run::accept(&ann(), db, &row, "{}").await.unwrap();
     let lease = Lease { job: row.id, holder: Uuid::now_v7() };
     seize(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
-    let finished = lasting_run::finish(db, lease, &row, 0).await.unwrap();
-    assert_eq!(finished, lasting_run::Finished::Done);
+    let finished = background_run::finish(db, lease, &row, 0).await.unwrap();
+    assert_eq!(finished, background_run::Finished::Done);
     row.id
 }
 
@@ -44,7 +44,7 @@ async fn ended(db: &Db) -> Uuid {
 async fn runs_that_ended_long_ago_go_step_by_step_and_others_stay() {
     let db = database().await;
     let waiting = run("q");
-    lasting_run::accept(&ann(), &db, &waiting, "{}").await.unwrap();
+    background_run::accept(&ann(), &db, &waiting, "{}").await.unwrap();
     for _ in 0..24 {
         ended(&db).await;
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use dsrs_server::store::lasting_run::Finished;
+use dsrs_server::store::background_run::Finished;
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::run_event::{self, EventsRow};
-use dsrs_server::store::{Db, job, lasting_run};
+use dsrs_server::store::{Db, background_run, job};
 use uuid::Uuid;
 
 use super::{ann, database, run as new_run, tick};
@@ -25,7 +25,7 @@ async fn purge(db: &Db, at: DateTime<Utc>) {
 async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
     let db = database().await;
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
-    lasting_run::accept(&ann(), &db, &run, "{}").await.unwrap();
+    background_run::accept(&ann(), &db, &run, "{}").await.unwrap();
     let queue = db.queue().await.unwrap();
     let start = tick();
     let until = Duration::from_secs(3 * 3600);
@@ -46,7 +46,7 @@ async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
     assert_eq!(run_event::newest(&db, streamed).await.unwrap(), None);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
-    let finished = lasting_run::finish(&db, lease, &done, 0).await.unwrap();
+    let finished = background_run::finish(&db, lease, &done, 0).await.unwrap();
     assert_eq!(finished, Finished::Done);
     purge(&db, later).await;
     assert_eq!(run_event::newest(&db, done.id).await.unwrap(), None);

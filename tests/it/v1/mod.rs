@@ -1,6 +1,7 @@
 //! The API over real HTTP, a real Postgres and a scripted LM: one file an area of the URL tree.
 
 mod assignable;
+mod background_runs;
 mod batches;
 mod datasets;
 mod edits;
@@ -10,7 +11,6 @@ mod followed_runs;
 mod graphs;
 mod graphs_within;
 mod idempotency;
-mod lasting_runs;
 mod optimizations;
 mod pages;
 mod parse;

@@ -4,7 +4,7 @@
 use dsrs::graph::GraphState;
 use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
-use dsrs_server::app::{Candidate, Promotion};
+use dsrs_server::app::{StateCandidate, StatePromotion};
 use dsrs_server::store::Scope;
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -182,7 +182,7 @@ async fn a_state_tells_who_made_it_and_what_was_measured() {
     let graph = graph_id(&api).await;
     let optimization = Uuid::now_v7();
     let state = graph_state(r#"{"triage": {"instruction": "Found."}}"#);
-    let candidate = Candidate {
+    let candidate = StateCandidate {
         graph,
         graph_version: 1,
         parent: 2,
@@ -210,7 +210,7 @@ async fn a_state_tells_who_made_it_and_what_was_measured() {
 async fn a_candidate_that_does_not_fit_is_refused_whole() {
     let api = api().await;
     let state = graph_state(r#"{"triag": {}, "triage": {"demos": [{"input": {}, "output": {}}]}}"#);
-    let candidate = Candidate {
+    let candidate = StateCandidate {
         graph: graph_id(&api).await,
         graph_version: 1,
         parent: 1,
@@ -222,7 +222,7 @@ async fn a_candidate_that_does_not_fit_is_refused_whole() {
     let refused = api.app.state_candidate(&Scope::of("bob"), candidate).await.unwrap_err();
     let told = refused.to_string();
     assert!(told.contains("triag`") && told.contains("/triage/demos/0/input"), "{told}");
-    let missing = Candidate { parent: 9, state: &GraphState::default(), ..candidate };
+    let missing = StateCandidate { parent: 9, state: &GraphState::default(), ..candidate };
     let refused = api.app.state_candidate(&Scope::of("bob"), missing).await.unwrap_err();
     assert_eq!(refused.to_string(), "there is no state version `9`");
 }
@@ -233,7 +233,7 @@ async fn a_candidate_is_promoted_only_in_place_of_what_it_was_measured_against()
     let optimization = Uuid::now_v7();
     let graph = graph_id(&api).await;
     let promote = async |version, instead_of| {
-        let promotion = Promotion { graph, version, instead_of, optimization };
+        let promotion = StatePromotion { graph, version, instead_of, optimization };
         api.app.state_promote(&Scope::of("bob"), promotion).await.unwrap()
     };
     assert!(!promote(1, 2).await, "3 is in force");

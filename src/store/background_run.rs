@@ -200,7 +200,7 @@ pub async fn resume(
     .execute(&mut *tx)
     .await?;
     if reset.rows_affected() != 1 {
-        return Err(StoreError::Overtaken("the run was resumed by another"));
+        return Err(StoreError::Superseded("the run was resumed by another"));
     }
     let new = NewJob { id: run.id, kind: JobKind::Run, request, at };
     job::add(scope, &mut tx, new).await?;
