@@ -15,8 +15,8 @@ use std::time::Duration;
 use dsrs::graph::Program;
 use dsrs::lm::synthetic::SyntheticTask;
 use dsrs::lm::{
-    Account, Budget, Constrain, ConstraintForm, InMemory, Lm, LmParams, Model, Models, OpenAi,
-    OpenAiConfig, Purse, Synthetic, Usage,
+    Budget, BudgetAccount, BudgetedReplies, ConstrainedDecoding, ConstraintForm, Lm, LmParams,
+    Model, Models, NoStore, OpenAi, OpenAiConfig, SyntheticLm, Usage,
 };
 use dsrs::optimize::{
     Bench, Candidate, Comparison, Deaf, Evaluator, Example, Metric, Report, Task, Workbench,
@@ -83,7 +83,7 @@ fn examples() -> Result<(usize, usize, usize), Box<dyn Error>> {
 /// The LM of the environment, else one that is none.
 fn models() -> Result<Models, Box<dyn Error>> {
     let Ok(base_url) = env::var("OPENAI_BASE_URL") else {
-        return Ok(Models::only(Arc::new(Synthetic::seeded(1))));
+        return Ok(Models::only(Arc::new(SyntheticLm::seeded(1))));
     };
     let name = env::var("DSRS_MODEL").unwrap_or_else(|_| "gpt-4o-mini".to_owned());
     let api_key = env::var("OPENAI_API_KEY").ok();
@@ -93,7 +93,7 @@ fn models() -> Result<Models, Box<dyn Error>> {
     model.params =
         LmParams { temperature: Some(0.0), max_tokens: Some(256), ..LmParams::default() };
     if env::var("DSRS_CONSTRAIN").is_ok_and(|form| form == "gbnf") {
-        model.constrain = Arc::new(Constrain::to(Some(ConstraintForm::Gbnf)));
+        model.constrain = Arc::new(ConstrainedDecoding::to(Some(ConstraintForm::Gbnf)));
     }
     Ok(Models::new([model], None))
 }
@@ -148,7 +148,7 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
     let mut train: Vec<_> = rows.map(|row| Example::of(row.inputs, row.expected)).collect();
     let held_out = train.split_off(learn + choose);
     let val = train.split_off(learn);
-    let account = Account::open(order.budget, Usage::default(), 0.0);
+    let account = BudgetAccount::open(order.budget, Usage::default(), 0.0);
     let bench = Workbench::new(Task {
         base: Candidate::of(&program),
         train,
@@ -156,12 +156,12 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
         evaluator: Evaluator {
             models: Arc::new(models),
             metric: Arc::new(metric),
-            purse: Some(Arc::new(Purse::new(account, Arc::new(InMemory)))),
+            budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout: Duration::from_secs(300),
             cancelled: CancellationToken::new(),
         },
         workshop: Arc::new(Bench::new(Arc::new(Env), program)),
-        store: Arc::new(InMemory),
+        store: Arc::new(NoStore),
         listener: Arc::new(Deaf),
         concurrency: order.concurrency,
         seed: order.seed,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dsrs::sandbox::{Failure, Sandbox, SandboxLimits};
+use dsrs::sandbox::{Sandbox, SandboxFailure, SandboxLimits};
 use dsrs::value::{Fields, Payload};
 use dsrs_sandbox::ChildSandbox;
 use dsrs_server::config::SANDBOX_COMMAND;
@@ -18,7 +18,9 @@ async fn the_server_starts_itself_to_run_a_program() {
 
     // Another allocator than that of the small child, under the same limit.
     let creeping = "x = []\nwhile True:\n    x.append('a' * 10 ** 6 + str(len(x)))";
-    for (code, kind) in [(creeping, Failure::Memory), ("open('/etc/passwd')", Failure::Denied)] {
+    for (code, kind) in
+        [(creeping, SandboxFailure::Memory), ("open('/etc/passwd')", SandboxFailure::Denied)]
+    {
         let error = sandbox.run(code, &inputs).await.unwrap_err();
         assert_eq!(error.kind, kind, "{error}");
     }

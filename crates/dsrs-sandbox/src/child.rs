@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use crate::interpret::interpret;
-use crate::{confine, told, wire};
+use crate::{confine, report, wire};
 
 /// The interpreter's stack: its own bounds on nesting are far inside of it, whatever the system
 /// gives a program's first thread.
@@ -36,7 +36,7 @@ fn serve() -> io::Result<()> {
             confine::limit(before, &request.limits)?;
             interpret(request)
         }
-        Err(why) => Err(told::broken(format_args!("the request cannot be read: {why}"))),
+        Err(why) => Err(report::broken(format_args!("the request cannot be read: {why}"))),
     };
     let mut out = io::stdout().lock();
     out.write_all(&wire::answer(&outcome))?;

@@ -3,16 +3,16 @@
 
 use std::borrow::Cow;
 
-use dsrs::sandbox::{Failure, Ran, SandboxError, SandboxLimits};
+use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
 use monty::{MontyRun, RunProgress};
 use monty_types::{
     CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult,
     PrintWriter, PrintWriterCallback, ResourceLimits, ResourceTracker,
 };
 
-use crate::told;
+use crate::report;
 use crate::values::{to_payload, to_python};
-use crate::wire::Request;
+use crate::wire::SandboxRequest;
 
 /// How a program's own traceback would name it; never shown.
 const NAME: &str = "program.py";
@@ -21,8 +21,8 @@ const NAME: &str = "program.py";
 const ASKING: usize = 1_000;
 
 /// Runs a program to its end.
-pub(crate) fn interpret(request: Request) -> Result<Ran, SandboxError> {
-    let Request { code, inputs, limits } = request;
+pub(crate) fn interpret(request: SandboxRequest) -> Result<SandboxOutput, SandboxError> {
+    let SandboxRequest { code, inputs, limits } = request;
     let names: Vec<String> = inputs.keys().map(|name| name.as_ref().to_owned()).collect();
     let values: Vec<MontyObject> = inputs.values().map(to_python).collect();
     drop(inputs);
@@ -31,14 +31,14 @@ pub(crate) fn interpret(request: Request) -> Result<Ran, SandboxError> {
     let mut printed = Printed { text: String::new(), limit: limits.output, overflowed: false };
     let ended = run(program, values, &limits, &mut printed);
     if printed.overflowed {
-        return Err(told::printed_too_much(&limits));
+        return Err(report::printed_too_much(&limits));
     }
     let value = ended.map_err(|exception| stopped(&exception, &limits))?;
-    let value = to_payload(&value).ok_or_else(|| told::value_too_large(&limits))?;
+    let value = to_payload(&value).ok_or_else(|| report::value_too_large(&limits))?;
     if value.to_json().len() > limits.output {
-        return Err(told::value_too_large(&limits));
+        return Err(report::value_too_large(&limits));
     }
-    Ok(Ran { printed: printed.text.into(), value })
+    Ok(SandboxOutput { printed: printed.text.into(), value })
 }
 
 fn run(
@@ -83,25 +83,27 @@ fn refusal(message: String) -> MontyException {
 }
 
 fn unreadable(exception: &MontyException) -> SandboxError {
-    told::raised(kind_of(exception, Failure::Syntax), exception)
+    report::raised(kind_of(exception, SandboxFailure::Syntax), exception)
 }
 
 fn stopped(exception: &MontyException, limits: &SandboxLimits) -> SandboxError {
-    match kind_of(exception, Failure::Raised) {
-        Failure::Time => told::at(exception, &told::out_of_time(limits)),
-        Failure::Memory => told::at(exception, &told::out_of_memory(limits)),
-        kind => told::raised(kind, exception),
+    match kind_of(exception, SandboxFailure::Raised) {
+        SandboxFailure::Time => report::at(exception, &report::out_of_time(limits)),
+        SandboxFailure::Memory => report::at(exception, &report::out_of_memory(limits)),
+        kind => report::raised(kind, exception),
     }
 }
 
 /// The interpreter says that a limit was hit by exceptions that a program may raise too: only
 /// the text tells them apart.
-fn kind_of(exception: &MontyException, otherwise: Failure) -> Failure {
+fn kind_of(exception: &MontyException, otherwise: SandboxFailure) -> SandboxFailure {
     let message = exception.message().unwrap_or_default();
     match exception.exc_type() {
-        ExcType::TimeoutError if message.starts_with("time limit exceeded") => Failure::Time,
-        ExcType::MemoryError if message.starts_with("memory limit exceeded") => Failure::Memory,
-        ExcType::PermissionError | ExcType::ModuleNotFoundError => Failure::Denied,
+        ExcType::TimeoutError if message.starts_with("time limit exceeded") => SandboxFailure::Time,
+        ExcType::MemoryError if message.starts_with("memory limit exceeded") => {
+            SandboxFailure::Memory
+        }
+        ExcType::PermissionError | ExcType::ModuleNotFoundError => SandboxFailure::Denied,
         _ => otherwise,
     }
 }

@@ -11,7 +11,7 @@ mod child;
 mod confine;
 mod interpret;
 mod parent;
-mod told;
+mod report;
 mod values;
 mod wire;
 

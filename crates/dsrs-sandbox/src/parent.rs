@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use dsrs::sandbox::{Ran, Sandbox, SandboxError, SandboxLimits};
+use dsrs::sandbox::{Sandbox, SandboxError, SandboxLimits, SandboxOutput};
 use dsrs::value::Fields;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::{told, wire};
+use crate::{report, wire};
 
 /// What a child gets beyond its time limit to start and to tell of its end by itself, with the
 /// line where it was.
@@ -69,19 +69,19 @@ impl ChildSandbox {
         self
     }
 
-    async fn run_child(&self, code: &str, inputs: &Fields) -> Result<Ran, SandboxError> {
-        let _turn = self.turns.acquire().await.map_err(told::broken)?;
+    async fn run_child(&self, code: &str, inputs: &Fields) -> Result<SandboxOutput, SandboxError> {
+        let _turn = self.turns.acquire().await.map_err(report::broken)?;
         let mut child = self.start().map_err(|error| {
-            told::broken(format_args!("{} does not start: {error}", self.program.display()))
+            report::broken(format_args!("{} does not start: {error}", self.program.display()))
         })?;
         let request = wire::ask(code, inputs, &self.limits);
         let talk = talk(&mut child, request, wire::longest_answer(&self.limits));
         let ended = timeout(self.limits.time + GRACE, talk).await;
         match ended {
             Ok(Ok(Some(ended))) => self.judge(&ended),
-            Ok(Ok(None)) => Err(self.kill(child, told::printed_too_much(&self.limits)).await),
-            Ok(Err(error)) => Err(self.kill(child, told::broken(error)).await),
-            Err(_) => Err(self.kill(child, told::out_of_time(&self.limits)).await),
+            Ok(Ok(None)) => Err(self.kill(child, report::printed_too_much(&self.limits)).await),
+            Ok(Err(error)) => Err(self.kill(child, report::broken(error)).await),
+            Err(_) => Err(self.kill(child, report::out_of_time(&self.limits)).await),
         }
     }
 
@@ -104,16 +104,16 @@ impl ChildSandbox {
         why
     }
 
-    fn judge(&self, ended: &Ended) -> Result<Ran, SandboxError> {
+    fn judge(&self, ended: &ChildExit) -> Result<SandboxOutput, SandboxError> {
         if ended.status.success() {
-            let unreadable = || Err(told::broken("its answer cannot be read"));
+            let unreadable = || Err(report::broken("its answer cannot be read"));
             return wire::read_answer(&ended.answer).unwrap_or_else(unreadable);
         }
         let complaint = String::from_utf8_lossy(&ended.complaint);
         Err(if complaint.contains("has overflowed its stack") {
-            told::too_deep()
+            report::too_deep()
         } else if complaint.contains("memory allocation of") {
-            told::out_of_memory(&self.limits)
+            report::out_of_memory(&self.limits)
         } else {
             self.judge_status(ended.status, complaint.lines().find(|line| !line.trim().is_empty()))
         })
@@ -122,12 +122,12 @@ impl ChildSandbox {
     fn judge_status(&self, status: ExitStatus, complaint: Option<&str>) -> SandboxError {
         match status.signal() {
             // The processor's time limit.
-            Some(libc::SIGXCPU) => told::out_of_time(&self.limits),
+            Some(libc::SIGXCPU) => report::out_of_time(&self.limits),
             // Not by us: the system was short of memory.
-            Some(libc::SIGKILL) => told::out_of_memory(&self.limits),
+            Some(libc::SIGKILL) => report::out_of_memory(&self.limits),
             _ => {
                 let complaint: String = complaint.unwrap_or_default().chars().take(200).collect();
-                told::broken(format_args!("its process ended with {status}: {complaint}"))
+                report::broken(format_args!("its process ended with {status}: {complaint}"))
             }
         }
     }
@@ -138,20 +138,24 @@ impl Sandbox for ChildSandbox {
         &'a self,
         code: &'a str,
         inputs: &'a Fields,
-    ) -> BoxFuture<'a, Result<Ran, SandboxError>> {
+    ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>> {
         self.run_child(code, inputs).boxed()
     }
 }
 
 /// A child's last words.
-struct Ended {
+struct ChildExit {
     status: ExitStatus,
     answer: Vec<u8>,
     complaint: Vec<u8>,
 }
 
 /// Hands over the request and takes the answer. None when the answer has no end.
-async fn talk(child: &mut Child, request: Vec<u8>, longest: usize) -> io::Result<Option<Ended>> {
+async fn talk(
+    child: &mut Child,
+    request: Vec<u8>,
+    longest: usize,
+) -> io::Result<Option<ChildExit>> {
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(io::Error::other("no pipes"));
@@ -170,7 +174,7 @@ async fn talk(child: &mut Child, request: Vec<u8>, longest: usize) -> io::Result
     let talked = futures_util::future::try_join3(ask, listen, read(stderr, COMPLAINT)).await;
     match talked {
         Ok(((), answer, complaint)) => {
-            Ok(Some(Ended { status: child.wait().await?, answer, complaint }))
+            Ok(Some(ChildExit { status: child.wait().await?, answer, complaint }))
         }
         Err(error) if error.kind() == endless().kind() => Ok(None),
         Err(error) => Err(error),

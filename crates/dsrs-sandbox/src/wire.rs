@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::sandbox::{Failure, Ran, SandboxError, SandboxLimits};
+use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
 use dsrs::value::{Fields, Map, Payload, parse_json};
 use serde::Serialize;
 
 /// A program, what it starts with and what it may use.
-pub(crate) struct Request {
+pub(crate) struct SandboxRequest {
     pub(crate) code: String,
     pub(crate) inputs: Fields,
     pub(crate) limits: SandboxLimits,
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct RequestDocument<'a> {
     code: &'a str,
     inputs: &'a Fields,
     time_ms: u64,
@@ -26,32 +26,33 @@ struct Asked<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answered<'a> {
-    Ran { printed: &'a str, value: &'a Payload },
+enum AnswerDocument<'a> {
+    Output { printed: &'a str, value: &'a Payload },
     Failed { failure: &'a str, message: &'a str },
 }
 
 /// Every failure, to find one by its name.
-const FAILURES: [Failure; 7] = [
-    Failure::Syntax,
-    Failure::Raised,
-    Failure::Time,
-    Failure::Memory,
-    Failure::Output,
-    Failure::Denied,
-    Failure::Broken,
+const FAILURES: [SandboxFailure; 7] = [
+    SandboxFailure::Syntax,
+    SandboxFailure::Raised,
+    SandboxFailure::Time,
+    SandboxFailure::Memory,
+    SandboxFailure::Output,
+    SandboxFailure::Denied,
+    SandboxFailure::Broken,
 ];
 
 /// The text of a request.
 pub(crate) fn ask(code: &str, inputs: &Fields, limits: &SandboxLimits) -> Vec<u8> {
     let time_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
-    let asked = Asked { code, inputs, time_ms, memory: limits.memory, output: limits.output };
+    let asked =
+        RequestDocument { code, inputs, time_ms, memory: limits.memory, output: limits.output };
     // Every payload has a JSON form.
     serde_json::to_vec(&asked).unwrap_or_default()
 }
 
 /// Reads a request; says what is wrong with it if it is none.
-pub(crate) fn read_request(text: &[u8]) -> Result<Request, String> {
+pub(crate) fn read_request(text: &[u8]) -> Result<SandboxRequest, String> {
     let document = parse_json(text).map_err(|error| error.to_string())?.payload;
     let members = document.as_map().ok_or("not an object")?;
     let code = members.get("code").and_then(Payload::as_str).ok_or("no `code`")?;
@@ -61,7 +62,7 @@ pub(crate) fn read_request(text: &[u8]) -> Result<Request, String> {
         memory: number(members, "memory")?,
         output: usize::try_from(number(members, "output")?).unwrap_or(usize::MAX),
     };
-    Ok(Request { code: code.to_owned(), inputs: inputs.clone(), limits })
+    Ok(SandboxRequest { code: code.to_owned(), inputs: inputs.clone(), limits })
 }
 
 fn number(members: &Map, name: &str) -> Result<u64, String> {
@@ -76,16 +77,18 @@ fn number(members: &Map, name: &str) -> Result<u64, String> {
 }
 
 /// The text of an answer.
-pub(crate) fn answer(outcome: &Result<Ran, SandboxError>) -> Vec<u8> {
+pub(crate) fn answer(outcome: &Result<SandboxOutput, SandboxError>) -> Vec<u8> {
     let answered = match outcome {
-        Ok(ran) => Answered::Ran { printed: &ran.printed, value: &ran.value },
-        Err(error) => Answered::Failed { failure: error.kind.code(), message: &error.message },
+        Ok(ran) => AnswerDocument::Output { printed: &ran.printed, value: &ran.value },
+        Err(error) => {
+            AnswerDocument::Failed { failure: error.kind.code(), message: &error.message }
+        }
     };
     serde_json::to_vec(&answered).unwrap_or_default()
 }
 
 /// Reads an answer; none if it is none.
-pub(crate) fn read_answer(text: &[u8]) -> Option<Result<Ran, SandboxError>> {
+pub(crate) fn read_answer(text: &[u8]) -> Option<Result<SandboxOutput, SandboxError>> {
     let document = parse_json(text).ok()?.payload;
     let members = document.as_map()?;
     if let Some(failure) = members.get("failure") {
@@ -94,7 +97,7 @@ pub(crate) fn read_answer(text: &[u8]) -> Option<Result<Ran, SandboxError>> {
         return Some(Err(SandboxError::new(kind, message)));
     }
     let printed: Arc<str> = members.get("printed")?.as_str()?.into();
-    Some(Ok(Ran { printed, value: members.get("value")?.clone() }))
+    Some(Ok(SandboxOutput { printed, value: members.get("value")?.clone() }))
 }
 
 /// The longest text that an honest answer can have: every character of the printed text and of

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::sandbox::{Failure, Ran, Sandbox, SandboxError, SandboxLimits};
+use dsrs::sandbox::{Sandbox, SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
 use dsrs::value::{Fields, Payload};
 use dsrs_sandbox::ChildSandbox;
 
@@ -24,7 +24,7 @@ fn brief() -> ChildSandbox {
     within(SandboxLimits { time: Duration::from_secs(1), ..SandboxLimits::default() })
 }
 
-async fn run(code: &str) -> Result<Ran, SandboxError> {
+async fn run(code: &str) -> Result<SandboxOutput, SandboxError> {
     sandbox().run(code, &Fields::new()).await
 }
 
@@ -118,8 +118,10 @@ async fn what_the_dialect_says_is_missing_is_missing() {
         "input()",
     ] {
         let error = refusal(&sandbox(), code).await;
-        let of_the_program =
-            matches!(error.kind, Failure::Syntax | Failure::Raised | Failure::Denied);
+        let of_the_program = matches!(
+            error.kind,
+            SandboxFailure::Syntax | SandboxFailure::Raised | SandboxFailure::Denied
+        );
         assert!(of_the_program && error.message.contains("line "), "{code}\n{error:?}");
     }
 }
@@ -162,11 +164,11 @@ async fn inputs_are_variables_and_come_back_as_they_went_in() {
 #[tokio::test]
 async fn an_error_is_told_with_its_line() {
     let error = refusal(&sandbox(), "x = 1\ndef f(:\n    pass").await;
-    assert_eq!(error.kind, Failure::Syntax);
+    assert_eq!(error.kind, SandboxFailure::Syntax);
     assert!(error.message.starts_with("line 2\n    def f(:\nSyntaxError: "), "{error}");
 
     let error = refusal(&sandbox(), "def f(x):\n    return 1 / x\n\nf(0)").await;
-    assert_eq!(error.kind, Failure::Raised);
+    assert_eq!(error.kind, SandboxFailure::Raised);
     assert_eq!(
         &*error.message,
         "line 4, in <module>\n    f(0)\nline 2, in f\n    return 1 / x\nZeroDivisionError: division by zero"
@@ -188,7 +190,7 @@ async fn a_program_without_end_is_stopped_in_time() {
         "sum(i * i for i in range(10 ** 12))",
     ] {
         let error = refusal(&brief(), code).await;
-        assert_eq!(error.kind, Failure::Time, "{code}\n{error}");
+        assert_eq!(error.kind, SandboxFailure::Time, "{code}\n{error}");
         assert!(error.message.contains("after 1 s"), "{error}");
     }
 }
@@ -206,7 +208,7 @@ async fn a_program_that_wants_too_much_memory_is_stopped() {
         "a = [0]\nfor _ in range(60): a = [a, a]\na",
     ] {
         let error = refusal(&sandbox, code).await;
-        assert_eq!(error.kind, Failure::Memory, "{code}\n{error}");
+        assert_eq!(error.kind, SandboxFailure::Memory, "{code}\n{error}");
         assert!(error.message.contains("64 MiB"), "{error}");
     }
 }
@@ -219,7 +221,7 @@ fn limits_of_a_minute() -> SandboxLimits {
 #[tokio::test]
 async fn repeated_squaring_is_stopped_from_outside() {
     let error = refusal(&brief(), "x = 3\nwhile True:\n    x = x * x").await;
-    assert!(matches!(error.kind, Failure::Time | Failure::Memory), "{error}");
+    assert!(matches!(error.kind, SandboxFailure::Time | SandboxFailure::Memory), "{error}");
 }
 
 #[tokio::test]
@@ -232,7 +234,7 @@ async fn a_program_that_tells_too_much_is_stopped() {
         "x = []\nfor i in range(1000): x = [x]\nx",
     ] {
         let error = refusal(&brief(), code).await;
-        assert_eq!(error.kind, Failure::Output, "{code}\n{error}");
+        assert_eq!(error.kind, SandboxFailure::Output, "{code}\n{error}");
         assert!(error.message.contains("64 KiB"), "{error}");
     }
     // What fits into the limit fits, however long JSON spells it.
@@ -256,7 +258,7 @@ async fn nothing_outside_can_be_reached() {
         "while True:\n    try:\n        open('x')\n    except Exception: pass",
     ] {
         let error = refusal(&sandbox(), code).await;
-        assert_eq!(error.kind, Failure::Denied, "{code}\n{error}");
+        assert_eq!(error.kind, SandboxFailure::Denied, "{code}\n{error}");
     }
     for code in [
         "import os\nos.system('ls')",
@@ -270,7 +272,7 @@ async fn nothing_outside_can_be_reached() {
         "import sys\nsys.modules",
     ] {
         let error = refusal(&sandbox(), code).await;
-        assert_eq!(error.kind, Failure::Raised, "{code}\n{error}");
+        assert_eq!(error.kind, SandboxFailure::Raised, "{code}\n{error}");
         assert!(error.message.contains("line "), "{error}");
     }
 }
@@ -282,7 +284,10 @@ async fn a_regex_that_blows_up_ends_within_the_limit() {
         match brief().run(&code, &Fields::new()).await {
             Ok(ran) => assert_eq!(ran.value, Payload::Bool(false)),
             Err(error) => {
-                assert!(matches!(error.kind, Failure::Raised | Failure::Time), "{error}");
+                assert!(
+                    matches!(error.kind, SandboxFailure::Raised | SandboxFailure::Time),
+                    "{error}"
+                );
             }
         }
     }
@@ -303,7 +308,7 @@ async fn a_program_too_large_or_too_deep_is_an_error_or_runs() {
     for code in deep {
         let error = refusal(&sandbox(), &code).await;
         let head: String = code.chars().take(20).collect();
-        assert_ne!(error.kind, Failure::Broken, "{head}\n{error}");
+        assert_ne!(error.kind, SandboxFailure::Broken, "{head}\n{error}");
         assert!(error.message.len() < 2_000, "{head}");
     }
 }
@@ -330,15 +335,16 @@ async fn fifty_programs_at_once_take_their_turns_and_do_not_mix() {
 async fn a_program_that_is_not_the_child_is_told_plainly() {
     let missing = ChildSandbox::new("/nowhere/at/all", &[], SandboxLimits::default());
     let error = refusal(&missing, "1").await;
-    assert_eq!(error.kind, Failure::Broken);
+    assert_eq!(error.kind, SandboxFailure::Broken);
     assert!(error.message.contains("/nowhere/at/all does not start"), "{error}");
 
     for script in ["exit 3", "echo no", "kill -9 $$", "kill -SEGV $$"] {
         let other = ChildSandbox::new("/bin/sh", &["-c", script], SandboxLimits::default());
         let error = refusal(&other, "1").await;
-        let expected = if script.contains("-9") { Failure::Memory } else { Failure::Broken };
+        let expected =
+            if script.contains("-9") { SandboxFailure::Memory } else { SandboxFailure::Broken };
         assert_eq!(error.kind, expected, "{script}\n{error}");
     }
     let endless = ChildSandbox::new("/bin/sh", &["-c", "yes"], SandboxLimits::default());
-    assert_eq!(refusal(&endless, "1").await.kind, Failure::Output);
+    assert_eq!(refusal(&endless, "1").await.kind, SandboxFailure::Output);
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use divan::Bencher;
 use dsrs::adapter::{ChatAdapter, ChatPlan};
 use dsrs::graph::Program;
-use dsrs::lm::{Answer, Lm, Models, Scripted};
+use dsrs::lm::{Lm, Models, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::RunScope;
 use dsrs::signature::SignatureSchema;
 use dsrs::strategy::BuildEnv;
@@ -51,7 +51,7 @@ fn question() -> Fields {
 }
 
 fn models() -> Arc<Models> {
-    let lm: Arc<dyn Lm> = Arc::new(Scripted::always(Answer::from(ANSWER)).forgetful());
+    let lm: Arc<dyn Lm> = Arc::new(ScriptedLm::always(ScriptedAnswer::from(ANSWER)).forgetful());
     Arc::new(Models::only(lm))
 }
 

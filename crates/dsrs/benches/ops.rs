@@ -9,7 +9,7 @@ use std::time::Duration;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use dsrs::graph::Program;
-use dsrs::lm::{Models, Scripted};
+use dsrs::lm::{Models, ScriptedLm};
 use dsrs::predict::RunScope;
 use dsrs::strategy::Stored;
 use dsrs::value::{Fields, Payload};
@@ -58,7 +58,7 @@ fn build_and_check(bencher: Bencher<'_, '_>, shape: &str) {
 #[divan::bench(args = ["wide", "deep"])]
 fn execute(bencher: Bencher<'_, '_>, shape: &str) {
     let program = Program::from_document(&document(shape == "deep"), &Stored).expect("a graph");
-    let models = Arc::new(Models::only(Arc::new(Scripted::answering([""; 0]))));
+    let models = Arc::new(Models::only(Arc::new(ScriptedLm::answering([""; 0]))));
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
     let inputs = Fields::from_iter([(Arc::from("x"), Payload::Int(1))]);
     bencher.counter(ItemsCount::new(NODES)).bench_local(|| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use divan::Bencher;
 use dsrs::facet::Facet;
-use dsrs::lm::{Answer, LmReply, Models, Scripted, Usage};
+use dsrs::lm::{LmReply, Models, ScriptedAnswer, ScriptedLm, Usage};
 use dsrs::module::named_predictors;
 use dsrs::{Ctx, Demo, Module, Predict, Signature};
 use tokio::runtime::{Builder, Runtime};
@@ -42,7 +42,7 @@ fn ctx(models: &Arc<Models>) -> Ctx {
 fn models() -> Arc<Models> {
     let usage = Usage { lm_calls: 1, input_tokens: 100, output_tokens: 10, ..Usage::default() };
     let reply = LmReply { usage, ..LmReply::of(ANSWER, "scripted") };
-    let lm = Arc::new(Scripted::always(Answer::from(reply)).forgetful());
+    let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::from(reply)).forgetful());
     Models::only(lm).into()
 }
 

@@ -15,7 +15,7 @@ use crate::value::{Fields, Payload};
 /// Dropping the future ends the program at once.
 ///
 /// ```
-/// use dsrs::sandbox::{Failure, Ran, Sandbox, SandboxError};
+/// use dsrs::sandbox::{SandboxFailure, SandboxOutput, Sandbox, SandboxError};
 /// use dsrs::value::{Fields, Payload};
 /// use futures_util::future::{BoxFuture, FutureExt};
 ///
@@ -27,10 +27,10 @@ use crate::value::{Fields, Payload};
 ///         &'a self,
 ///         code: &'a str,
 ///         inputs: &'a Fields,
-///     ) -> BoxFuture<'a, Result<Ran, SandboxError>> {
+///     ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>> {
 ///         let ran = match code {
-///             "n" => Ok(Ran { printed: "".into(), value: inputs["n"].clone() }),
-///             _ => Err(SandboxError::new(Failure::Syntax, "line 1: invalid syntax")),
+///             "n" => Ok(SandboxOutput { printed: "".into(), value: inputs["n"].clone() }),
+///             _ => Err(SandboxError::new(SandboxFailure::Syntax, "line 1: invalid syntax")),
 ///         };
 ///         async { ran }.boxed()
 ///     }
@@ -49,12 +49,12 @@ pub trait Sandbox: Send + Sync {
         &'a self,
         code: &'a str,
         inputs: &'a Fields,
-    ) -> BoxFuture<'a, Result<Ran, SandboxError>>;
+    ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>>;
 }
 
 /// What a program left behind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ran {
+pub struct SandboxOutput {
     /// What it printed.
     pub printed: Arc<str>,
     /// The value of its last line if that is an expression; null otherwise. What JSON does not
@@ -64,7 +64,7 @@ pub struct Ran {
 
 /// Why a program came to no end of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
+pub enum SandboxFailure {
     /// It is not a program of the dialect.
     Syntax,
     /// It raised an exception.
@@ -81,7 +81,7 @@ pub enum Failure {
     Broken,
 }
 
-impl Failure {
+impl SandboxFailure {
     /// Its stable name.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -103,7 +103,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for SandboxFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
     }
@@ -114,7 +114,7 @@ impl fmt::Display for Failure {
 #[error("{message}")]
 pub struct SandboxError {
     /// In which way.
-    pub kind: Failure,
+    pub kind: SandboxFailure,
     /// What the model is told, so that it can mend its program: the end of the traceback with its
     /// line, or the limit that was hit. Short.
     pub message: Arc<str>,
@@ -123,7 +123,7 @@ pub struct SandboxError {
 impl SandboxError {
     /// A failure and what to say about it.
     #[must_use]
-    pub fn new(kind: Failure, message: impl Into<Arc<str>>) -> Self {
+    pub fn new(kind: SandboxFailure, message: impl Into<Arc<str>>) -> Self {
         Self { kind, message: message.into() }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::lm::{
-    Answer, Constrain, ConstraintForm, Gate, Lm, LmErrorKind, LmParams, LmReply, Model, Models,
-    Prices, ReplyCache, Scripted, ToolCall, ToolSet, ToolSpec,
+    ConstrainedDecoding, ConstraintForm, Gate, Lm, LmErrorKind, LmParams, LmReply, Model, Models,
+    Prices, ReplyCache, ScriptedAnswer, ScriptedLm, ToolCall, ToolSet, ToolSpec,
 };
 use dsrs::predict::{
     Ctx, DynPredictor, NodeScope, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope,
@@ -30,12 +30,12 @@ async fn ask(ctx: &Ctx, question: &str) -> Result<Fields, PredictError> {
     predictor(&signature("{}", SCORE), "{}").forward(ctx, Fields::from_iter(question)).await
 }
 
-fn script(answers: impl IntoIterator<Item = impl Into<Answer>>) -> Arc<Scripted> {
-    Arc::new(Scripted::answering(answers))
+fn script(answers: impl IntoIterator<Item = impl Into<ScriptedAnswer>>) -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::answering(answers))
 }
 
-fn fail(kind: LmErrorKind) -> Answer {
-    Answer::fail(kind, format!("{kind:?} it was"))
+fn fail(kind: LmErrorKind) -> ScriptedAnswer {
+    ScriptedAnswer::fail(kind, format!("{kind:?} it was"))
 }
 
 /// A run of its own over shared models.
@@ -67,7 +67,7 @@ mod turns {
     }
 
     fn slow() -> Arc<dyn Lm> {
-        Arc::new(Scripted::always(Answer::from(GOOD).after(Duration::from_secs(1))))
+        Arc::new(ScriptedLm::always(ScriptedAnswer::from(GOOD).after(Duration::from_secs(1))))
     }
 
     #[tokio::test(start_paused = true)]
@@ -100,8 +100,8 @@ mod turns {
 
     #[tokio::test(start_paused = true)]
     async fn waiting_counts_against_the_time_of_the_node_and_ends_with_the_run() {
-        let models =
-            Models::only(Arc::new(Scripted::always(Answer::hang()))).limited(Some(1), None);
+        let models = Models::only(Arc::new(ScriptedLm::always(ScriptedAnswer::hang())))
+            .limited(Some(1), None);
         let models = Arc::new(models);
         let (holds, waits) = (run_over(&models), run_over(&models));
         let cancel = async {
@@ -121,7 +121,7 @@ mod turns {
 mod fallbacks {
     use super::*;
 
-    fn falls_back(alias: &str, lm: &Arc<Scripted>, to: &[&str]) -> Model {
+    fn falls_back(alias: &str, lm: &Arc<ScriptedLm>, to: &[&str]) -> Model {
         let fallback = to.iter().map(|&alias| alias.into()).collect();
         let model = format!("{alias}-1").into();
         Model { fallback, model, ..Model::of(alias, lm.clone()) }
@@ -139,12 +139,12 @@ mod fallbacks {
     #[tokio::test(start_paused = true)]
     async fn when_a_model_fails_for_good_the_next_one_is_asked_with_settings_of_its_own() {
         let busy = script([fail(LmErrorKind::Provider), fail(LmErrorKind::RateLimited)]);
-        let down = Arc::new(Scripted::always(fail(LmErrorKind::Connection)));
+        let down = Arc::new(ScriptedLm::always(fail(LmErrorKind::Connection)));
         let good = script([GOOD]);
         let params = |temperature| LmParams { temperature, ..LmParams::default() };
         let first = Model {
             params: params(Some(0.1)),
-            constrain: Constrain::to(Some(ConstraintForm::Gbnf)).into(),
+            constrain: ConstrainedDecoding::to(Some(ConstraintForm::Gbnf)).into(),
             ..falls_back("big", &busy, &["mid", "small"])
         };
         let last = Model { params: params(Some(0.9)), ..falls_back("small", &good, &[]) };
@@ -185,7 +185,7 @@ mod fallbacks {
         assert!(matches!(error.kind, PredictErrorKind::Parse { .. }), "{error:?}");
 
         for late in [true, false] {
-            let hung = script([Answer::hang()]);
+            let hung = script([ScriptedAnswer::hang()]);
             let ctx = run([falls_back("a", &hung, &["b"]), falls_back("b", &good, &[])]);
             let stop = async {
                 sleep(Duration::from_secs(if late { 70 } else { 5 })).await;
@@ -202,7 +202,7 @@ mod fallbacks {
     #[tokio::test(start_paused = true)]
     async fn the_models_of_a_fallback_come_right_after_it_and_none_is_asked_twice() {
         let lms: Vec<_> =
-            (0..4).map(|_| Arc::new(Scripted::always(fail(LmErrorKind::Timeout)))).collect();
+            (0..4).map(|_| Arc::new(ScriptedLm::always(fail(LmErrorKind::Timeout)))).collect();
         let ctx = run([
             falls_back("a", &lms[0], &["b", "d"]),
             falls_back("b", &lms[1], &["c", "a"]),
@@ -245,7 +245,7 @@ mod fallbacks {
 mod kept {
     use super::*;
 
-    fn keeping(lm: &Arc<Scripted>) -> Arc<Models> {
+    fn keeping(lm: &Arc<ScriptedLm>) -> Arc<Models> {
         let model = Model {
             cache: Some(Arc::new(ReplyCache::of(1 << 20, Duration::from_secs(600)))),
             prices: Some(Prices { input: 1.0, output: 2.0 }),
@@ -287,7 +287,8 @@ mod kept {
 
     #[tokio::test(start_paused = true)]
     async fn runs_that_ask_the_same_at_the_same_time_are_answered_by_one_request() {
-        let lm = Arc::new(Scripted::always(Answer::from(GOOD).after(Duration::from_secs(1))));
+        let lm =
+            Arc::new(ScriptedLm::always(ScriptedAnswer::from(GOOD).after(Duration::from_secs(1))));
         let models = keeping(&lm);
         let runs: Vec<Ctx> = (0..20).map(|_| run_over(&models)).collect();
         let answers = join_all(runs.iter().map(|run| ask(run, "how many?"))).await;
@@ -297,7 +298,8 @@ mod kept {
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_the_same_request_of_a_run_whose_turn_has_not_come() {
-        let lm = Arc::new(Scripted::always(Answer::from(GOOD).after(Duration::from_secs(1))));
+        let lm =
+            Arc::new(ScriptedLm::always(ScriptedAnswer::from(GOOD).after(Duration::from_secs(1))));
         let cache = Some(Arc::new(ReplyCache::of(1 << 20, Duration::from_secs(600))));
         let model = Model { cache, ..Model::of("default", lm.clone()) };
         let models = Arc::new(Models::new([model], None).limited(None, Some(1)));
@@ -316,7 +318,7 @@ mod kept {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_anothers_request_keeps_a_time_and_a_cancellation_of_its_own() {
-        let lm = script([Answer::hang(), GOOD.into()]);
+        let lm = script([ScriptedAnswer::hang(), GOOD.into()]);
         let models = keeping(&lm);
         let (first, second, third) = (run_over(&models), run_over(&models), run_over(&models));
         let stop = async {

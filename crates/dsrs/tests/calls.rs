@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Answer, LmErrorKind, LmReply, Model, Models, Role, Scripted, ToolCall, ToolSet, ToolSpec,
+    LmErrorKind, LmReply, Model, Models, Role, ScriptedAnswer, ScriptedLm, ToolCall, ToolSet,
+    ToolSpec,
 };
 use dsrs::predict::{
     Ctx, DynPredictor, PredictError, PredictErrorKind, Span, SpanKind, SpanStatus,
@@ -26,8 +27,8 @@ async fn ask(ctx: &Ctx, state: &str) -> Result<Fields, PredictError> {
     predictor.forward(ctx, fields(r#"{"question": "how many?"}"#)).await
 }
 
-fn script(answers: impl IntoIterator<Item = impl Into<Answer>>) -> Arc<Scripted> {
-    Arc::new(Scripted::answering(answers))
+fn script(answers: impl IntoIterator<Item = impl Into<ScriptedAnswer>>) -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::answering(answers))
 }
 
 fn told(spans: &[Span]) -> Vec<(SpanKind, SpanStatus, Option<u32>)> {
@@ -101,7 +102,7 @@ async fn a_failed_assert_is_a_constraint_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_fails_in_passing_is_sent_again() {
-    let busy = Answer::fail(LmErrorKind::Provider, "overloaded").status(503);
+    let busy = ScriptedAnswer::fail(LmErrorKind::Provider, "overloaded").status(503);
     let lm = script([busy, GOOD.into()]);
     let ctx = ctx(&lm);
     assert!(ask(&ctx, "{}").await.is_ok());
@@ -116,8 +117,9 @@ async fn a_request_that_fails_in_passing_is_sent_again() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_longer_than_the_time_left_fails_at_once() {
     let wait = Duration::from_secs(600);
-    let lm =
-        script([Answer::fail(LmErrorKind::RateLimited, "quota").status(429).retry_after(wait)]);
+    let lm = script([ScriptedAnswer::fail(LmErrorKind::RateLimited, "quota")
+        .status(429)
+        .retry_after(wait)]);
     let ctx = ctx(&lm);
     let error = ask(&ctx, "{}").await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::RateLimited { retry_after: Some(wait) });
@@ -127,14 +129,14 @@ async fn a_wait_longer_than_the_time_left_fails_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_ends_with_the_nodes_time() {
-    let ctx = ctx(&script([Answer::hang()]));
+    let ctx = ctx(&script([ScriptedAnswer::hang()]));
     assert_eq!(ask(&ctx, "{}").await.unwrap_err().kind, PredictErrorKind::Timeout);
     assert!(ctx.trace().elapsed() < Duration::from_secs(61));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_run_stops_waiting() {
-    let ctx = ctx(&script([Answer::hang()]));
+    let ctx = ctx(&script([ScriptedAnswer::hang()]));
     let cancelled = ctx.run.cancelled.clone();
     let cancel = async { cancelled.cancel() };
     let (outcome, ()) = tokio::join!(ask(&ctx, "{}"), cancel);
@@ -145,7 +147,7 @@ async fn a_cancelled_run_stops_waiting() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_nobody_waits_for_any_more_is_in_the_trace_as_cancelled() {
-    let ctx = ctx(&script([Answer::hang()]));
+    let ctx = ctx(&script([ScriptedAnswer::hang()]));
     let left = tokio::time::timeout(Duration::from_secs(5), ask(&ctx, "{}")).await;
     assert!(left.is_err(), "the caller left");
     let spans = ctx.trace().take();
@@ -270,7 +272,7 @@ fn as_score(reply: &LmReply) -> Result<Fields, String> {
 
 #[tokio::test]
 async fn a_model_that_is_told_of_tools_may_answer_with_calls_of_them() {
-    let lm = Arc::new(Scripted::answering([asks_for("search", "[1]"), asks_for("search", "{}")]));
+    let lm = Arc::new(ScriptedLm::answering([asks_for("search", "[1]"), asks_for("search", "{}")]));
     let model = Model { tools: true, ..Model::of("default", lm.clone()) };
     let ctx = over(Models::new([model], None));
     let schema = signature("{}", r#""question -> score: int""#);
@@ -291,7 +293,7 @@ async fn a_model_that_is_told_of_tools_may_answer_with_calls_of_them() {
 
 #[tokio::test]
 async fn a_model_that_is_not_told_of_tools_gets_the_same_messages_and_answers_in_text() {
-    let lm = Arc::new(Scripted::answering(["[[ ## score ## ]]\n7"]));
+    let lm = Arc::new(ScriptedLm::answering(["[[ ## score ## ]]\n7"]));
     let ctx = over(Models::only(lm.clone()));
     let schema = signature("{}", r#""question -> score: int""#);
     let predictor = predictor(&schema, "{}");

@@ -13,7 +13,7 @@ use std::time::Duration;
 use dsrs::lm::retry::{RetryPolicy, embed};
 use dsrs::lm::synthetic::SyntheticTask;
 use dsrs::lm::{
-    Embedded, Embedder, Gates, Lane, LmError, LmErrorKind, Model, Models, OpenAiConfig,
+    Embedder, Embeddings, Gates, Lane, LmError, LmErrorKind, Model, Models, OpenAiConfig,
     OpenAiEmbedder, SyntheticEmbedder, Usage,
 };
 use dsrs::predict::{DynPredictor, SchemaPredictor};
@@ -39,7 +39,7 @@ const TWO: &str = r#"{"object":"list","model":"e-1","data":[
     {"object":"embedding","index":1,"embedding":[0.5,-1e-3,3]},
     {"object":"embedding","index":0,"embedding":[1,0,0]}],"usage":{"prompt_tokens":6,"total_tokens":6}}"#;
 
-async fn ask(does: Does) -> Result<Embedded, LmError> {
+async fn ask(does: Does) -> Result<Embeddings, LmError> {
     let (url, _) = server(does).await;
     client(&url).embed(&texts(2)).await
 }
@@ -80,7 +80,7 @@ async fn many_texts_go_in_batches_and_no_texts_go_nowhere() {
     let firsts: Vec<usize> = found.vectors.iter().map(|vector| vector[0] as usize).collect();
     assert_eq!(firsts, (0..600).collect::<Vec<_>>());
     assert_eq!((found.usage.lm_calls, found.usage.input_tokens), (3, 6));
-    assert_eq!(embedder.embed(&[]).await.unwrap(), Embedded::default());
+    assert_eq!(embedder.embed(&[]).await.unwrap(), Embeddings::default());
     assert_eq!(seen.requests.lock().unwrap().len(), 3);
 }
 
@@ -144,7 +144,7 @@ struct Shaky {
 }
 
 impl Embedder for Shaky {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let mut asked = self.asked.lock().unwrap();
         asked.push(texts.len());
         let left = |left: usize| left.checked_sub(1);
@@ -155,19 +155,19 @@ impl Embedder for Shaky {
         let vectors = vec![vec![1.0; dimension].into(); texts.len()];
         let error =
             LmError { kind: self.kind, message: "no".into(), status: None, retry_after: None };
-        async move { if fails { Err(error) } else { Ok(Embedded { vectors, usage }) } }.boxed()
+        async move { if fails { Err(error) } else { Ok(Embeddings { vectors, usage }) } }.boxed()
     }
 }
 
 async fn with_retries(
     kind: LmErrorKind,
     failures: usize,
-) -> (Result<Embedded, LmError>, Vec<usize>) {
+) -> (Result<Embeddings, LmError>, Vec<usize>) {
     let (cancelled, lane) = (CancellationToken::new(), Lane::default());
     let gates = Gates { lane: &lane, model: None, all: None };
     let deadline = Instant::now() + Duration::from_secs(60);
     let policy =
-        RetryPolicy { retries: 2, deadline, cancelled: &cancelled, is_heard: false, gates };
+        RetryPolicy { retries: 2, deadline, cancelled: &cancelled, is_streamed: false, gates };
     let shaky = Shaky { failures: failures.into(), asked: Mutex::default(), kind };
     let found = embed(&shaky, &texts(300), &policy).await;
     (found, shaky.asked.into_inner().unwrap())

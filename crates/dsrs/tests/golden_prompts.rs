@@ -9,7 +9,7 @@ use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
 
 use dsrs::facet::Facet;
-use dsrs::lm::Scripted;
+use dsrs::lm::ScriptedLm;
 use dsrs::module::named_predictors_mut;
 use dsrs::problem::At;
 use dsrs::reflect::from_payload;
@@ -51,21 +51,21 @@ async fn golden<M: Module + Facet<'static> + Default>(posted: &Posted) -> String
     let mut found = named_predictors_mut(&mut module).unwrap();
     found[0].1.load_state(story::state(state), &At::Root).unwrap();
     let typed: M::Input = from_payload(&story::json(input)).unwrap();
-    let lm = Arc::new(Scripted::always("?"));
+    let lm = Arc::new(ScriptedLm::always("?"));
     drop(module.call(&ctx(&lm), typed).await);
     let typed = first_request(&lm);
 
     let schema = signature(types, spelled);
     let mut node = registry::create(&NoModels, strategy, &schema, None, &At::Root).unwrap();
     node.predictors_mut()[0].1.load_state(story::state(state), &At::Root).unwrap();
-    let lm = Arc::new(Scripted::always("?"));
+    let lm = Arc::new(ScriptedLm::always("?"));
     drop(node.forward(&ctx(&lm), fields(input)).await);
     assert_eq!(first_request(&lm), typed);
     typed
 }
 
 /// The first request as one text: the role and the content of every message.
-fn first_request(lm: &Scripted) -> String {
+fn first_request(lm: &ScriptedLm) -> String {
     let asked = lm.requests().remove(0);
     asked.chat.messages().fold(String::new(), |mut told, message| {
         let _ = writeln!(told, "--- {:?}\n{}", message.role, message.content);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use dsrs::facet::Facet;
 use dsrs::graph::{Edge, GraphState, Program, ProgramGraph, Source, Target, diff, fit};
-use dsrs::lm::{Lm, Models, Scripted};
+use dsrs::lm::{Lm, Models, ScriptedLm};
 use dsrs::module::{named_predictors, named_predictors_mut};
 use dsrs::predict::{PredictError, PredictState, RunScope};
 use dsrs::strategy::BuildEnv;
@@ -314,7 +314,7 @@ async fn a_registered_module_is_a_strategy_that_brings_its_own_signature() {
         .unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(again.canonical_text(), program.canonical_text());
 
-    let lm = Arc::new(Scripted::answering([
+    let lm = Arc::new(ScriptedLm::answering([
         "[[ ## passages ## ]]\n[\"p\"]\n\n[[ ## language ## ]]\nfr",
         "[[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\n42\n\n[[ ## source ## ]]\n{\"title\": \"Guide\", \"page\": 7}",
         "[[ ## translated ## ]]\nquarante-deux",

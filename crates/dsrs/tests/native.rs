@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::lm::{
-    Chat, Constraint, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message,
-    Native, NativeConfig, Prefix, Protocol, ToolCall, ToolSet, ToolSpec,
+    Chat, DecodingConstraint, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest,
+    Message, Native, NativeConfig, Prefix, Protocol, ToolCall, ToolSet, ToolSpec,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -318,13 +318,13 @@ async fn an_answer_that_breaks_off_or_fails_on_its_way_is_no_answer() {
 async fn a_constraint_that_there_is_no_place_for_or_that_is_refused_is_told_as_that() {
     let lm = model(Protocol::Anthropic, "http://127.0.0.1:1/v1");
     let held = |constraint| LmRequest { constraint: Some(constraint), ..question() };
-    let grammar = held(Constraint::Gbnf("root ::= x".into()));
+    let grammar = held(DecodingConstraint::Gbnf("root ::= x".into()));
     assert_eq!(lm.complete(&grammar).await.unwrap_err().kind, LmErrorKind::ConstraintRefused);
 
     let body = r#"{"error": {"message": "output_format.schema is not supported by this model"}}"#;
     let server = Server::saying(http("400 Bad Request", "", body)).await;
     let schema = RawValue::from_string(r#"{"type":"object","properties":{}}"#.into()).unwrap();
-    let schema = held(Constraint::JsonSchema { schema: schema.into(), strict: true });
+    let schema = held(DecodingConstraint::JsonSchema { schema: schema.into(), strict: true });
     let refused = server.model(Protocol::Anthropic).complete(&schema).await.unwrap_err();
     assert_eq!(refused.kind, LmErrorKind::ConstraintRefused);
 }

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use dsrs::adapter::ChatAdapter;
 use dsrs::lm::{
-    Account, Budget, Embedded, Embedder, Gate, Gates, Lane, LmError, LmErrorKind, LmReply, Model,
-    Models, Prices, Purchase, Purchases, Purse, RequestKey, Scripted, SyntheticEmbedder, Unkept,
-    Usage, Vectors,
+    Budget, BudgetAccount, BudgetedReplies, Embedder, Embeddings, Gate, Gates, Lane, LmError,
+    LmErrorKind, LmReply, Model, Models, Prices, RecordedReply, RecordingError, ReplyStore,
+    RequestKey, ScriptedLm, SyntheticEmbedder, Usage, Vectors,
 };
 use dsrs::predict::{
     Ctx, DynPredictor, Nearest, PredictErrorKind, PredictState, RunScope, SchemaPredictor, Span,
@@ -51,12 +51,12 @@ async fn predictor(k: u32) -> SchemaPredictor {
     predictor
 }
 
-fn lm() -> Arc<Scripted> {
-    Arc::new(Scripted::always("[[ ## queue ## ]]\ndelivery\n\n[[ ## completed ## ]]"))
+fn lm() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::always("[[ ## queue ## ]]\ndelivery\n\n[[ ## completed ## ]]"))
 }
 
 /// A run over an LM and an embedding model.
-fn run(lm: &Arc<Scripted>, embedder: impl Embedder + 'static) -> Ctx {
+fn run(lm: &Arc<ScriptedLm>, embedder: impl Embedder + 'static) -> Ctx {
     let prices = Some(Prices { input: 1_000_000.0, output: 0.0 });
     let vectors = Model { prices, ..Model::embedding("vectors", Arc::new(embedder)) };
     over(Models::new([Model::of("default", lm.clone()), vectors], None))
@@ -69,7 +69,7 @@ async fn call(predictor: &SchemaPredictor, ctx: &Ctx, message: &str) -> Result<S
 }
 
 /// The prompt of a request, and the trace of its run, to read.
-fn told(lm: &Scripted, spans: &[Span]) -> String {
+fn told(lm: &ScriptedLm, spans: &[Span]) -> String {
     let mut text = String::new();
     for said in lm.requests()[0].chat.messages().skip(1) {
         let _ = writeln!(text, "{:?}: {}\n", said.role, said.content);
@@ -202,14 +202,14 @@ async fn what_is_rendered_without_a_call_shows_the_first_demos_of_the_pool() {
 struct Broken(Option<LmErrorKind>);
 
 impl Embedder for Broken {
-    fn embed<'a>(&'a self, _: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+    fn embed<'a>(&'a self, _: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let failure = self.0.map(|kind| LmError {
             kind,
             message: "no such route".into(),
             status: None,
             retry_after: None,
         });
-        let made = Embedded { vectors: vec![[1.0, 0.0].into()], usage: Usage::default() };
+        let made = Embeddings { vectors: vec![[1.0, 0.0].into()], usage: Usage::default() };
         async move { failure.map_or(Ok(made), Err) }.boxed()
     }
 }
@@ -260,15 +260,15 @@ struct Ledger {
     paid: Mutex<Vec<Usage>>,
 }
 
-impl Purchases for Ledger {
-    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+impl ReplyStore for Ledger {
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>> {
         let found = self.replies.lock().unwrap().get(&key).cloned();
         async { Ok(found) }.boxed()
     }
 
-    fn keep(&self, purchase: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
-        self.paid.lock().unwrap().push(purchase.usage);
-        self.replies.lock().unwrap().extend(purchase.reply.map(|reply| (purchase.key, reply)));
+    fn record(&self, recorded: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>> {
+        self.paid.lock().unwrap().push(recorded.usage);
+        self.replies.lock().unwrap().extend(recorded.reply.map(|reply| (recorded.key, reply)));
         async { Ok(()) }.boxed()
     }
 }
@@ -276,8 +276,8 @@ impl Purchases for Ledger {
 /// The same run, paid from a budget.
 fn paid(ctx: &Ctx, budget: Budget, ledger: &Arc<Ledger>) -> Ctx {
     let mut scope = RunScope::new(ctx.run.models.clone(), ctx.run.deadline);
-    let account = Account::open(budget, Usage::default(), 0.0);
-    scope.purse = Some(Arc::new(Purse::new(account, ledger.clone())));
+    let account = BudgetAccount::open(budget, Usage::default(), 0.0);
+    scope.budgeted = Some(Arc::new(BudgetedReplies::new(account, ledger.clone())));
     Ctx::of(Arc::new(scope), ctx.node.clone(), None)
 }
 

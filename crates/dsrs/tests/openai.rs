@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Chat, Constraint, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply,
-    LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
+    Chat, DecodingConstraint, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams,
+    LmReply, LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
 };
 use fake_server::{Does, http, server, whole};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -54,18 +54,18 @@ async fn a_question_is_posted_with_its_key_and_the_answer_read() {
     );
 }
 
-fn held_to(constraint: Constraint) -> LmRequest {
+fn held_to(constraint: DecodingConstraint) -> LmRequest {
     LmRequest { constraint: Some(constraint), ..request() }
 }
 
 fn held_to_schema() -> LmRequest {
     let schema = serde_json::value::RawValue::from_string(r#"{"type":"object"}"#.into()).unwrap();
-    held_to(Constraint::JsonSchema { schema: schema.into(), strict: true })
+    held_to(DecodingConstraint::JsonSchema { schema: schema.into(), strict: true })
 }
 
 #[tokio::test]
 async fn what_an_answer_is_held_to_is_sent_where_the_endpoint_wants_it() {
-    let grammar = || held_to(Constraint::Gbnf("root ::= \"a\"".into()));
+    let grammar = || held_to(DecodingConstraint::Gbnf("root ::= \"a\"".into()));
     let written = r#""root ::= \"a\"""#;
     for (field, request, expected) in [
         (GrammarField::Grammar, grammar(), format!(r#""grammar":{written},"#)),
@@ -93,7 +93,7 @@ async fn what_an_answer_is_held_to_is_sent_where_the_endpoint_wants_it() {
 #[tokio::test]
 async fn a_refused_constraint_is_told_from_a_refused_request() {
     use LmErrorKind::{ConstraintRefused, ContextOverflow, Refused};
-    let grammar = || held_to(Constraint::Gbnf("root ::= \"a\"".into()));
+    let grammar = || held_to(DecodingConstraint::Gbnf("root ::= \"a\"".into()));
     for (request, status, body, kind) in [
         (grammar(), "400 Bad Request", r#"{"error":"failed to parse grammar"}"#, ConstraintRefused),
         (grammar(), "422 Unprocessable", r#"{"detail":"extra fields"}"#, ConstraintRefused),

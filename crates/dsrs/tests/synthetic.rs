@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dsrs::graph::{GraphState, Program};
 use dsrs::lm::synthetic::{SyntheticRow, SyntheticTask};
-use dsrs::lm::{Lm, Models, Synthetic, Usage};
+use dsrs::lm::{Lm, Models, SyntheticLm, Usage};
 use dsrs::predict::{DynPredictor, RunScope, SchemaPredictor, SpanKind};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
@@ -41,7 +41,7 @@ fn program(document: &str, state: &str) -> Program {
     program.with_state(&Env, &state, &At::Root).unwrap_or_else(|p| panic!("{p}"))
 }
 
-async fn outputs(program: &Program, lm: &Arc<Synthetic>, inputs: &Fields) -> (Fields, Usage) {
+async fn outputs(program: &Program, lm: &Arc<SyntheticLm>, inputs: &Fields) -> (Fields, Usage) {
     let lm: Arc<dyn Lm> = lm.clone();
     let models = Arc::new(Models::only(lm));
     let run = Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(60)));
@@ -55,7 +55,7 @@ async fn right_by(
     document: &str,
     state: impl Fn(&SyntheticRow) -> String,
 ) -> BTreeSet<usize> {
-    let lm = Arc::new(Synthetic::seeded(1));
+    let lm = Arc::new(SyntheticLm::seeded(1));
     let mut right = BTreeSet::new();
     for (number, row) in task(name).rows(1, 200).iter().enumerate() {
         let (found, _) = outputs(&program(document, &state(row)), &lm, &row.inputs).await;
@@ -95,7 +95,7 @@ fn demos(rows: &[SyntheticRow]) -> String {
 async fn bootstrapped(name: &str, state: &str, count: usize) -> Vec<String> {
     let program = program(task(name).document, state);
     let mut demos = vec![Vec::new(); program.graph().nodes().count()];
-    let models = Arc::new(Models::only(Arc::new(Synthetic::seeded(1))));
+    let models = Arc::new(Models::only(Arc::new(SyntheticLm::seeded(1))));
     for row in task(name).rows(2, 200) {
         let run = Arc::new(RunScope::new(models.clone(), Instant::now() + Duration::from_secs(60)));
         let outcome = program.execute(&run, row.inputs.clone()).await;
@@ -206,11 +206,11 @@ async fn orders_need_both_instructions() {
 async fn the_answer_depends_on_the_request_alone() {
     let rows = task("sums").rows(3, 40);
     let program = program(task("sums").document, "{}");
-    let one = Arc::new(Synthetic::seeded(5).after(Duration::from_micros(300)));
+    let one = Arc::new(SyntheticLm::seeded(5).after(Duration::from_micros(300)));
     let mut at_once =
         futures_util::future::join_all(rows.iter().map(|row| outputs(&program, &one, &row.inputs)))
             .await;
-    let other = Arc::new(Synthetic::seeded(5));
+    let other = Arc::new(SyntheticLm::seeded(5));
     for row in rows.iter().rev() {
         assert_eq!(at_once.pop().unwrap(), outputs(&program, &other, &row.inputs).await);
     }
@@ -230,7 +230,7 @@ async fn seeds_and_temperatures_draw_half_of_the_answers_anew() {
         r#"{"temperature": 1, "seed": 5}"#,
     ] {
         let program = program(task("triage").document, &format!(r#"{{"sort": {{"lm": {lm}}}}}"#));
-        let lm = Arc::new(Synthetic::seeded(1));
+        let lm = Arc::new(SyntheticLm::seeded(1));
         let mut all = Vec::new();
         for row in &rows {
             all.push(outputs(&program, &lm, &row.inputs).await.0 == row.expected);
@@ -266,7 +266,7 @@ fn rows_are_unique_and_enough_and_feedback_tells_right_from_wrong() {
 
 /// What a predictor of a signature gives, at the first try.
 async fn asked(schema: &Arc<SignatureSchema>, seed: u64, input: Fields) -> Fields {
-    let lm = Arc::new(Synthetic::seeded(seed));
+    let lm = Arc::new(SyntheticLm::seeded(seed));
     let predictor = SchemaPredictor::new(schema.clone(), "predictor");
     let found = predictor.forward(&story::ctx(&lm), input).await;
     assert_eq!(lm.requests(), 1, "asked again for {schema:?}");
@@ -367,7 +367,7 @@ async fn the_strategies_that_ask_more_than_once_are_answered_too() {
         );
         assert_ne!(changed, document);
         let program = program(&changed, "{}");
-        let lm = Arc::new(Synthetic::seeded(1));
+        let lm = Arc::new(SyntheticLm::seeded(1));
         let rows = task("orders").rows(1, 10);
         for row in &rows {
             outputs(&program, &lm, &row.inputs).await;

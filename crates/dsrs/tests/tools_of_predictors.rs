@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::facet::Facet;
-use dsrs::lm::{Answer, LmReply, Message, Model, Models, Role, Scripted, ToolCall};
+use dsrs::lm::{LmReply, Message, Model, Models, Role, ScriptedAnswer, ScriptedLm, ToolCall};
 use dsrs::predict::{PredictErrorKind, SpanKind, SpanStatus};
 use dsrs::{Ctx, Module, Predict, Signature};
 
@@ -36,13 +36,13 @@ fn input() -> QaInput {
     QaInput { question: "How many people live in Turku?".into() }
 }
 
-fn ctx(lm: &Arc<Scripted>, tools: bool) -> Ctx {
+fn ctx(lm: &Arc<ScriptedLm>, tools: bool) -> Ctx {
     let model = Model { tools, ..Model::of("default", lm.clone()) };
     Ctx::within(Models::new([model], None).into(), Duration::from_secs(60))
 }
 
 /// A reply that asks for calls.
-fn asks(calls: &[(&str, &str, &str)]) -> Answer {
+fn asks(calls: &[(&str, &str, &str)]) -> ScriptedAnswer {
     let call = |(id, name, arguments): &(&str, &str, &str)| ToolCall {
         id: (*id).into(),
         name: (*name).into(),
@@ -51,7 +51,7 @@ fn asks(calls: &[(&str, &str, &str)]) -> Answer {
     LmReply { tool_calls: calls.iter().map(call).collect(), ..LmReply::of("", "m") }.into()
 }
 
-fn says(text: &str) -> Answer {
+fn says(text: &str) -> ScriptedAnswer {
     text.into()
 }
 
@@ -64,7 +64,7 @@ async fn calls_are_made_and_their_results_told_before_the_answer() {
     let first =
         [("a", "population", r#"{"name": "Turku"}"#), ("b", "population", r#"{"name": "Oz"}"#)];
     let second = [("c", "populaton", "{}"), ("d", "population", "{not json")];
-    let lm = Arc::new(Scripted::answering([
+    let lm = Arc::new(ScriptedLm::answering([
         asks(&first),
         asks(&second),
         says("[[ ## answer ## ]]\nmany"),
@@ -100,7 +100,7 @@ async fn calls_are_made_and_their_results_told_before_the_answer() {
 
 #[tokio::test]
 async fn an_lm_that_never_stops_calling_is_no_longer_told_of_tools() {
-    let lm = Arc::new(Scripted::by(|request| match request.tools {
+    let lm = Arc::new(ScriptedLm::by(|request| match request.tools {
         Some(_) => asks(&[("a", "population", r#"{"name": "Turku"}"#)]),
         None => says("[[ ## answer ## ]]\n1"),
     }));
@@ -110,7 +110,7 @@ async fn an_lm_that_never_stops_calling_is_no_longer_told_of_tools() {
 
 #[tokio::test]
 async fn a_model_that_is_not_told_of_tools_is_refused_with_the_way_out() {
-    let lm = Arc::new(Scripted::answering(["[[ ## answer ## ]]\n1"]));
+    let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n1"]));
     let error = qa().call(&ctx(&lm, false), input()).await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::NoTools { alias: "default".into() });
     assert!(error.message.contains("or use ReAct"), "{}", error.message);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::facet::Facet;
-use dsrs::lm::{Lm, Models, Scripted};
+use dsrs::lm::{Lm, Models, ScriptedLm};
 use dsrs::predict::{Demo as RawDemo, PredictState, read_state, state_to_payload};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::{DynModule, HostedModule};
@@ -17,7 +17,7 @@ use dsrs::{
 };
 use story::fields;
 
-fn ctx(lm: &Arc<Scripted>) -> Ctx {
+fn ctx(lm: &Arc<ScriptedLm>) -> Ctx {
     let lm: Arc<dyn Lm> = lm.clone();
     Ctx::within(Models::only(lm).into(), Duration::from_secs(60))
 }
@@ -71,8 +71,8 @@ impl Module for Rag {
     }
 }
 
-fn rag_lm() -> Arc<Scripted> {
-    Arc::new(Scripted::answering([
+fn rag_lm() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::answering([
         "[[ ## passages ## ]]\n[\"Paris is in France.\"]",
         "[[ ## reasoning ## ]]\nit says so\n\n[[ ## answer ## ]]\nFrance",
     ]))
@@ -103,12 +103,12 @@ async fn an_answer_that_rust_cannot_hold_is_told_to_the_lm_which_is_asked_again(
         #[output]
         age: u8,
     }
-    let lm = Arc::new(Scripted::answering(["[[ ## age ## ]]\n300", "[[ ## age ## ]]\n30"]));
+    let lm = Arc::new(ScriptedLm::answering(["[[ ## age ## ]]\n300", "[[ ## age ## ]]\n30"]));
     let result = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap();
     assert_eq!(result.age, 30);
     let told = lm.requests().remove(1).chat.turns.remove(2).content;
     assert!(told.contains("`age`: 300 is no value of `u8`"), "{told}");
-    let lm = Arc::new(Scripted::always("[[ ## age ## ]]\n300"));
+    let lm = Arc::new(ScriptedLm::always("[[ ## age ## ]]\n300"));
     let error = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap_err();
     assert_eq!(error.message, "the LM's answer does not fit: `age`: 300 is no value of `u8`");
 }
@@ -116,7 +116,7 @@ async fn an_answer_that_rust_cannot_hold_is_told_to_the_lm_which_is_asked_again(
 #[tokio::test]
 async fn the_best_of_several_tries_is_taken_and_the_search_stops_when_it_is_good_enough() {
     let answers = ["a", "abc", "ab"].map(|text| format!("[[ ## answer ## ]]\n{text}"));
-    let lm = Arc::new(Scripted::answering(answers.clone()));
+    let lm = Arc::new(ScriptedLm::answering(answers.clone()));
     let best =
         BestOfN::new(Predict::<Qa>::new(), 3, 9.0, |_, out: &QaOutput| out.answer.len() as f64);
     let result = best.call(&ctx(&lm), QaInput { question: "?".into() }).await.unwrap();
@@ -128,7 +128,7 @@ async fn the_best_of_several_tries_is_taken_and_the_search_stops_when_it_is_good
         .collect();
     assert_eq!(varied, [(None, None), (Some(1.0), Some(1)), (Some(1.0), Some(2))]);
 
-    let lm = Arc::new(Scripted::answering(answers));
+    let lm = Arc::new(ScriptedLm::answering(answers));
     let enough = BestOfN { threshold: 3.0, ..best };
     let result = enough.call(&ctx(&lm), QaInput { question: "?".into() }).await.unwrap();
     assert_eq!((&*result.answer, lm.requests().len()), ("abc", 2));

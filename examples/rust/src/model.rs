@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::Ctx;
-use dsrs::lm::{Lm, Models, OpenAi, OpenAiConfig, Scripted};
+use dsrs::lm::{Lm, Models, OpenAi, OpenAiConfig, ScriptedLm};
 
 /// A context for one run, on the LM of the environment.
 ///
@@ -39,8 +39,8 @@ pub fn on(lm: Arc<dyn Lm>) -> Ctx {
 
 /// Answers as an LM would that needs to be told to be brief.
 #[must_use]
-pub fn script() -> Scripted {
-    Scripted::by(|request| {
+pub fn script() -> ScriptedLm {
+    ScriptedLm::by(|request| {
         let said: String = request.chat.messages().map(|message| &*message.content).collect();
         if said.contains("`words`") {
             return "[[ ## words ## ]]\n[\"refunds\"]\n\n[[ ## completed ## ]]".to_owned();

@@ -82,7 +82,7 @@ impl ItemJob for Evaluations {
         let evaluator = Evaluator {
             models: app.models.clone(),
             metric: Arc::new(metric),
-            purse: None,
+            budgeted: None,
             timeout: taken.timeout(),
             cancelled: guard.cancellation(),
         };

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Constrain, ConstraintForm, Embedded, Embedder, Gate, GrammarField, Heard, HttpLimits, Lm,
-    LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model, Models, OpenAi, OpenAiConfig,
-    OpenAiEmbedder, Prices, ReplyCache,
+    ConstrainedDecoding, ConstraintForm, DeltaSink, Embedder, Embeddings, Gate, GrammarField,
+    HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model, Models, OpenAi,
+    OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
 
 use crate::app::model::native::native_model;
 use crate::config::{
-    CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits, ModelConfig,
-    Models as ModelSettings, Provider,
+    CacheConfig, Capability, ConstrainedDecoding as ConstrainSetting, DEFAULT_ALIAS, Limits,
+    ModelConfig, Models as ModelSettings, Provider,
 };
 
 /// A model that cannot be used as it is configured.
@@ -64,7 +64,7 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
             stop: None,
         },
         prices: prices.map(|(input, output)| Prices { input, output }),
-        constrain: Arc::new(Constrain::to(constraint_form(settings.constrain))),
+        constrain: Arc::new(ConstrainedDecoding::to(constraint_form(settings.constrain))),
         tools: settings.capabilities.contains(&Capability::Tools),
         gate: settings.max_concurrent.map(Gate::of),
         cache: settings.cache.map(reply_cache),
@@ -139,7 +139,7 @@ impl Lm for TimeLimitedLm {
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: Heard<'a>,
+        heard: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let limited = tokio::time::timeout(self.timeout, self.lm.stream(request, heard));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
@@ -153,7 +153,7 @@ struct TimeLimitedEmbedder {
 }
 
 impl Embedder for TimeLimitedEmbedder {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let limited = tokio::time::timeout(self.timeout, self.embedder.embed(texts));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
     }

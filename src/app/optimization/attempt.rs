@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use dsrs::graph::Program;
-use dsrs::lm::{Account, Purse, Usage};
+use dsrs::lm::{BudgetAccount, BudgetedReplies, Usage};
 use dsrs::optimize::{
     Candidate, Evaluator, Example, Metric, Optimizer, Report, Stop as Halt, Task, Workbench,
     create_optimizer, optimize,
@@ -54,7 +54,7 @@ struct Prepared {
     bench: Workbench,
     optimizer: Box<dyn Optimizer>,
     held_out: Vec<Example>,
-    purse: Arc<Purse>,
+    budgeted: Arc<BudgetedReplies>,
     hearing: Arc<Hearing>,
     items: mpsc::Receiver<Item>,
     begun: Instant,
@@ -191,9 +191,9 @@ impl OptimizationAttempt {
         let (_, optimizer) = made.map_err(|problems| AppError::Internal(problems.to_string()))?;
         let (keeper, items) = Keeper::open(app.clone(), scope.clone(), row.id).await?;
         let (keeper, begun) = (Arc::new(keeper), Instant::now());
-        let account = Account::open(plan.budget, usage(&row.spent), row.seconds);
-        let purse = Arc::new(Purse::new(account, keeper.clone()));
-        let hearing = Arc::new(Hearing::new(log, purse.clone()));
+        let account = BudgetAccount::open(plan.budget, usage(&row.spent), row.seconds);
+        let budgeted = Arc::new(BudgetedReplies::new(account, keeper.clone()));
+        let hearing = Arc::new(Hearing::new(log, budgeted.clone()));
         let limit = app.limits.run_timeout;
         let bench = Workbench::new(Task {
             base: Candidate::of(&program),
@@ -202,7 +202,7 @@ impl OptimizationAttempt {
             evaluator: Evaluator {
                 models: app.models.clone(),
                 metric: Arc::new(metric),
-                purse: Some(purse.clone()),
+                budgeted: Some(budgeted.clone()),
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),
                 cancelled: guard.cancellation(),
             },
@@ -213,7 +213,7 @@ impl OptimizationAttempt {
             seed: plan.seed,
             proposer: LmOverrides { model: plan.prompt_model.clone(), ..LmOverrides::default() },
         });
-        Ok(Prepared { bench, optimizer, held_out, purse, hearing, items, begun })
+        Ok(Prepared { bench, optimizer, held_out, budgeted, hearing, items, begun })
     }
 
     async fn metric(&self, written: &Payload, program: &Program) -> Result<Metric, AppError> {
@@ -231,13 +231,13 @@ impl OptimizationAttempt {
         row: &OptimizationRow,
         guard: &ActiveGuard,
     ) -> Result<(Workbench, Result<Report, Halt>), AppError> {
-        let Prepared { bench, optimizer, held_out, purse, hearing, items, begun } = prepared;
+        let Prepared { bench, optimizer, held_out, budgeted, hearing, items, begun } = prepared;
         let writer = Writer {
             app: &self.app,
             job: &self.job,
             guard,
             bench: &bench,
-            account: purse.account(),
+            account: budgeted.account(),
             hearing: &hearing,
             earlier: row.seconds,
             begun,

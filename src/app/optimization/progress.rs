@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dsrs::lm::Purse;
+use dsrs::lm::BudgetedReplies;
 use dsrs::optimize::{Listener, Progress, Scored, Trial, TrialId};
 use dsrs::value::Payload;
 use tokio::sync::Notify;
@@ -23,7 +23,7 @@ const SELDOM: Duration = Duration::from_millis(500);
 pub(crate) struct Hearing {
     /// Where it is told; nowhere, where events are switched off.
     log: Option<Arc<EventLog>>,
-    purse: Arc<Purse>,
+    budgeted: Arc<BudgetedReplies>,
     news: Mutex<BTreeSet<usize>>,
     added: Notify,
     /// When it was last told how far an evaluation is.
@@ -32,9 +32,9 @@ pub(crate) struct Hearing {
 
 impl Hearing {
     /// Nothing was heard yet; the program as it was is a candidate that nobody tells of.
-    pub(crate) fn new(log: Option<Arc<EventLog>>, purse: Arc<Purse>) -> Self {
+    pub(crate) fn new(log: Option<Arc<EventLog>>, budgeted: Arc<BudgetedReplies>) -> Self {
         let news = Mutex::new(BTreeSet::from([0]));
-        Self { log, purse, news, added: Notify::new(), told: Mutex::default() }
+        Self { log, budgeted, news, added: Notify::new(), told: Mutex::default() }
     }
 
     /// Waits until something is new of candidates.
@@ -99,7 +99,7 @@ impl Listener for Hearing {
                     self.tell(EventKind::OptimizationProgress, || {
                         let mut object = JsonObject::new();
                         object.shown("done", done).shown("of", of);
-                        object.raw("usage", &usage_json(&self.purse.account().spent()));
+                        object.raw("usage", &usage_json(&self.budgeted.account().spent()));
                         object.finish()
                     });
                 }

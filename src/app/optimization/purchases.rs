@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dsrs::lm::{LmReply, Purchase, Purchases, RequestKey, Unkept};
+use dsrs::lm::{LmReply, RecordedReply, RecordingError, ReplyStore, RequestKey};
 use dsrs::optimize::{Rollout, RolloutKey, RolloutStore};
 use dsrs::value::Payload;
 use futures_util::FutureExt;
@@ -26,7 +26,7 @@ const WAITING: usize = 256;
 /// Something that is to be kept.
 pub(crate) enum Item {
     /// A reply that was paid for, and who waits until it is written.
-    Purchase(Key, LmReply, oneshot::Sender<()>),
+    RecordedReply(Key, LmReply, oneshot::Sender<()>),
     /// A rollout that has ended.
     Rollout(Key, Arc<Rollout>),
 }
@@ -56,16 +56,18 @@ impl Keeper {
 
     /// Nothing is begun any more once the server is to end: what is under way comes to its end and
     /// is kept, and another goes on from there.
-    fn goes_on(&self) -> Result<(), Unkept> {
+    fn goes_on(&self) -> Result<(), RecordingError> {
         match self.app.shutdown.is_draining() {
-            true => Err(Unkept("the server ends; the optimization goes on elsewhere".to_owned())),
+            true => Err(RecordingError(
+                "the server ends; the optimization goes on elsewhere".to_owned(),
+            )),
             false => Ok(()),
         }
     }
 
     /// Hands over without a wait where there is room, so that nobody who is stopped meanwhile loses
     /// what was paid for.
-    async fn hand_over(&self, item: Item) -> Result<(), Unkept> {
+    async fn hand_over(&self, item: Item) -> Result<(), RecordingError> {
         let sent = match self.sender.try_send(item) {
             Err(TrySendError::Full(item)) => self.sender.send(item).await.is_ok(),
             sent => sent.is_ok(),
@@ -75,7 +77,7 @@ impl Keeper {
 
     /// A reply counts once it is written: whoever ends at any moment has bought no more in vain than
     /// what was on its way.
-    async fn keep_reply(&self, key: Key, reply: LmReply) -> Result<(), Unkept> {
+    async fn keep_reply(&self, key: Key, reply: LmReply) -> Result<(), RecordingError> {
         let (written, is_written) = oneshot::channel();
         self.hand_over(Item::Purchase(key, reply, written)).await?;
         // Before the wait: whoever is stopped in it has paid, and the next finds it.
@@ -83,21 +85,21 @@ impl Keeper {
         is_written.await.map_err(|_| taken_over())
     }
 
-    async fn bought(&self, key: &Key) -> Result<Option<LmReply>, Unkept> {
+    async fn bought(&self, key: &Key) -> Result<Option<LmReply>, RecordingError> {
         let (scope, db, id) = (&self.scope, &self.app.db, self.optimization);
-        let found = persist(|| optimization_work::purchase(scope, db, id, key)).await;
+        let found = persist(|| optimization_work::recorded(scope, db, id, key)).await;
         Ok(read(found)?.as_ref().and_then(LmReply::from_payload))
     }
 
-    async fn rolled_out(&self, key: &Key) -> Result<Option<Rollout>, Unkept> {
+    async fn rolled_out(&self, key: &Key) -> Result<Option<Rollout>, RecordingError> {
         let (scope, db, id) = (&self.scope, &self.app.db, self.optimization);
         let found = persist(|| optimization_work::rollout(scope, db, id, key)).await;
         Ok(read(found)?.as_ref().and_then(Rollout::from_payload))
     }
 }
 
-fn taken_over() -> Unkept {
-    Unkept("the optimization is another's by now".to_owned())
+fn taken_over() -> RecordingError {
+    RecordingError("the optimization is another's by now".to_owned())
 }
 
 fn known(found: &[Vec<u8>]) -> Mutex<HashSet<Key>> {
@@ -109,13 +111,13 @@ fn keys(known: &Mutex<HashSet<Key>>) -> MutexGuard<'_, HashSet<Key>> {
 }
 
 /// What cannot be read is as good as not there: it is paid for again.
-fn read(found: Result<Option<String>, StoreError>) -> Result<Option<Payload>, Unkept> {
-    let found = found.map_err(|error| Unkept(error.cause()))?;
+fn read(found: Result<Option<String>, StoreError>) -> Result<Option<Payload>, RecordingError> {
+    let found = found.map_err(|error| RecordingError(error.cause()))?;
     Ok(found.and_then(|text| Payload::from_record(&text).ok()))
 }
 
-impl Purchases for Keeper {
-    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+impl ReplyStore for Keeper {
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>> {
         async move {
             self.goes_on()?;
             let is_kept = keys(&self.purchases).contains(key.as_bytes());
@@ -129,8 +131,8 @@ impl Purchases for Keeper {
 
     /// Of a request that failed there is nothing to keep but what it cost, which is written with the
     /// rest.
-    fn keep(&self, purchase: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
-        let Purchase { key, reply, .. } = purchase;
+    fn record(&self, recorded: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>> {
+        let RecordedReply { key, reply, .. } = recorded;
         async move {
             match reply {
                 Some(reply) => self.keep_reply(*key.as_bytes(), reply).await,
@@ -142,7 +144,7 @@ impl Purchases for Keeper {
 }
 
 impl RolloutStore for Keeper {
-    fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, Unkept>> {
+    fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, RecordingError>> {
         async move {
             self.goes_on()?;
             let is_kept = keys(&self.rollouts).contains(&key.0);
@@ -159,7 +161,7 @@ impl RolloutStore for Keeper {
         &'a self,
         key: RolloutKey,
         rollout: &'a Arc<Rollout>,
-    ) -> BoxFuture<'a, Result<(), Unkept>> {
+    ) -> BoxFuture<'a, Result<(), RecordingError>> {
         async move {
             self.hand_over(Item::Rollout(key.0, rollout.clone())).await?;
             keys(&self.rollouts).insert(key.0);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::Account;
+use dsrs::lm::BudgetAccount;
 use dsrs::optimize::{Trial, Workbench};
 use dsrs::value::Payload;
 use tokio::sync::mpsc;
@@ -31,7 +31,7 @@ pub(crate) struct Writer<'w> {
     pub(crate) job: &'w Job,
     pub(crate) guard: &'w ActiveGuard,
     pub(crate) bench: &'w Workbench,
-    pub(crate) account: &'w Account,
+    pub(crate) account: &'w BudgetAccount,
     pub(crate) hearing: &'w Arc<Hearing>,
     /// How long earlier attempts took.
     pub(crate) earlier: f64,
@@ -111,7 +111,7 @@ impl Writer<'_> {
 }
 
 /// What was spent, as it is stored.
-pub(crate) fn spent(account: &Account) -> Spent {
+pub(crate) fn spent(account: &BudgetAccount) -> Spent {
     let spent = account.spent();
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     Spent {

@@ -1,7 +1,7 @@
 //! Every strategy of the registry over HTTP: previewed, checked, run, its predictors tuned and their
 //! demos seen in what the LM was sent; and every graph of the guide.
 
-use dsrs::lm::{LmRequest, Scripted};
+use dsrs::lm::{LmRequest, ScriptedLm};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Answer, Api};
@@ -64,8 +64,8 @@ fn ops() -> Map<String, Value> {
 }
 
 /// An LM that writes every field that any of the graphs asks for. Its first program fails.
-fn lm() -> Scripted {
-    Scripted::by(|request: &LmRequest| {
+fn lm() -> ScriptedLm {
+    ScriptedLm::by(|request: &LmRequest| {
         let asked: String =
             request.chat.turns.iter().map(|turn| turn.content.to_string()).collect();
         let mended = asked.contains("previous_code");

@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dsrs::lm::{Lm, Model, Models, Scripted};
+use dsrs::lm::{Lm, Model, Models, ScriptedLm};
 use dsrs_server::app::metrics::Metrics;
 use dsrs_server::app::{App, Background};
 use dsrs_server::config::{Config, Environment, Flags};
@@ -82,7 +82,7 @@ impl Api {
     }
 
     /// On a database of its own, with this LM as `default`.
-    pub async fn with_lm(lm: Scripted) -> Self {
+    pub async fn with_lm(lm: ScriptedLm) -> Self {
         Self::start(&test_database().await, Some(Arc::new(lm)), &[]).await
     }
 
@@ -127,8 +127,8 @@ impl Deref for Api {
 }
 
 /// Answers the fields of the examples.
-pub fn friendly_lm() -> Scripted {
-    Scripted::sections([
+pub fn friendly_lm() -> ScriptedLm {
+    ScriptedLm::sections([
         ("mood", "calm"),
         ("topics", "[\"parcel\"]"),
         ("reasoning", "They wait."),

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Answer, Scripted};
+use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 
 use super::mcp::EXAMPLE;
 use crate::support::{Api, sections, test_database};
 
-fn step(tool: &str, args: &str) -> Answer {
+fn step(tool: &str, args: &str) -> ScriptedAnswer {
     let said = [("next_thought", "Go on."), ("next_tool_name", tool), ("next_tool_args", args)];
-    Answer::from(sections(said))
+    ScriptedAnswer::from(sections(said))
 }
 
 fn agent(tools: Value) -> Value {
@@ -22,12 +22,12 @@ fn agent(tools: Value) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_tracks_a_parcel_with_an_mcp_server_and_goes_on_after_a_failure() {
     let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
-    let lm = Scripted::answering([
+    let lm = ScriptedLm::answering([
         step("track", r#"{"number": "7"}"#),
         step("track", r#"{"number": "P-7"}"#),
         step("current_time", "{}"),
         step("finish", "{}"),
-        Answer::from(sections([("reasoning", "It says so."), ("answer", "in Turku")])),
+        ScriptedAnswer::from(sections([("reasoning", "It says so."), ("answer", "in Turku")])),
     ]);
     let settings = [("DSRS_MCP__OFFICE__COMMAND", example.as_str())];
     let api = Api::start(&test_database().await, Some(Arc::new(lm)), &settings).await;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer as Said, Scripted};
+use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -23,10 +23,10 @@ fn id(run: &Value) -> String {
 }
 
 /// Answers the first node of the example, and leaves the second one waiting.
-fn stalls_at_the_reply() -> Scripted {
-    Scripted::by(|request| {
+fn stalls_at_the_reply() -> ScriptedLm {
+    ScriptedLm::by(|request| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
-        let said = Said::from("[[ ## mood ## ]]\ncalm\n\n[[ ## topics ## ]]\n[]");
+        let said = ScriptedAnswer::from("[[ ## mood ## ]]\ncalm\n\n[[ ## topics ## ]]\n[]");
         let stall = asked.contains("[[ ## mood ## ]]\ncalm");
         said.after(if stall { Duration::from_secs(3600) } else { Duration::ZERO })
     })

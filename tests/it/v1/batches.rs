@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer as Said, LmErrorKind, Scripted};
+use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -15,26 +15,26 @@ const LINES: (&str, &str) = ("content-type", "application/jsonl");
 const NO_WORKER: [(&str, &str); 1] = [("DSRS_WORKER_ENABLED", "false")];
 
 /// Answers the question that it is asked, but fails at `bad`, and never answers `slow`.
-fn echo() -> Scripted {
-    Scripted::by(|request| {
+fn echo() -> ScriptedLm {
+    ScriptedLm::by(|request| {
         let asked = request.chat.turns.iter().map(|turn| turn.content.to_string()).next_back();
         let asked = asked.unwrap_or_default();
         let question = asked.split("[[ ## question ## ]]\n").nth(1).unwrap_or_default();
         let question = question.lines().next().unwrap_or_default();
         match question {
-            "bad" => Said::fail(LmErrorKind::Refused, "no"),
-            "slow" => Said::from("").after(Duration::from_secs(3600)),
-            _ => Said::from(format!("[[ ## answer ## ]]\nre: {question}")),
+            "bad" => ScriptedAnswer::fail(LmErrorKind::Refused, "no"),
+            "slow" => ScriptedAnswer::from("").after(Duration::from_secs(3600)),
+            _ => ScriptedAnswer::from(format!("[[ ## answer ## ]]\nre: {question}")),
         }
     })
 }
 
-async fn api_on(database: &str, settings: &[(&str, &str)]) -> (Api, Arc<Scripted>) {
+async fn api_on(database: &str, settings: &[(&str, &str)]) -> (Api, Arc<ScriptedLm>) {
     let lm = Arc::new(echo());
     (Api::start(database, Some(lm.clone()), settings).await, lm)
 }
 
-async fn api() -> (Api, Arc<Scripted>) {
+async fn api() -> (Api, Arc<ScriptedLm>) {
     let (api, lm) = api_on(&test_database().await, &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     (api, lm)

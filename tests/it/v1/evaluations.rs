@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer as Said, LmErrorKind, Scripted};
+use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
@@ -13,23 +13,25 @@ use crate::support::{Answer, Api, one_node, test_database};
 const EVALUATIONS: &str = "/v1/graphs/q/evaluations";
 
 /// Says the question again: loudly when it is told to, not at all at `bad`, and never at `slow`.
-fn echo() -> Scripted {
-    Scripted::by(|request| {
+fn echo() -> ScriptedLm {
+    ScriptedLm::by(|request| {
         let asked = request.chat.turns.iter().map(|turn| turn.content.to_string()).next_back();
         let asked = asked.unwrap_or_default();
         let question = asked.split("[[ ## question ## ]]\n").nth(1).unwrap_or_default();
         let question = question.lines().next().unwrap_or_default();
         let loud = request.chat.messages().any(|turn| turn.content.to_string().contains("Shout."));
         match question {
-            "bad" => Said::fail(LmErrorKind::Refused, "no"),
-            "slow" => Said::from("").after(Duration::from_secs(3600)),
-            _ if loud => Said::from(format!("[[ ## answer ## ]]\n{}", question.to_uppercase())),
-            _ => Said::from(format!("[[ ## answer ## ]]\n{question}")),
+            "bad" => ScriptedAnswer::fail(LmErrorKind::Refused, "no"),
+            "slow" => ScriptedAnswer::from("").after(Duration::from_secs(3600)),
+            _ if loud => {
+                ScriptedAnswer::from(format!("[[ ## answer ## ]]\n{}", question.to_uppercase()))
+            }
+            _ => ScriptedAnswer::from(format!("[[ ## answer ## ]]\n{question}")),
         }
     })
 }
 
-async fn api_with(settings: &[(&str, &str)]) -> (Api, Arc<Scripted>) {
+async fn api_with(settings: &[(&str, &str)]) -> (Api, Arc<ScriptedLm>) {
     let lm = Arc::new(echo());
     let api = Api::start(&test_database().await, Some(lm.clone()), settings).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -428,7 +430,7 @@ async fn whoever_follows_is_told_how_far_it_has_come_and_how_it_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn how_leniently_an_answer_was_read_is_told_with_its_example() {
-    let lm = Arc::new(Scripted::by(|_| Said::from("[[ ## count ## ]]\n1,200")));
+    let lm = Arc::new(ScriptedLm::by(|_| ScriptedAnswer::from("[[ ## count ## ]]\n1,200")));
     let api = Api::start(&test_database().await, Some(lm), &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> count: int")).await.expect(201);
     let example = json!({"inputs": {"question": "how many"}, "expected": {"count": 1200}});

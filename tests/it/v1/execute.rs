@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer, LmErrorKind, Scripted};
+use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 
 use crate::support::{Api, friendly_lm, one_node, support_reply, test_database};
@@ -15,7 +15,7 @@ fn ticket() -> Value {
 }
 
 /// Executes `ask` over this LM, and reads the record back.
-async fn failure(lm: Scripted, body: Value) -> (crate::support::Answer, Value) {
+async fn failure(lm: ScriptedLm, body: Value) -> (crate::support::Answer, Value) {
     let api = Api::with_lm(lm).await;
     api.post("/v1/graphs", one_node("q", "question -> score: float")).await.expect(201);
     let answer = api.post("/v1/graphs/q/execute", body).await;
@@ -115,7 +115,8 @@ async fn a_graph_a_version_and_a_state_must_exist_and_fit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_fails_is_an_lm_error() {
-    let lm = Scripted::always(Answer::fail(LmErrorKind::Provider, "it broke").status(500));
+    let lm =
+        ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Provider, "it broke").status(500));
     let (answer, run) = failure(lm, question()).await;
     assert_eq!(answer.expect(502).code(), "lm_error");
     assert_eq!((&run["status"], &run["error"]["node"]), (&json!("failed"), &json!("ask")));
@@ -126,7 +127,8 @@ async fn a_provider_that_fails_is_an_lm_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_succeeds_whose_failed_node_is_taken_care_of_and_the_record_says_so() {
-    let lm = Scripted::always(Answer::fail(LmErrorKind::Provider, "it broke").status(500));
+    let lm =
+        ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Provider, "it broke").status(500));
     let api = Api::with_lm(lm).await;
     let mut graph = one_node("q", "question -> answer");
     graph["nodes"]["or"] = json!({"strategy": "unwrap_or", "config": {"default": "later"}});
@@ -154,10 +156,10 @@ async fn a_run_succeeds_whose_failed_node_is_taken_care_of_and_the_record_says_s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_out_of_quota_is_rate_limited_with_its_wait() {
-    let busy = Answer::fail(LmErrorKind::RateLimited, "slow down")
+    let busy = ScriptedAnswer::fail(LmErrorKind::RateLimited, "slow down")
         .status(429)
         .retry_after(Duration::from_secs(7));
-    let (answer, _) = failure(Scripted::always(busy), question()).await;
+    let (answer, _) = failure(ScriptedLm::always(busy), question()).await;
     let answer = answer.expect(429);
     assert_eq!((answer.code().as_str(), answer.header("retry-after")), ("rate_limited", "7"));
 }
@@ -166,7 +168,7 @@ async fn a_provider_out_of_quota_is_rate_limited_with_its_wait() {
 async fn an_lm_that_stalls_is_a_timeout() {
     let mut body = question();
     body["timeout_ms"] = json!(80);
-    let (answer, run) = failure(Scripted::always(Answer::hang()), body).await;
+    let (answer, run) = failure(ScriptedLm::always(ScriptedAnswer::hang()), body).await;
     assert_eq!(answer.expect(504).code(), "timeout");
     assert_eq!(run["status"], "failed");
 }
@@ -174,7 +176,7 @@ async fn an_lm_that_stalls_is_a_timeout() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_is_a_parse_error_with_the_raw_text() {
     let nonsense = "[[ ## score ## ]]\nlots \u{0}\n\n[[ ## completed ## ]]";
-    let (answer, run) = failure(Scripted::always(nonsense), question()).await;
+    let (answer, run) = failure(ScriptedLm::always(nonsense), question()).await;
     let answer = answer.expect(422);
     assert_eq!(answer.code(), "parse_error");
     assert_eq!(answer.json()["raw"], nonsense);
@@ -184,7 +186,7 @@ async fn nonsense_is_a_parse_error_with_the_raw_text() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_leniency_is_in_the_trace_of_a_run_that_succeeded() {
     let worn = "<think>hm</think>\n**[[ ## score ## ]]**\nabout 1.200,50 €";
-    let api = Api::with_lm(Scripted::always(worn)).await;
+    let api = Api::with_lm(ScriptedLm::always(worn)).await;
     api.post("/v1/graphs", one_node("q", "question -> score: float")).await.expect(201);
     let run = api.post("/v1/graphs/q/execute", traced()).await.expect(200).json();
     assert_eq!(run["outputs"], json!({"score": 1200.5}));
@@ -204,7 +206,7 @@ async fn every_leniency_is_in_the_trace_of_a_run_that_succeeded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_parse_error_tells_field_reason_and_what_was_mended_so_far() {
     let worn = "**[[ ## answer ## ]]**\nyes\n[[ ## score ## ]]\n3 out of 10";
-    let api = Api::with_lm(Scripted::always(worn)).await;
+    let api = Api::with_lm(ScriptedLm::always(worn)).await;
     api.post("/v1/graphs", one_node("q", "question -> answer, score: int")).await.expect(201);
     let problem = api.post("/v1/graphs/q/execute", traced()).await.expect(422).json();
     assert_eq!((&problem["code"], &problem["field"]), (&json!("parse_error"), &json!("score")));
@@ -236,7 +238,7 @@ async fn without_a_model_a_stored_graph_fails_in_execution_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_caller_leaves_is_cancelled_and_recorded_so() {
-    let api = Api::with_lm(Scripted::always(Answer::hang())).await;
+    let api = Api::with_lm(ScriptedLm::always(ScriptedAnswer::hang())).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let impatient = api.post("/v1/graphs/q/execute", question());
     let left = tokio::time::timeout(Duration::from_millis(300), impatient).await;
@@ -256,7 +258,7 @@ async fn a_run_whose_caller_leaves_is_cancelled_and_recorded_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_cancels_what_runs_and_refuses_what_comes() {
-    let api = Api::with_lm(Scripted::always(Answer::hang())).await;
+    let api = Api::with_lm(ScriptedLm::always(ScriptedAnswer::hang())).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let running = api.post("/v1/graphs/q/execute", question());
     let stopping = async {

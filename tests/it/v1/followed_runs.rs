@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer as Said, Scripted};
+use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::Connection;
@@ -62,9 +62,9 @@ async fn a_run_is_followed_from_a_server_that_does_not_work_on_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_goes_on_elsewhere_counts_its_events_on() {
     let database = test_database().await;
-    let stalls = Scripted::by(|request| {
+    let stalls = ScriptedLm::by(|request| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
-        let said = Said::from(sections([("mood", "calm"), ("topics", "[]")]));
+        let said = ScriptedAnswer::from(sections([("mood", "calm"), ("topics", "[]")]));
         let stall = asked.contains("[[ ## mood ## ]]\ncalm");
         said.after(if stall { Duration::from_secs(3600) } else { Duration::ZERO })
     });

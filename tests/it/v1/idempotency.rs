@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: the first answer, given again.
 
-use dsrs::lm::{Answer, LmErrorKind, Scripted};
+use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::json;
 use std::sync::Arc;
@@ -43,9 +43,9 @@ async fn a_repeated_execution_runs_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_kept_and_a_failure_of_others_is_not() {
-    let lm = Scripted::answering([
-        Answer::fail(LmErrorKind::Provider, "broken").status(500),
-        Answer::from("[[ ## answer ## ]]\nfine\n\n[[ ## completed ## ]]"),
+    let lm = ScriptedLm::answering([
+        ScriptedAnswer::fail(LmErrorKind::Provider, "broken").status(500),
+        ScriptedAnswer::from("[[ ## answer ## ]]\nfine\n\n[[ ## completed ## ]]"),
     ]);
     let api = Api::with_lm(lm).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -100,9 +100,9 @@ async fn a_body_that_cannot_be_read_uses_its_key_up_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_first_runs_a_repeat_is_told_so_and_a_lost_caller_finds_the_answer_later() {
-    let slow = Answer::from("[[ ## answer ## ]]\nslow\n\n[[ ## completed ## ]]")
+    let slow = ScriptedAnswer::from("[[ ## answer ## ]]\nslow\n\n[[ ## completed ## ]]")
         .after(Duration::from_millis(700));
-    let api = Api::with_lm(Scripted::always(slow)).await;
+    let api = Api::with_lm(ScriptedLm::always(slow)).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let ask = || {
         let body = Some(json!({"inputs": {"question": "?"}}).to_string());

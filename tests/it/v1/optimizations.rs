@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer as Said, Role, Scripted};
+use dsrs::lm::{Role, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -17,16 +17,18 @@ const NO_WORKER: [(&str, &str); 1] = [("DSRS_WORKER_ENABLED", "false")];
 
 /// Knows the answer to `qN?`, which is `aN`, once it is shown any worked example; says `?` before.
 /// Never answers `slow`.
-fn learns_from_demos() -> Scripted {
-    Scripted::by(|request| {
+fn learns_from_demos() -> ScriptedLm {
+    ScriptedLm::by(|request| {
         let turns: Vec<_> = request.chat.messages().collect();
         let asked = turns.last().map(|turn| turn.content.to_string()).unwrap_or_default();
         let question = asked.split("[[ ## question ## ]]\n").nth(1).unwrap_or_default();
         let number = question.trim_start_matches('q').split('?').next().unwrap_or_default();
         match turns.iter().any(|turn| turn.role == Role::Assistant) {
-            _ if question.starts_with("slow") => Said::from("").after(Duration::from_secs(3600)),
-            true => Said::from(format!("[[ ## answer ## ]]\na{number}")),
-            false => Said::from("[[ ## answer ## ]]\n?"),
+            _ if question.starts_with("slow") => {
+                ScriptedAnswer::from("").after(Duration::from_secs(3600))
+            }
+            true => ScriptedAnswer::from(format!("[[ ## answer ## ]]\na{number}")),
+            false => ScriptedAnswer::from("[[ ## answer ## ]]\n?"),
         }
     })
 }
@@ -41,7 +43,7 @@ async fn dataset(api: &Api, name: &str, examples: Vec<Value>) {
     api.post("/v1/datasets", body).await.expect(201);
 }
 
-async fn api_with(settings: &[(&str, &str)]) -> (Api, Arc<Scripted>) {
+async fn api_with(settings: &[(&str, &str)]) -> (Api, Arc<ScriptedLm>) {
     let lm = Arc::new(learns_from_demos());
     let api = Api::start(&test_database().await, Some(lm.clone()), settings).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -49,7 +51,7 @@ async fn api_with(settings: &[(&str, &str)]) -> (Api, Arc<Scripted>) {
     (api, lm)
 }
 
-async fn api() -> (Api, Arc<Scripted>) {
+async fn api() -> (Api, Arc<ScriptedLm>) {
     api_with(&[]).await
 }
 
@@ -212,8 +214,8 @@ async fn a_client_puts_in_force_what_was_found_unless_something_else_is_by_then(
 }
 
 /// Knows the answer to `qN?` where it may think first.
-fn thinks() -> Scripted {
-    Scripted::by(|request| {
+fn thinks() -> ScriptedLm {
+    ScriptedLm::by(|request| {
         let turns: Vec<_> = request.chat.messages().collect();
         let asked = turns.last().map(|turn| turn.content.to_string()).unwrap_or_default();
         let question = asked.split("[[ ## question ## ]]\n").nth(1).unwrap_or_default();
@@ -481,14 +483,14 @@ async fn a_gain_on_a_handful_of_examples_is_not_certain() {
 async fn replies_that_no_longer_fit_into_memory_are_not_paid_for_again() {
     // Six of these are more than what is at hand.
     let long = "x".repeat(12 << 20);
-    let lm = Arc::new(Scripted::by(move |request| {
+    let lm = Arc::new(ScriptedLm::by(move |request| {
         let turns: Vec<_> = request.chat.messages().collect();
         let system = turns.first().map(|turn| turn.content.to_string()).unwrap_or_default();
         let shown = turns.iter().any(|turn| turn.role == Role::Assistant);
         match (system.contains("[[ ## note ## ]]"), shown) {
-            (true, _) => Said::from(format!("[[ ## note ## ]]\n{long}")),
-            (false, true) => Said::from("[[ ## answer ## ]]\nyes"),
-            (false, false) => Said::from("[[ ## answer ## ]]\nno"),
+            (true, _) => ScriptedAnswer::from(format!("[[ ## note ## ]]\n{long}")),
+            (false, true) => ScriptedAnswer::from("[[ ## answer ## ]]\nyes"),
+            (false, false) => ScriptedAnswer::from("[[ ## answer ## ]]\nno"),
         }
     }));
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;

@@ -1,6 +1,6 @@
 //! `GET /v1/runs/{id}?include=provenance`: where the outputs of a run came from.
 
-use dsrs::lm::Scripted;
+use dsrs::lm::ScriptedLm;
 use serde_json::{Value, json};
 
 use crate::support::{Api, one_node, support_reply};
@@ -23,7 +23,7 @@ fn review() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from() {
-    let api = Api::with_lm(Scripted::sections([
+    let api = Api::with_lm(ScriptedLm::sections([
         ("person", r#"{"name": "Ada", "age": 36}"#),
         ("topic", "age"),
         ("reasoning", "She is young."),

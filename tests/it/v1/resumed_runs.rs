@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dsrs::lm::{Answer as Said, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 
 use crate::support::{Api, friendly_lm, support_reply, test_database};
 
 /// An LM that fails at the second node until it is repaired.
 struct Broken {
-    lm: Arc<Scripted>,
+    lm: Arc<ScriptedLm>,
     repaired: Arc<AtomicBool>,
 }
 
@@ -21,11 +21,11 @@ fn asked(request: &LmRequest) -> String {
 fn broken() -> Broken {
     let repaired = Arc::new(AtomicBool::new(false));
     let flag = repaired.clone();
-    let lm = Scripted::by(move |request| {
+    let lm = ScriptedLm::by(move |request| {
         if asked(request).contains("[[ ## mood ## ]]\ncalm") && !flag.load(Ordering::SeqCst) {
-            return Said::fail(LmErrorKind::Provider, "out of order").status(500);
+            return ScriptedAnswer::fail(LmErrorKind::Provider, "out of order").status(500);
         }
-        Said::from(
+        ScriptedAnswer::from(
             "[[ ## mood ## ]]\ncalm\n\n[[ ## topics ## ]]\n[]\n\n\
              [[ ## reasoning ## ]]\nso\n\n[[ ## answer ## ]]\nDear customer\n\n[[ ## completed ## ]]",
         )

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer, LmErrorKind, OpenAi, OpenAiConfig, Scripted};
+use dsrs::lm::{LmErrorKind, OpenAi, OpenAiConfig, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -126,7 +126,8 @@ async fn what_is_refused_before_a_run_begins_is_an_ordinary_problem() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_fails_ends_with_its_problem() {
-    let lm = Scripted::always(Answer::fail(LmErrorKind::Provider, "it broke").status(500));
+    let lm =
+        ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Provider, "it broke").status(500));
     let api = Api::with_lm(lm).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let events = api.stream(Method::POST, ASK, &[], question()).await.rest().await;
@@ -141,8 +142,8 @@ async fn a_run_that_fails_ends_with_its_problem() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_comes_back_goes_on_where_they_were_and_others_may_follow() {
     let text = sections([("answer", "one two three four five six seven")]);
-    let slow = Answer::from(text).pausing(Duration::from_millis(40));
-    let api = Api::with_lm(Scripted::always(slow)).await;
+    let slow = ScriptedAnswer::from(text).pausing(Duration::from_millis(40));
+    let api = Api::with_lm(ScriptedLm::always(slow)).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let mut first = api.stream(Method::POST, ASK, &[], question()).await;
     let begun = first.next().await.unwrap();
@@ -163,7 +164,7 @@ async fn whoever_comes_back_goes_on_where_they_were_and_others_may_follow() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_reader_is_told_of_the_gap_and_gets_the_end() {
     let long = "A sentence that says nothing. ".repeat(1000);
-    let api = Api::with_lm(Scripted::sections([("answer", long.trim())])).await;
+    let api = Api::with_lm(ScriptedLm::sections([("answer", long.trim())])).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let all = api.stream(Method::POST, ASK, &[], question()).await.rest().await;
     let end = all.last().unwrap().clone();

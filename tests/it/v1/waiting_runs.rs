@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{OpenAi, OpenAiConfig, Scripted};
+use dsrs::lm::{OpenAi, OpenAiConfig, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -28,11 +28,11 @@ fn approval() -> Value {
     })
 }
 
-fn lm() -> Arc<Scripted> {
-    Arc::new(Scripted::sections([("text", "Dear all"), ("sent", "off it went")]))
+fn lm() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::sections([("text", "Dear all"), ("sent", "off it went")]))
 }
 
-async fn with_letter(lm: &Arc<Scripted>) -> Api {
+async fn with_letter(lm: &Arc<ScriptedLm>) -> Api {
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
     api.post("/v1/graphs", approval()).await.expect(201);
     api
@@ -192,7 +192,7 @@ fn contract() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_node_starts_before_all_its_values_are_there_and_none_is_bought_again() {
     let texts = [("text", "DEAR ALL"), ("note", "fine"), ("sent", "off")];
-    let lm = Arc::new(Scripted::sections(texts));
+    let lm = Arc::new(ScriptedLm::sections(texts));
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
     api.post("/v1/graphs", contract()).await.expect(201);
     let place = place(&api.post("/v1/graphs/contract/runs", topic()).await.expect(202));

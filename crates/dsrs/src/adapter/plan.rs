@@ -8,7 +8,7 @@ use super::constrain::Constraints;
 use super::outputs::Outputs;
 use super::{partial_value, system, turn};
 use crate::coerce::Leniencies;
-use crate::lm::{Constraint, ConstraintForm, Message, Prefix};
+use crate::lm::{ConstraintForm, DecodingConstraint, Message, Prefix};
 use crate::reflect::ReflectError;
 use crate::signature::SignatureSchema;
 use crate::types::Type;
@@ -87,7 +87,11 @@ impl ChatPlan {
     /// What an answer of at most so many tokens is held to by a server that can; `None` where the
     /// schema has no such constraint that is worth sending.
     #[must_use]
-    pub fn constraint(&self, form: ConstraintForm, max_tokens: Option<u32>) -> Option<Constraint> {
+    pub fn constraint(
+        &self,
+        form: ConstraintForm,
+        max_tokens: Option<u32>,
+    ) -> Option<DecodingConstraint> {
         self.constraints.get(&self.schema, form, max_tokens)
     }
 

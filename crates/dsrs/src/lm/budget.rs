@@ -25,7 +25,7 @@ pub struct Budget {
 
 /// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Limit {
+pub enum BudgetLimit {
     /// Of requests.
     LmCalls,
     /// Of tokens.
@@ -36,7 +36,7 @@ pub enum Limit {
     Seconds,
 }
 
-impl Limit {
+impl BudgetLimit {
     /// The limit's name, as in a budget.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -49,14 +49,14 @@ impl Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for BudgetLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
 /// A budget that is being spent. Many may spend it at the same time: together they never exceed it.
-pub struct Account {
+pub struct BudgetAccount {
     budget: Budget,
     ends: Option<Instant>,
     book: Mutex<Book>,
@@ -70,21 +70,21 @@ struct Book {
     /// What the requests on their way may cost at worst.
     held: Usage,
     /// What is set aside for later.
-    reserve: Reserve,
+    reserve: BudgetReserve,
     /// The first limit that was reached since the reserve was last changed.
-    reached: Option<Limit>,
+    reached: Option<BudgetLimit>,
 }
 
 /// A part of a budget that is set aside for later.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reserve {
+pub struct BudgetReserve {
     /// Requests, tokens and money.
     pub usage: Usage,
     /// Seconds.
     pub seconds: f64,
 }
 
-impl Account {
+impl BudgetAccount {
     /// A budget of which this has been spent, in so many seconds, before.
     #[must_use]
     pub fn open(budget: Budget, spent: Usage, seconds: f64) -> Self {
@@ -117,9 +117,9 @@ impl Account {
 
     /// The limit that was reached, if one was.
     #[must_use]
-    pub fn reached(&self) -> Option<Limit> {
+    pub fn reached(&self) -> Option<BudgetLimit> {
         let reached = self.book().reached;
-        reached.or_else(|| self.is_over().then_some(Limit::Seconds))
+        reached.or_else(|| self.is_over().then_some(BudgetLimit::Seconds))
     }
 
     /// When the time of those who may not touch the reserve is over.
@@ -131,7 +131,7 @@ impl Account {
 
     /// Sets a part aside, instead of what was before; nothing gives all of it free again. What is
     /// left may be spent on, whatever was reached before.
-    pub fn set_aside(&self, reserve: Reserve) {
+    pub fn set_reserve(&self, reserve: BudgetReserve) {
         let mut book = self.book();
         book.reserve = reserve;
         book.reached = None;
@@ -140,11 +140,11 @@ impl Account {
     }
 
     /// Sets aside this much at least. What was reached stays so.
-    pub fn set_more_aside(&self, reserve: Reserve) {
+    pub fn raise_reserve(&self, reserve: BudgetReserve) {
         let mut book = self.book();
-        let Reserve { usage, seconds } = book.reserve;
+        let BudgetReserve { usage, seconds } = book.reserve;
         let more = reserve.usage;
-        book.reserve = Reserve {
+        book.reserve = BudgetReserve {
             usage: Usage {
                 lm_calls: usage.lm_calls.max(more.lm_calls),
                 input_tokens: usage.input_tokens.max(more.input_tokens),
@@ -165,14 +165,14 @@ impl Account {
     /// # Errors
     /// The limit that does not allow it, whatever becomes of the others. Nothing is allowed from
     /// then on: smaller requests would only take a little longer to come to the same end.
-    pub async fn hold(&self, worst: Usage) -> Result<Hold<'_>, Limit> {
+    pub async fn acquire(&self, worst: Usage) -> Result<SpendingPermit<'_>, BudgetLimit> {
         loop {
             let settled = self.settled.notified();
             tokio::pin!(settled);
             // From here on no news is missed.
             settled.as_mut().enable();
-            match self.try_hold(worst) {
-                Ok(true) => return Ok(Hold { account: self, worst }),
+            match self.try_acquire(worst) {
+                Ok(true) => return Ok(SpendingPermit { account: self, worst }),
                 Ok(false) => settled.await,
                 Err(limit) => return Err(limit),
             }
@@ -180,10 +180,10 @@ impl Account {
     }
 
     /// Whether it was set aside; false where that has to wait for others.
-    fn try_hold(&self, worst: Usage) -> Result<bool, Limit> {
+    fn try_acquire(&self, worst: Usage) -> Result<bool, BudgetLimit> {
         let over = self.is_over();
         let mut book = self.book();
-        if let Some(limit) = book.reached.or(over.then_some(Limit::Seconds)) {
+        if let Some(limit) = book.reached.or(over.then_some(BudgetLimit::Seconds)) {
             return Err(limit);
         }
         let mut alone = book.spent;
@@ -223,16 +223,16 @@ impl Account {
 
 impl Budget {
     /// The limit that this much exceeds.
-    fn exceeded(&self, usage: &Usage) -> Option<Limit> {
+    fn exceeded(&self, usage: &Usage) -> Option<BudgetLimit> {
         // Sums of prices are not exact to the last bit.
         const SLACK: f64 = 1.0 + 1e-9;
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         if self.lm_calls.is_some_and(|limit| usage.lm_calls > limit) {
-            Some(Limit::LmCalls)
+            Some(BudgetLimit::LmCalls)
         } else if self.tokens.is_some_and(|limit| tokens > limit) {
-            Some(Limit::Tokens)
+            Some(BudgetLimit::Tokens)
         } else if self.cost.is_some_and(|limit| usage.cost.unwrap_or(0.0) > limit * SLACK) {
-            Some(Limit::Cost)
+            Some(BudgetLimit::Cost)
         } else {
             None
         }
@@ -241,12 +241,12 @@ impl Budget {
 
 /// What is set aside for a request that is being sent. Dropping it counts all of that: what came of
 /// the request nobody knows.
-pub struct Hold<'a> {
-    account: &'a Account,
+pub struct SpendingPermit<'a> {
+    account: &'a BudgetAccount,
     worst: Usage,
 }
 
-impl Hold<'_> {
+impl SpendingPermit<'_> {
     /// Counts what the request did cost.
     pub fn settle(self, spent: Usage) {
         self.account.settle(self.worst, spent);
@@ -254,7 +254,7 @@ impl Hold<'_> {
     }
 }
 
-impl Drop for Hold<'_> {
+impl Drop for SpendingPermit<'_> {
     fn drop(&mut self) {
         self.account.settle(self.worst, self.worst);
     }
@@ -278,25 +278,25 @@ mod tests {
         Usage { lm_calls: 1, input_tokens, output_tokens, ..Usage::default() }
     }
 
-    fn account(budget: Budget) -> Account {
-        Account::open(budget, Usage::default(), 0.0)
+    fn account(budget: Budget) -> BudgetAccount {
+        BudgetAccount::open(budget, Usage::default(), 0.0)
     }
 
     #[tokio::test]
     async fn requests_beyond_the_budget_are_refused_and_so_is_all_that_follows() {
         let account = account(Budget { lm_calls: Some(2), ..Budget::default() });
         for _ in 0..2 {
-            account.hold(calls(1)).await.ok().unwrap().settle(calls(1));
+            account.acquire(calls(1)).await.ok().unwrap().settle(calls(1));
         }
-        assert_eq!(account.hold(calls(1)).await.err(), Some(Limit::LmCalls));
-        assert_eq!((account.reached(), account.spent().lm_calls), (Some(Limit::LmCalls), 2));
+        assert_eq!(account.acquire(calls(1)).await.err(), Some(BudgetLimit::LmCalls));
+        assert_eq!((account.reached(), account.spent().lm_calls), (Some(BudgetLimit::LmCalls), 2));
     }
 
     #[tokio::test]
     async fn a_request_whose_worst_does_not_fit_waits_for_those_that_may_cost_less() {
         let account = account(Budget { tokens: Some(100), ..Budget::default() });
-        let first = account.hold(tokens(10, 50)).await.ok().unwrap();
-        let mut second = Box::pin(account.hold(tokens(10, 50)));
+        let first = account.acquire(tokens(10, 50)).await.ok().unwrap();
+        let mut second = Box::pin(account.acquire(tokens(10, 50)));
         assert!(second.as_mut().now_or_never().is_none());
         first.settle(tokens(10, 5));
         assert!(second.await.is_ok());
@@ -305,32 +305,32 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_was_dropped_counts_as_much_as_it_may_have_cost() {
         let account = account(Budget { tokens: Some(100), ..Budget::default() });
-        drop(account.hold(tokens(20, 60)).await);
+        drop(account.acquire(tokens(20, 60)).await);
         assert_eq!(account.spent(), tokens(20, 60));
-        assert!(account.hold(tokens(20, 1)).await.is_err());
+        assert!(account.acquire(tokens(20, 1)).await.is_err());
     }
 
     #[tokio::test]
     async fn what_is_set_aside_can_be_spent_once_it_is_free() {
         let account = account(Budget { lm_calls: Some(3), ..Budget::default() });
-        account.set_aside(Reserve { usage: calls(2), seconds: 0.0 });
-        account.hold(calls(1)).await.ok().unwrap().settle(calls(1));
-        assert!(account.hold(calls(1)).await.is_err());
-        account.set_aside(Reserve::default());
-        assert!(account.hold(calls(1)).await.is_ok());
+        account.set_reserve(BudgetReserve { usage: calls(2), seconds: 0.0 });
+        account.acquire(calls(1)).await.ok().unwrap().settle(calls(1));
+        assert!(account.acquire(calls(1)).await.is_err());
+        account.set_reserve(BudgetReserve::default());
+        assert!(account.acquire(calls(1)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
     async fn time_that_was_spent_before_counts_and_some_can_be_set_aside() {
         let budget = Budget { seconds: Some(10.0), ..Budget::default() };
-        let account = Account::open(budget, Usage::default(), 4.0);
-        account.set_aside(Reserve { seconds: 2.0, ..Reserve::default() });
+        let account = BudgetAccount::open(budget, Usage::default(), 4.0);
+        account.set_reserve(BudgetReserve { seconds: 2.0, ..BudgetReserve::default() });
         tokio::time::advance(Duration::from_millis(3_900)).await;
-        assert!(account.hold(calls(1)).await.is_ok());
+        assert!(account.acquire(calls(1)).await.is_ok());
         tokio::time::advance(Duration::from_millis(200)).await;
-        assert_eq!(account.hold(calls(1)).await.err(), Some(Limit::Seconds));
-        account.set_aside(Reserve::default());
-        assert!(account.hold(calls(1)).await.is_ok());
+        assert_eq!(account.acquire(calls(1)).await.err(), Some(BudgetLimit::Seconds));
+        account.set_reserve(BudgetReserve::default());
+        assert!(account.acquire(calls(1)).await.is_ok());
     }
 
     proptest! {
@@ -345,11 +345,11 @@ mod tests {
                 let spend = costs.iter().map(|&(input, output, turns)| {
                     let account = &account;
                     async move {
-                        let Ok(hold) = account.hold(tokens(input, output)).await else { return };
+                        let Ok(permit) = account.acquire(tokens(input, output)).await else { return };
                         for _ in 0..turns {
                             tokio::task::yield_now().await;
                         }
-                        hold.settle(tokens(input, output / 2));
+                        permit.settle(tokens(input, output / 2));
                     }
                 });
                 join_all(spend).await;

@@ -11,7 +11,7 @@ use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use super::{Constraint, LmParams, LmReply, LmRequest};
+use super::{DecodingConstraint, LmParams, LmReply, LmRequest};
 
 /// What an entry takes beside the texts of its reply, roughly.
 const ENTRY: usize = 256;
@@ -42,8 +42,8 @@ impl RequestKey {
         part(settings(&request.params).as_bytes());
         match &request.constraint {
             None => part(b""),
-            Some(Constraint::Gbnf(grammar)) => part(format!("gbnf {grammar}").as_bytes()),
-            Some(Constraint::JsonSchema { schema, strict }) => {
+            Some(DecodingConstraint::Gbnf(grammar)) => part(format!("gbnf {grammar}").as_bytes()),
+            Some(DecodingConstraint::JsonSchema { schema, strict }) => {
                 part(format!("schema {strict} {schema}").as_bytes());
             }
         }
@@ -73,16 +73,16 @@ pub struct ReplyCache {
 
 /// What there is for a request.
 #[derive(Debug)]
-pub enum Found<'c> {
+pub enum CacheLookup<'c> {
     /// A reply that was given to the same request before.
-    Reply(LmReply),
+    Hit(LmReply),
     /// Nothing: it has to be asked.
-    Nothing(Asking<'c>),
+    Miss(CacheSlot<'c>),
 }
 
 /// A request of which the cache knows that it is on its way. Dropping it tells those who wait.
 #[derive(Debug)]
-pub struct Asking<'c> {
+pub struct CacheSlot<'c> {
     cache: &'c ReplyCache,
     key: RequestKey,
     /// None where another asks for the same on its own, too.
@@ -92,9 +92,9 @@ pub struct Asking<'c> {
 impl ReplyCache {
     /// Keeps replies of about so many bytes together, each for so long.
     #[must_use]
-    pub fn of(bytes: u64, keep: Duration) -> Self {
+    pub fn of(bytes: u64, ttl: Duration) -> Self {
         let replies =
-            Cache::builder().max_capacity(bytes).weigher(weight).time_to_live(keep).build();
+            Cache::builder().max_capacity(bytes).weigher(weight).time_to_live(ttl).build();
         Self { replies, asked: Mutex::default() }
     }
 
@@ -106,9 +106,9 @@ impl ReplyCache {
 
     /// The reply to a request, once the same request is answered that is on its way already. When
     /// that fails, those who waited ask each on their own: its failure may not be theirs.
-    pub async fn find(&self, key: RequestKey) -> Found<'_> {
+    pub async fn find(&self, key: RequestKey) -> CacheLookup<'_> {
         if let Some(reply) = self.replies.get(&key) {
-            return Found::Reply(reply);
+            return CacheLookup::Hit(reply);
         }
         let mut other = match self.ask(key) {
             Ok(found) => return found,
@@ -117,28 +117,28 @@ impl ReplyCache {
         // Nothing is ever sent: it ends with the request.
         while other.changed().await.is_ok() {}
         match self.replies.get(&key) {
-            Some(reply) => Found::Reply(reply),
-            None => Found::Nothing(Asking { cache: self, key, first: None }),
+            Some(reply) => CacheLookup::Hit(reply),
+            None => CacheLookup::Miss(CacheSlot { cache: self, key, first: None }),
         }
     }
 
     /// Lets go of a reply that was of no use, so that the next one who asks gets another.
-    pub fn forget(&self, key: RequestKey) {
+    pub fn remove(&self, key: RequestKey) {
         self.replies.invalidate(&key);
     }
 
-    fn ask(&self, key: RequestKey) -> Result<Found<'_>, watch::Receiver<()>> {
+    fn ask(&self, key: RequestKey) -> Result<CacheLookup<'_>, watch::Receiver<()>> {
         let mut asked = self.asked();
         if let Some(other) = asked.get(&key) {
             return Err(other.clone());
         }
         // Replies are kept before their requests end, so that none is missed between the two.
         if let Some(reply) = self.replies.get(&key) {
-            return Ok(Found::Reply(reply));
+            return Ok(CacheLookup::Hit(reply));
         }
         let (first, others) = watch::channel(());
         asked.insert(key, others);
-        Ok(Found::Nothing(Asking { cache: self, key, first: Some(first) }))
+        Ok(CacheLookup::Miss(CacheSlot { cache: self, key, first: Some(first) }))
     }
 
     fn asked(&self) -> MutexGuard<'_, HashMap<RequestKey, watch::Receiver<()>>> {
@@ -152,21 +152,21 @@ impl fmt::Debug for ReplyCache {
     }
 }
 
-impl Asking<'_> {
+impl CacheSlot<'_> {
     /// Ends with a reply, which is kept if it is complete.
-    pub fn answered(self, reply: &LmReply) {
+    pub fn fill_if_complete(self, reply: &LmReply) {
         if is_complete(reply) {
-            self.keep(reply);
+            self.fill(reply);
         }
     }
 
     /// Ends with a reply, which is kept whatever it is.
-    pub fn keep(self, reply: &LmReply) {
+    pub fn fill(self, reply: &LmReply) {
         self.cache.replies.insert(self.key, reply.clone());
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for CacheSlot<'_> {
     fn drop(&mut self) {
         if self.first.is_some() {
             self.cache.asked().remove(&self.key);
@@ -215,15 +215,15 @@ mod tests {
     /// What is found without waiting: the text of a reply, or nothing.
     async fn found(cache: &ReplyCache, key: RequestKey) -> Option<String> {
         match cache.find(key).await {
-            Found::Reply(reply) => Some(reply.text.to_string()),
-            Found::Nothing(_) => None,
+            CacheLookup::Hit(reply) => Some(reply.text.to_string()),
+            CacheLookup::Miss(_) => None,
         }
     }
 
     async fn keep(cache: &ReplyCache, key: RequestKey, reply: &LmReply) {
         match cache.find(key).await {
-            Found::Nothing(asking) => asking.answered(reply),
-            Found::Reply(_) => panic!("there is one already"),
+            CacheLookup::Miss(asking) => asking.fill_if_complete(reply),
+            CacheLookup::Hit(_) => panic!("there is one already"),
         }
     }
 
@@ -254,9 +254,9 @@ mod tests {
         let held = |constraint| LmRequest { constraint: Some(constraint), ..request() };
         let told = |name| LmRequest { tools: Some(ToolSet::of([tool(name)])), ..request() };
         let others = [
-            held(Constraint::Gbnf("{}".into())),
-            held(Constraint::JsonSchema { schema: object.clone(), strict: true }),
-            held(Constraint::JsonSchema { schema: object.clone(), strict: false }),
+            held(DecodingConstraint::Gbnf("{}".into())),
+            held(DecodingConstraint::JsonSchema { schema: object.clone(), strict: true }),
+            held(DecodingConstraint::JsonSchema { schema: object.clone(), strict: false }),
             told("add"),
             told("sub"),
         ];
@@ -271,7 +271,7 @@ mod tests {
         let (cache, key) = (cache(), RequestKey::of(&request()));
         keep(&cache, key, &reply("because")).await;
         assert_eq!(found(&cache, key).await.as_deref(), Some("because"));
-        cache.forget(key);
+        cache.remove(key);
         assert_eq!(found(&cache, key).await, None);
     }
 
@@ -288,10 +288,10 @@ mod tests {
     #[tokio::test]
     async fn who_wants_the_same_at_the_same_time_waits_for_the_first_one() {
         let (cache, key) = (cache(), RequestKey::of(&request()));
-        let Found::Nothing(first) = cache.find(key).await else { panic!("it is empty") };
+        let CacheLookup::Miss(first) = cache.find(key).await else { panic!("it is empty") };
         let mut others = [Box::pin(found(&cache, key)), Box::pin(found(&cache, key))];
         assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
-        first.answered(&reply("because"));
+        first.fill_if_complete(&reply("because"));
         for other in others {
             assert_eq!(other.await.as_deref(), Some("because"));
         }
@@ -300,12 +300,12 @@ mod tests {
     #[tokio::test]
     async fn when_the_first_one_fails_or_is_dropped_the_others_ask_at_the_same_time() {
         let (cache, key) = (cache(), RequestKey::of(&request()));
-        let Found::Nothing(first) = cache.find(key).await else { panic!("it is empty") };
+        let CacheLookup::Miss(first) = cache.find(key).await else { panic!("it is empty") };
         let mut others = [Box::pin(cache.find(key)), Box::pin(cache.find(key))];
         assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
         drop(first);
         let asking = futures_util::future::join_all(others).await;
-        assert!(asking.iter().all(|found| matches!(found, Found::Nothing(_))));
+        assert!(asking.iter().all(|found| matches!(found, CacheLookup::Miss(_))));
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ impl ConstraintForm {
 
 /// What an answer is held to.
 #[derive(Clone, Debug)]
-pub enum Constraint {
+pub enum DecodingConstraint {
     /// A grammar in GBNF.
     Gbnf(Arc<str>),
     /// A JSON Schema.
@@ -43,12 +43,12 @@ pub enum Constraint {
 /// How the answers of a model are constrained. What its server refused once is not sent again while
 /// this process lives.
 #[derive(Debug, Default)]
-pub struct Constrain {
+pub struct ConstrainedDecoding {
     form: Option<ConstraintForm>,
     refused: AtomicBool,
 }
 
-impl Constrain {
+impl ConstrainedDecoding {
     /// Constrained in a form, or not at all.
     #[must_use]
     pub const fn to(form: Option<ConstraintForm>) -> Self {

@@ -28,19 +28,19 @@ const MOST_BYTES: usize = 512 << 10;
 pub trait Embedder: Send + Sync {
     /// One vector for each text, in the order of the texts, all of one length. No texts give no
     /// vectors and ask nobody. Dropping the future stops it.
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>>;
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>>;
 }
 
 /// Vectors of texts, and what they used.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Embedded {
+pub struct Embeddings {
     /// In the order of the texts; all of one length, of finite numbers.
     pub vectors: Vec<Arc<[f32]>>,
     /// Requests and the tokens read.
     pub usage: Usage,
 }
 
-impl Embedded {
+impl Embeddings {
     /// How many numbers a vector has; none without vectors.
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {

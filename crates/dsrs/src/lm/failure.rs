@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use hyper::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
-use crate::lm::{Constraint, LmErrorKind};
+use crate::lm::{DecodingConstraint, LmErrorKind};
 
 const LONGEST_MESSAGE: usize = 500;
 /// Placeholder keys shorter than this ("x", "no") are no secrets, and are found in ordinary words.
@@ -45,10 +45,10 @@ pub(super) fn overflows(status: u16, body: &[u8]) -> bool {
 
 /// Whether the provider refuses the constraint on the answer rather than the request: 422, or 400
 /// with a word of it in the message. llama.cpp says so of a grammar that it cannot read, too.
-pub(super) fn refuses(status: u16, body: &[u8], constraint: &Constraint) -> bool {
+pub(super) fn refuses(status: u16, body: &[u8], constraint: &DecodingConstraint) -> bool {
     let words: &[&str] = match constraint {
-        Constraint::Gbnf(_) => &["grammar", "structured_outputs"],
-        Constraint::JsonSchema { .. } => &["response_format", "json_schema", "schema"],
+        DecodingConstraint::Gbnf(_) => &["grammar", "structured_outputs"],
+        DecodingConstraint::JsonSchema { .. } => &["response_format", "json_schema", "schema"],
     };
     let said = String::from_utf8_lossy(body).to_lowercase();
     status == 422 || (status == 400 && words.iter().any(|word| said.contains(word)))

@@ -163,7 +163,7 @@ pub struct Gates<'a> {
 
 /// The permits of a request on its way.
 #[derive(Debug, Default)]
-pub struct Passed {
+pub struct GatePermits {
     _own: Option<Permit>,
     _model: Option<Permit>,
     _all: Option<Permit>,
@@ -178,9 +178,9 @@ impl Gates<'_> {
 
     /// Waits until the request may be sent; it may be on its way for as long as what comes back is
     /// kept. Dropping the future gives up every place and permit.
-    pub async fn pass(&self) -> Passed {
+    pub async fn pass(&self) -> GatePermits {
         let lane = self.lane.id();
-        Passed {
+        GatePermits {
             _own: through(self.lane.own.as_ref(), lane).await,
             _model: through(self.model, lane).await,
             _all: through(self.all, lane).await,
@@ -344,8 +344,8 @@ mod tests {
             let through =
                 |lane: usize| Gates { lane: &lanes[lane], model: Some(&model), all: Some(&all) };
             let gates: Vec<Gates<'_>> = (0..4).map(through).collect();
-            let mut waiting: Vec<(usize, BoxFuture<'_, Passed>)> = Vec::new();
-            let mut held: Vec<(usize, Passed)> = Vec::new();
+            let mut waiting: Vec<(usize, BoxFuture<'_, GatePermits>)> = Vec::new();
+            let mut held: Vec<(usize, GatePermits)> = Vec::new();
             for step in steps {
                 let looked = match step {
                     Step::Ask(lane) => Some((lane % 4, gates[lane % 4].pass().boxed())),

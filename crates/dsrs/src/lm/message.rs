@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
-use super::{Constraint, ToolCall, ToolSet};
+use super::{DecodingConstraint, ToolCall, ToolSet};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -167,7 +167,7 @@ pub struct LmRequest {
     /// Settings, complete.
     pub params: LmParams,
     /// What the server is to hold the answer to.
-    pub constraint: Option<Constraint>,
+    pub constraint: Option<DecodingConstraint>,
     /// The tools that the LM may have called.
     pub tools: Option<Arc<ToolSet>>,
 }

@@ -1,16 +1,16 @@
 //! Language models: what is said to one, what it answers, how it fails, and one file a provider.
 //! Knows messages and nothing of signatures, fields or graphs.
 
-mod bought;
 mod budget;
+mod budgeted;
 mod cache;
+mod cached;
 mod constrain;
 mod embed;
 mod error;
 mod failure;
 mod gate;
 mod http;
-mod kept;
 mod message;
 mod models;
 #[cfg(feature = "genai")]
@@ -27,15 +27,18 @@ mod written;
 
 use futures_util::future::BoxFuture;
 
-pub use bought::{InMemory, Paying, PayingForVectors, Purchase, Purchases, Purse, Unkept};
-pub use budget::{Account, Budget, Hold, Limit, Reserve};
-pub use cache::{Asking, Found, ReplyCache, RequestKey};
-pub use constrain::{Constrain, Constraint, ConstraintForm};
-pub use embed::{Embedded, Embedder, batches, cosine};
+pub use budget::{Budget, BudgetAccount, BudgetLimit, BudgetReserve, SpendingPermit};
+pub use budgeted::{
+    BudgetedEmbedder, BudgetedLm, BudgetedReplies, NoStore, RecordedReply, RecordingError,
+    ReplyStore,
+};
+pub use cache::{CacheLookup, CacheSlot, ReplyCache, RequestKey};
+pub use cached::CachedLm;
+pub use constrain::{ConstrainedDecoding, ConstraintForm, DecodingConstraint};
+pub use embed::{Embedder, Embeddings, batches, cosine};
 pub use error::{LmError, LmErrorKind};
-pub use gate::{Gate, Gates, Lane, Passed, Permit};
+pub use gate::{Gate, GatePermits, Gates, Lane, Permit};
 pub use http::{HttpLimits, tls};
-pub use kept::Kept;
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{Model, Models, Prices};
 #[cfg(feature = "genai")]
@@ -43,8 +46,8 @@ pub use native::{Native, NativeConfig, Protocol};
 pub use openai::{
     GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
 };
-pub use scripted::{Answer, Scripted};
-pub use synthetic::{Synthetic, SyntheticEmbedder};
+pub use scripted::{ScriptedAnswer, ScriptedLm};
+pub use synthetic::{SyntheticEmbedder, SyntheticLm};
 pub use tool::{ToolCall, ToolSet, ToolSpec};
 pub use vectors::Vectors;
 
@@ -78,7 +81,7 @@ pub trait Lm: Send + Sync {
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: Heard<'a>,
+        heard: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         Box::pin(async move {
             let reply = self.complete(request).await?;
@@ -89,4 +92,4 @@ pub trait Lm: Send + Sync {
 }
 
 /// Takes the next piece of an answer's text.
-pub type Heard<'h> = &'h mut (dyn FnMut(&str) + Send);
+pub type DeltaSink<'h> = &'h mut (dyn FnMut(&str) + Send);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::embed::NoChat;
-use super::{Constrain, Embedder, Gate, Lane, Lm, LmParams, ReplyCache, Usage};
+use super::{ConstrainedDecoding, Embedder, Gate, Lane, Lm, LmParams, ReplyCache, Usage};
 
 /// A configured model.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct Model {
     /// What tokens cost, if it is known.
     pub prices: Option<Prices>,
     /// What its server holds answers to.
-    pub constrain: Arc<Constrain>,
+    pub constrain: Arc<ConstrainedDecoding>,
     /// Whether it is told of tools, and asks for calls of them, beside the text.
     pub tools: bool,
     /// How many requests may be on their way to it at a time, if that is limited.
@@ -85,16 +85,16 @@ impl Prices {
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
-/// use dsrs::lm::{Gate, Model, Models, ReplyCache, Scripted};
+/// use dsrs::lm::{Gate, Model, Models, ReplyCache, ScriptedLm};
 ///
 /// let big = Model {
 ///     gate: Some(Gate::of(8)),
 ///     fallback: vec!["small".into()],
-///     ..Model::of("big", Arc::new(Scripted::always("yes")))
+///     ..Model::of("big", Arc::new(ScriptedLm::always("yes")))
 /// };
 /// let small = Model {
 ///     cache: Some(Arc::new(ReplyCache::of(64 << 20, Duration::from_secs(3600)))),
-///     ..Model::of("small", Arc::new(Scripted::always("no")))
+///     ..Model::of("small", Arc::new(ScriptedLm::always("no")))
 /// };
 /// // At most 100 requests at a time, 10 of each run.
 /// let models = Models::new([big, small], Some("big".into())).limited(Some(100), Some(10));

@@ -17,7 +17,7 @@ use hyper::Uri;
 
 use self::fault::Fault;
 use super::http::{HttpLimits, tls};
-use super::{Heard, Lm, LmError, LmReply, LmRequest};
+use super::{DeltaSink, Lm, LmError, LmReply, LmRequest};
 
 /// What a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Native {
         asked.map(reply::whole).map_err(|error| failed(Fault::of(&error)))
     }
 
-    async fn hear(&self, request: &LmRequest, heard: Heard<'_>) -> Result<LmReply, LmError> {
+    async fn hear(&self, request: &LmRequest, heard: DeltaSink<'_>) -> Result<LmReply, LmError> {
         let failed = |fault| self.error(fault, request);
         let (chat, options) = request::read(request).map_err(failed)?;
         let asked = self.client.exec_chat_stream(self.target.clone(), chat, Some(&options)).await;
@@ -144,7 +144,7 @@ impl Lm for Native {
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: Heard<'a>,
+        heard: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         self.hear(request, heard).boxed()
     }

@@ -5,7 +5,7 @@
 mod chunks;
 mod embed;
 mod endpoint;
-mod hear;
+mod stream;
 mod wire;
 
 use std::fmt;
@@ -17,11 +17,11 @@ use hyper::header::HeaderMap;
 
 pub use self::embed::OpenAiEmbedder;
 use self::endpoint::Endpoint;
-use self::hear::Taken;
-use self::wire::{Dialect, NoReply, Wanted};
+use self::stream::StreamSupport;
+use self::wire::{Dialect, NoReply, ResponseMode};
 use super::failure;
 use super::http::{HttpAnswer, HttpError, HttpLimits};
-use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest};
+use super::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest};
 
 /// Under which name the limit of an answer is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub struct OpenAi {
     dialect: Dialect,
     /// The most that is kept of an answer.
     answer_bytes: usize,
-    taken: Taken,
+    stream_support: StreamSupport,
 }
 
 impl fmt::Debug for OpenAi {
@@ -125,19 +125,19 @@ impl OpenAi {
             endpoint: Endpoint::new(&config, "/chat/completions", config.http)?,
             dialect: Dialect { max_tokens: config.max_tokens_field, grammar: config.grammar_field },
             answer_bytes: config.http.answer_bytes,
-            taken: Taken::default(),
+            stream_support: StreamSupport::default(),
         })
     }
 
     async fn ask(&self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let body = self.body(request, Wanted::Whole)?;
-        let answer = self.endpoint.http.post(body, Wanted::Whole.accept()).await;
+        let body = self.body(request, ResponseMode::Whole)?;
+        let answer = self.endpoint.http.post(body, ResponseMode::Whole.accept()).await;
         let answer = answer.map_err(|error| self.endpoint.unanswered(error))?;
         self.reply(&answer, request)
     }
 
-    fn body(&self, request: &LmRequest, wanted: Wanted) -> Result<Vec<u8>, LmError> {
-        wire::body(&self.endpoint.model, request, self.dialect, wanted).map_err(|error| {
+    fn body(&self, request: &LmRequest, mode: ResponseMode) -> Result<Vec<u8>, LmError> {
+        wire::body(&self.endpoint.model, request, self.dialect, mode).map_err(|error| {
             self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
         })
     }
@@ -191,9 +191,9 @@ impl Lm for OpenAi {
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: Heard<'a>,
+        heard: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        self.hear(request, heard).boxed()
+        self.stream_reply(request, heard).boxed()
     }
 }
 

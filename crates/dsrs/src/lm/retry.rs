@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Embedded, Embedder, Gates, Lm, LmError, LmErrorKind, LmReply, LmRequest, Passed, batches,
+    Embedder, Embeddings, GatePermits, Gates, Lm, LmError, LmErrorKind, LmReply, LmRequest, batches,
 };
 
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -25,14 +25,14 @@ pub struct RetryPolicy<'a> {
     /// Cancelled when the answer is no longer wanted.
     pub cancelled: &'a CancellationToken,
     /// Whether the text is to be heard while it arrives.
-    pub is_heard: bool,
+    pub is_streamed: bool,
     /// What a try waits for before it is sent, and holds until it has ended.
     pub gates: Gates<'a>,
 }
 
 /// What becomes of one try.
 #[derive(Clone, Copy, Debug)]
-pub enum Attempt<'a> {
+pub enum RetryEvent<'a> {
     /// It is sent.
     Started {
         /// Tries are counted from 1.
@@ -41,7 +41,7 @@ pub enum Attempt<'a> {
         waited: Duration,
     },
     /// The next piece of its answer has come.
-    Heard(&'a str),
+    Delta(&'a str),
     /// It ended, whichever way. A try that is dropped on its way never ends.
     Ended(&'a Result<LmReply, LmError>),
 }
@@ -60,15 +60,15 @@ pub async fn complete(
     lm: &dyn Lm,
     request: &LmRequest,
     policy: &RetryPolicy<'_>,
-    mut on_attempt: impl FnMut(Attempt<'_>) + Send,
+    mut on_attempt: impl FnMut(RetryEvent<'_>) + Send,
 ) -> Result<LmReply, LmError> {
     let mut number = 1;
     loop {
         let (passed, waited) = admitted(policy, number).await?;
-        on_attempt(Attempt::Started { number, waited });
+        on_attempt(RetryEvent::Started { number, waited });
         let result = attempt(lm, request, policy, number, &mut on_attempt).await;
         drop(passed);
-        on_attempt(Attempt::Ended(&result));
+        on_attempt(RetryEvent::Ended(&result));
         match result {
             Err(error) => pause(policy, number, error).await?,
             answered => return answered,
@@ -86,8 +86,8 @@ pub async fn embed(
     embedder: &dyn Embedder,
     texts: &[Arc<str>],
     policy: &RetryPolicy<'_>,
-) -> Result<Embedded, LmError> {
-    let mut all = Embedded::default();
+) -> Result<Embeddings, LmError> {
+    let mut all = Embeddings::default();
     for batch in batches(texts) {
         all.add(embedded(embedder, batch, policy).await?)?;
     }
@@ -98,7 +98,7 @@ async fn embedded(
     embedder: &dyn Embedder,
     batch: &[Arc<str>],
     policy: &RetryPolicy<'_>,
-) -> Result<Embedded, LmError> {
+) -> Result<Embeddings, LmError> {
     let mut number = 1;
     loop {
         let (passed, _) = admitted(policy, number).await?;
@@ -113,7 +113,10 @@ async fn embedded(
 }
 
 /// Waits for the turn of a try, if there is to be one at all.
-async fn admitted(policy: &RetryPolicy<'_>, number: u32) -> Result<(Passed, Duration), LmError> {
+async fn admitted(
+    policy: &RetryPolicy<'_>,
+    number: u32,
+) -> Result<(GatePermits, Duration), LmError> {
     if policy.cancelled.is_cancelled() {
         return Err(cancelled());
     }
@@ -144,18 +147,18 @@ async fn attempt(
     request: &LmRequest,
     policy: &RetryPolicy<'_>,
     number: u32,
-    on_attempt: &mut (impl FnMut(Attempt<'_>) + Send),
+    on_attempt: &mut (impl FnMut(RetryEvent<'_>) + Send),
 ) -> Result<LmReply, LmError> {
-    let mut heard = |piece: &str| on_attempt(Attempt::Heard(piece));
+    let mut heard = |piece: &str| on_attempt(RetryEvent::Delta(piece));
     let answered =
-        if policy.is_heard { lm.stream(request, &mut heard) } else { lm.complete(request) };
+        if policy.is_streamed { lm.stream(request, &mut heard) } else { lm.complete(request) };
     within(policy, answered, number).await?
 }
 
 /// Waits until a try may be sent; tells how long that took.
-async fn turn(policy: &RetryPolicy<'_>, number: u32) -> Result<(Passed, Duration), LmError> {
+async fn turn(policy: &RetryPolicy<'_>, number: u32) -> Result<(GatePermits, Duration), LmError> {
     if policy.gates.are_open() {
-        return Ok((Passed::default(), Duration::ZERO));
+        return Ok((GatePermits::default(), Duration::ZERO));
     }
     let before = Instant::now();
     let passed = within(policy, policy.gates.pass(), number).await.map_err(|error| {
@@ -200,7 +203,7 @@ pub(crate) fn cancelled() -> LmError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{Answer, Chat, Gate, Lane, LmParams, Prefix, Scripted};
+    use crate::lm::{Chat, Gate, Lane, LmParams, Prefix, ScriptedAnswer, ScriptedLm};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -216,18 +219,18 @@ mod tests {
     ) -> RetryPolicy<'a> {
         let gates = Gates { lane, model: None, all: None };
         let deadline = Instant::now() + within;
-        RetryPolicy { retries, deadline, cancelled, is_heard: false, gates }
+        RetryPolicy { retries, deadline, cancelled, is_streamed: false, gates }
     }
 
     /// Runs a script; tells the outcome (text or kind), the time it took and the tries told of.
-    async fn run(lm: &Scripted, retries: u32, within: Duration) -> (String, Duration, Vec<u32>) {
+    async fn run(lm: &ScriptedLm, retries: u32, within: Duration) -> (String, Duration, Vec<u32>) {
         let token = CancellationToken::new();
         let start = Instant::now();
         let lane = Lane::default();
         let policy = policy(&token, &lane, retries, within);
         let mut told = Vec::new();
-        let on_attempt = |tried: Attempt<'_>| {
-            if let Attempt::Started { number, .. } = tried {
+        let on_attempt = |tried: RetryEvent<'_>| {
+            if let RetryEvent::Started { number, .. } = tried {
                 told.push(number);
             }
         };
@@ -239,11 +242,11 @@ mod tests {
         (outcome, start.elapsed(), told)
     }
 
-    fn failing(kind: LmErrorKind) -> Answer {
-        Answer::fail(kind, "so it is")
+    fn failing(kind: LmErrorKind) -> ScriptedAnswer {
+        ScriptedAnswer::fail(kind, "so it is")
     }
 
-    fn busy(seconds: u64) -> Answer {
+    fn busy(seconds: u64) -> ScriptedAnswer {
         failing(LmErrorKind::RateLimited).status(429).retry_after(Duration::from_secs(seconds))
     }
 
@@ -251,7 +254,7 @@ mod tests {
     async fn failures_that_may_pass_are_tried_again_until_the_answer_comes() {
         use LmErrorKind::{Connection, Malformed, Provider, RateLimited, Timeout};
         for kind in [Connection, Malformed, Provider, RateLimited, Timeout] {
-            let lm = Scripted::answering([failing(kind), failing(kind), "done".into()]);
+            let lm = ScriptedLm::answering([failing(kind), failing(kind), "done".into()]);
             let (outcome, took, told) = run(&lm, 2, MINUTE).await;
             assert_eq!((outcome.as_str(), told), ("done", vec![1, 2, 3]));
             assert!(took <= Duration::from_millis(252 + 502), "{took:?}");
@@ -260,33 +263,33 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_refused_request_is_not_sent_again() {
-        let lm = Scripted::answering([failing(LmErrorKind::Refused), "never".into()]);
+        let lm = ScriptedLm::answering([failing(LmErrorKind::Refused), "never".into()]);
         assert_eq!(run(&lm, 5, MINUTE).await, ("Refused".into(), Duration::ZERO, vec![1]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn when_the_tries_are_used_up_the_last_failure_is_told() {
-        let lm = Scripted::answering([
+        let lm = ScriptedLm::answering([
             failing(LmErrorKind::Provider),
             failing(LmErrorKind::Connection),
             "never".into(),
         ]);
         let (outcome, _, told) = run(&lm, 1, MINUTE).await;
         assert_eq!((outcome.as_str(), told), ("Connection", vec![1, 2]));
-        let lm = Scripted::always(failing(LmErrorKind::Provider));
+        let lm = ScriptedLm::always(failing(LmErrorKind::Provider));
         assert_eq!(run(&lm, 0, MINUTE).await.2, [1]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_time_the_provider_asks_for_is_waited_exactly() {
-        let lm = Scripted::answering([busy(30), busy(0), "done".into()]);
+        let lm = ScriptedLm::answering([busy(30), busy(0), "done".into()]);
         let (outcome, took, _) = run(&lm, 2, MINUTE).await;
         assert_eq!((outcome.as_str(), took.as_secs()), ("done", 30));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_wait_longer_than_the_time_left_fails_at_once_and_keeps_the_providers_wish() {
-        let lm = Scripted::always(busy(61));
+        let lm = ScriptedLm::always(busy(61));
         let token = CancellationToken::new();
         let start = Instant::now();
         let lane = Lane::default();
@@ -299,18 +302,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_model_that_never_answers_ends_in_a_timeout_at_the_deadline() {
-        let lm = Scripted::answering([failing(LmErrorKind::Provider), Answer::hang()]);
+        let lm = ScriptedLm::answering([failing(LmErrorKind::Provider), ScriptedAnswer::hang()]);
         let (outcome, took, told) = run(&lm, 9, MINUTE).await;
         assert_eq!((outcome.as_str(), took.as_secs(), told), ("Timeout", 60, vec![1, 2]));
-        let lm = Scripted::always("unasked");
+        let lm = ScriptedLm::always("unasked");
         assert_eq!(run(&lm, 9, Duration::ZERO).await.0, "Timeout");
         assert!(lm.requests().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn cancelling_stops_a_request_in_flight_and_a_wait_between_two() {
-        for answer in [Answer::hang(), busy(50)] {
-            let (lm, token) = (Scripted::always(answer), CancellationToken::new());
+        for answer in [ScriptedAnswer::hang(), busy(50)] {
+            let (lm, token) = (ScriptedLm::always(answer), CancellationToken::new());
             let start = Instant::now();
             let lane = Lane::default();
             let policy = policy(&token, &lane, 9, MINUTE);
@@ -331,16 +334,18 @@ mod tests {
         let (gate, lane, token) = (Gate::of(1), Lane::default(), CancellationToken::new());
         let gates = Gates { lane: &lane, model: Some(&gate), all: None };
         let policy = RetryPolicy { gates, ..policy(&token, &lane, 1, MINUTE) };
-        let slow = |text: &str| Answer::from(text).after(Duration::from_secs(2));
-        let (first, other) =
-            (Scripted::answering([busy(10), slow("late")]), Scripted::always(slow("meanwhile")));
+        let slow = |text: &str| ScriptedAnswer::from(text).after(Duration::from_secs(2));
+        let (first, other) = (
+            ScriptedLm::answering([busy(10), slow("late")]),
+            ScriptedLm::always(slow("meanwhile")),
+        );
         let waits = |lm| {
             let policy = &policy;
             async move {
                 let mut waits = Vec::new();
                 let start = Instant::now();
-                let on_attempt = |tried: Attempt<'_>| {
-                    if let Attempt::Started { waited, .. } = tried {
+                let on_attempt = |tried: RetryEvent<'_>| {
+                    if let RetryEvent::Started { waited, .. } = tried {
                         waits.push(waited.as_secs());
                     }
                 };
@@ -360,7 +365,7 @@ mod tests {
         let gates = Gates { lane: &lane, model: None, all: Some(&gate) };
         let _held = gates.pass().await;
         let policy = RetryPolicy { gates, ..policy(&token, &lane, 3, MINUTE) };
-        let lm = Scripted::always("unasked");
+        let lm = ScriptedLm::always("unasked");
         let error = complete(&lm, &request(), &policy, |_| {}).await.unwrap_err();
         assert_eq!(error.kind, LmErrorKind::Timeout);
         assert!(error.message.contains("waiting for its turn"), "{error}");

@@ -11,25 +11,25 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 
 use self::sections::{layout, wanted_sections};
-use super::{Heard, Lm, LmError, LmErrorKind, LmReply, LmRequest, Usage};
+use super::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest, Usage};
 
 /// Bytes of a piece of a text that is heard as it comes.
 const PIECE: usize = 5;
 
-type Script = Box<dyn Fn(&LmRequest) -> Answer + Send + Sync>;
+type Script = Box<dyn Fn(&LmRequest) -> ScriptedAnswer + Send + Sync>;
 
 /// One answer of a script: a text, a whole reply, a failure or silence, now or after a while.
 ///
 /// ```
 /// use std::time::Duration;
-/// use dsrs::lm::{Answer, LmErrorKind};
+/// use dsrs::lm::{ScriptedAnswer, LmErrorKind};
 ///
-/// let slow = Answer::from("hello").after(Duration::from_millis(200));
-/// let busy = Answer::fail(LmErrorKind::RateLimited, "too many requests").status(429);
-/// # let _ = (slow, busy, Answer::hang());
+/// let slow = ScriptedAnswer::from("hello").after(Duration::from_millis(200));
+/// let busy = ScriptedAnswer::fail(LmErrorKind::RateLimited, "too many requests").status(429);
+/// # let _ = (slow, busy, ScriptedAnswer::hang());
 /// ```
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ScriptedAnswer {
     outcome: Outcome,
     delay: Duration,
     pause: Duration,
@@ -44,7 +44,7 @@ enum Outcome {
     Silence,
 }
 
-impl Answer {
+impl ScriptedAnswer {
     /// A failure of a kind.
     #[must_use]
     pub fn fail(kind: LmErrorKind, message: impl Into<String>) -> Self {
@@ -101,25 +101,25 @@ impl Answer {
     }
 }
 
-impl From<&str> for Answer {
+impl From<&str> for ScriptedAnswer {
     fn from(text: &str) -> Self {
         Self::now(Outcome::Text(text.into()))
     }
 }
 
-impl From<String> for Answer {
+impl From<String> for ScriptedAnswer {
     fn from(text: String) -> Self {
         Self::now(Outcome::Text(text.into()))
     }
 }
 
-impl From<LmReply> for Answer {
+impl From<LmReply> for ScriptedAnswer {
     fn from(reply: LmReply) -> Self {
         Self::now(Outcome::Reply(reply))
     }
 }
 
-impl From<LmError> for Answer {
+impl From<LmError> for ScriptedAnswer {
     fn from(error: LmError) -> Self {
         Self::now(Outcome::Failure(error))
     }
@@ -128,10 +128,10 @@ impl From<LmError> for Answer {
 /// An LM that answers from a script. Tokens of a text are counted as its words.
 ///
 /// ```
-/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, Scripted};
+/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-/// let lm = Scripted::answering(["first", "second one"]);
+/// let lm = ScriptedLm::answering(["first", "second one"]);
 /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("who are you?")] };
 /// let request = LmRequest::new(chat, LmParams::default());
 ///
@@ -141,18 +141,18 @@ impl From<LmError> for Answer {
 /// assert_eq!(lm.requests().len(), 3);
 /// # });
 /// ```
-pub struct Scripted {
+pub struct ScriptedLm {
     script: Script,
     model: Arc<str>,
     seen: Mutex<Vec<LmRequest>>,
     keeps: bool,
 }
 
-impl Scripted {
+impl ScriptedLm {
     /// Gives these answers in turn; a request beyond them is refused.
     #[must_use]
-    pub fn answering(answers: impl IntoIterator<Item = impl Into<Answer>>) -> Self {
-        let left: VecDeque<Answer> = answers.into_iter().map(Into::into).collect();
+    pub fn answering(answers: impl IntoIterator<Item = impl Into<ScriptedAnswer>>) -> Self {
+        let left: VecDeque<ScriptedAnswer> = answers.into_iter().map(Into::into).collect();
         let (count, left) = (left.len(), Mutex::new(left));
         Self::by(move |_| {
             let next = lock(&left).pop_front();
@@ -162,7 +162,7 @@ impl Scripted {
 
     /// Gives the same answer to every request.
     #[must_use]
-    pub fn always(answer: impl Into<Answer>) -> Self {
+    pub fn always(answer: impl Into<ScriptedAnswer>) -> Self {
         let answer = answer.into();
         Self::by(move |_| answer.clone())
     }
@@ -170,16 +170,18 @@ impl Scripted {
     /// Answers by a function of the request.
     ///
     /// ```
-    /// use dsrs::lm::{Answer, LmErrorKind, Scripted};
+    /// use dsrs::lm::{ScriptedAnswer, LmErrorKind, ScriptedLm};
     ///
-    /// let lm = Scripted::by(|request| match request.params.max_tokens {
-    ///     Some(0) => Answer::fail(LmErrorKind::Refused, "max_tokens is zero"),
+    /// let lm = ScriptedLm::by(|request| match request.params.max_tokens {
+    ///     Some(0) => ScriptedAnswer::fail(LmErrorKind::Refused, "max_tokens is zero"),
     ///     _ => format!("{} messages", request.chat.messages().count()).into(),
     /// });
     /// # let _ = lm;
     /// ```
     #[must_use]
-    pub fn by<A: Into<Answer>>(script: impl Fn(&LmRequest) -> A + Send + Sync + 'static) -> Self {
+    pub fn by<A: Into<ScriptedAnswer>>(
+        script: impl Fn(&LmRequest) -> A + Send + Sync + 'static,
+    ) -> Self {
         let script = Box::new(move |request: &LmRequest| script(request).into());
         Self { script, model: "scripted".into(), seen: Mutex::default(), keeps: true }
     }
@@ -188,9 +190,9 @@ impl Scripted {
     /// request that holds none of them is refused.
     #[must_use]
     pub fn matching(
-        pairs: impl IntoIterator<Item = (impl Into<String>, impl Into<Answer>)>,
+        pairs: impl IntoIterator<Item = (impl Into<String>, impl Into<ScriptedAnswer>)>,
     ) -> Self {
-        let pairs: Vec<(String, Answer)> =
+        let pairs: Vec<(String, ScriptedAnswer)> =
             pairs.into_iter().map(|(text, answer)| (text.into(), answer.into())).collect();
         Self::by(move |request| {
             let holds =
@@ -205,10 +207,10 @@ impl Scripted {
     /// graph, where the output of one node is the input of the next.
     ///
     /// ```
-    /// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, Scripted};
+    /// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-    /// let lm = Scripted::sections([("draft", "hi"), ("reply", "dear all, hi")]);
+    /// let lm = ScriptedLm::sections([("draft", "hi"), ("reply", "dear all, hi")]);
     /// let asks = "[[ ## draft ## ]]\nhi\n\nanswer with [[ ## reply ## ]], [[ ## completed ## ]]";
     /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user(asks)] };
     ///
@@ -250,8 +252,8 @@ impl Scripted {
     }
 }
 
-impl Scripted {
-    async fn answer(&self, request: &LmRequest) -> Answer {
+impl ScriptedLm {
+    async fn answer(&self, request: &LmRequest) -> ScriptedAnswer {
         if self.keeps {
             lock(&self.seen).push(request.clone());
         }
@@ -272,7 +274,7 @@ impl Scripted {
     }
 }
 
-impl Lm for Scripted {
+impl Lm for ScriptedLm {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         async move {
             let answer = self.answer(request).await;
@@ -285,7 +287,7 @@ impl Lm for Scripted {
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: Heard<'a>,
+        heard: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         async move {
             let answer = self.answer(request).await;
@@ -315,8 +317,8 @@ fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn unscripted(what: &str) -> Answer {
-    Answer::fail(LmErrorKind::Refused, format!("the scripted model has {what}"))
+fn unscripted(what: &str) -> ScriptedAnswer {
+    ScriptedAnswer::fail(LmErrorKind::Refused, format!("the scripted model has {what}"))
 }
 
 /// A text as the reply to a request, with words counted as tokens.
@@ -346,16 +348,17 @@ mod tests {
         LmRequest::new(Chat { prefix: Prefix::of(prefix), turns }, LmParams::default())
     }
 
-    async fn text(lm: &Scripted, request: &LmRequest) -> String {
+    async fn text(lm: &ScriptedLm, request: &LmRequest) -> String {
         lm.complete(request).await.unwrap().text.to_string()
     }
 
     #[tokio::test]
     async fn a_script_mixes_texts_and_failures_and_remembers_what_it_was_asked() {
-        let failure = Answer::fail(LmErrorKind::RateLimited, "slow down")
+        let failure = ScriptedAnswer::fail(LmErrorKind::RateLimited, "slow down")
             .status(429)
             .retry_after(Duration::from_secs(3));
-        let lm = Scripted::answering([failure, Answer::from("yes it is")]).named("oracle");
+        let lm =
+            ScriptedLm::answering([failure, ScriptedAnswer::from("yes it is")]).named("oracle");
         let request = asking(vec![Message::system("be brief")], vec![Message::user("is it so?")]);
 
         let error = lm.complete(&request).await.unwrap_err();
@@ -368,7 +371,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_matching_text_decides_and_an_unknown_request_is_refused() {
-        let lm = Scripted::matching([("rain", "umbrella"), ("sun", "hat")]);
+        let lm = ScriptedLm::matching([("rain", "umbrella"), ("sun", "hat")]);
         let about = |said: &str| asking(vec![], vec![Message::user(said)]);
         assert_eq!(text(&lm, &about("sun, then rain")).await, "umbrella");
         assert_eq!(text(&lm, &about("sunny")).await, "hat");
@@ -377,7 +380,7 @@ mod tests {
 
     #[tokio::test]
     async fn sections_are_those_that_the_request_names_and_leaves_open() {
-        let lm = Scripted::sections([("reply", "fine"), ("draft", "so so"), ("unasked", "no")]);
+        let lm = ScriptedLm::sections([("reply", "fine"), ("draft", "so so"), ("unasked", "no")]);
         let system = Message::system("in: [[ ## draft ## ]]. out: [[ ## reply ## ]]");
         let demo = [
             Message::user("[[ ## reply ## ]]\nfilled in a demo only"),
@@ -394,8 +397,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_can_come_late_or_never() {
-        let late = Answer::from("at last").after(Duration::from_secs(60));
-        let lm = Scripted::answering([late, Answer::hang()]);
+        let late = ScriptedAnswer::from("at last").after(Duration::from_secs(60));
+        let lm = ScriptedLm::answering([late, ScriptedAnswer::hang()]);
         let request = asking(vec![], vec![]);
 
         let start = Instant::now();

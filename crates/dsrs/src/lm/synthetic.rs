@@ -59,10 +59,10 @@ pub use tasks::{SyntheticRow, SyntheticTask};
 /// temperature, has half of its answers drawn anew, as the temperature and the seed have it.
 ///
 /// ```
-/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, Synthetic};
+/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, SyntheticLm};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-/// let lm = Synthetic::seeded(7);
+/// let lm = SyntheticLm::seeded(7);
 /// let asks = "[[ ## program ## ]]\n…\n\nanswer with [[ ## instruction ## ]]";
 /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user(asks)] };
 /// let request = LmRequest::new(chat, LmParams::default());
@@ -73,14 +73,14 @@ pub use tasks::{SyntheticRow, SyntheticTask};
 /// assert_eq!(lm.requests(), 2);
 /// # });
 /// ```
-pub struct Synthetic {
+pub struct SyntheticLm {
     seed: String,
     model: Arc<str>,
     latency: Duration,
     requests: AtomicU64,
 }
 
-impl Synthetic {
+impl SyntheticLm {
     /// The LM of a seed.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
@@ -126,7 +126,7 @@ impl Synthetic {
     }
 }
 
-impl Lm for Synthetic {
+impl Lm for SyntheticLm {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         async move {
             self.requests.fetch_add(1, Ordering::Relaxed);
@@ -154,7 +154,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn of(lm: &Synthetic, request: &LmRequest, asked: &Asked<'_>, draw: Option<&str>) -> Self {
+    fn of(lm: &SyntheticLm, request: &LmRequest, asked: &Asked<'_>, draw: Option<&str>) -> Self {
         let all = request.chat.messages().map(|said| &*said.content);
         let seed = hash([&*lm.seed, draw.unwrap_or_default()].into_iter().chain(all));
         let inputs: Vec<&str> = asked.inputs.iter().map(|(_, value)| value.as_str()).collect();

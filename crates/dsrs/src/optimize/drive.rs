@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{Evaluation, Example, Optimizer, Rollout, Stop, Trial, TrialId, Workbench};
-use crate::lm::{Account, Reserve, Usage};
+use crate::lm::{BudgetAccount, BudgetReserve, Usage};
 
 /// What came of an optimization.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub async fn optimize(
         bench.measured_first(&Evaluation { rollouts });
         bench.phase("looking for a better one");
         (best, stopped) = found(bench, optimizer).await?;
-        bench.account().inspect(|account| account.set_aside(Reserve::default()));
+        bench.account().inspect(|account| account.set_reserve(BudgetReserve::default()));
     }
     let after = match (best, &stopped) {
         (Workbench::BASE, _) => before.clone(),
@@ -83,7 +83,7 @@ pub async fn optimize(
         stopped,
         held_out: pairs.collect(),
         trials: bench.trials(),
-        spent: bench.account().map(Account::spent).unwrap_or_default(),
+        spent: bench.account().map(BudgetAccount::spent).unwrap_or_default(),
     })
 }
 

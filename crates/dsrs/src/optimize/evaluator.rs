@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Case, Example, Failed, Metric, Rollout, Score, Step, Stop, steps};
 use crate::graph::{Outcome, Program};
-use crate::lm::{Models, Purse, Usage};
+use crate::lm::{BudgetedReplies, Models, Usage};
 use crate::predict::{
     Ctx, LmOverrides, NodeScope, PredictError, PredictErrorKind, RunScope, Span, SpanKind,
     Variation,
@@ -38,7 +38,7 @@ pub struct Evaluator {
     /// Who judges.
     pub metric: Arc<Metric>,
     /// What requests are paid from; without one, nobody counts.
-    pub purse: Option<Arc<Purse>>,
+    pub budgeted: Option<Arc<BudgetedReplies>>,
     /// How long a program may take on one example, and then the metric.
     pub timeout: Duration,
     /// Cancelled when nobody wants the rollouts any more.
@@ -163,16 +163,16 @@ impl Evaluator {
 
     fn scope(&self) -> RunScope {
         let own = Instant::now() + self.timeout;
-        let ends = self.purse.as_ref().and_then(|purse| purse.account().ends());
+        let ends = self.budgeted.as_ref().and_then(|budgeted| budgeted.account().ends());
         let mut scope = RunScope::new(self.models.clone(), ends.map_or(own, |ends| ends.min(own)));
         scope.cancelled = self.cancelled.child_token();
-        scope.purse.clone_from(&self.purse);
+        scope.budgeted.clone_from(&self.budgeted);
         scope
     }
 
     /// Whether the time of a run went by while it waited, and it is worth another try.
     pub(super) fn is_to_be_repeated(&self, scope: &RunScope, number: u32) -> bool {
-        let account = self.purse.as_ref().map(|purse| purse.account());
+        let account = self.budgeted.as_ref().map(|budgeted| budgeted.account());
         scope.starved.load(Ordering::Relaxed)
             && number < LONGEST_WAIT
             && !self.cancelled.is_cancelled()
@@ -181,12 +181,12 @@ impl Evaluator {
 
     /// Whether all that a run asked for was paid for. Its graph may have outlived that it was not.
     fn check_paid(&self, scope: &RunScope) -> Result<(), Stop> {
-        let purse = self.purse.as_ref();
-        match purse.and_then(|purse| purse.account().reached()) {
+        let budgeted = self.budgeted.as_ref();
+        match budgeted.and_then(|budgeted| budgeted.account().reached()) {
             _ if !scope.unpaid.load(Ordering::Relaxed) => Ok(()),
             _ if self.cancelled.is_cancelled() => Err(Stop::Cancelled),
             Some(limit) => Err(Stop::Spent(limit)),
-            None => match purse.and_then(|purse| purse.lost()) {
+            None => match budgeted.and_then(|budgeted| budgeted.recording_error()) {
                 Some(error) => Err(Stop::Unkept(error.0.as_str().into())),
                 None => Err(Stop::Failed(UNPRICED.into())),
             },
@@ -198,12 +198,12 @@ impl Evaluator {
     /// # Errors
     /// Then, why it ends.
     pub fn check_stop(&self, error: &PredictError) -> Result<(), Stop> {
-        let account = self.purse.as_ref().map(|purse| purse.account());
+        let account = self.budgeted.as_ref().map(|budgeted| budgeted.account());
         let reached = account.and_then(|account| account.reached());
         match (&error.kind, reached) {
             (PredictErrorKind::Budget, Some(limit)) => Err(Stop::Spent(limit)),
             (PredictErrorKind::Budget, None) => Err(Stop::Failed(error.message.as_str().into())),
-            (PredictErrorKind::Timeout, Some(limit @ crate::lm::Limit::Seconds)) => {
+            (PredictErrorKind::Timeout, Some(limit @ crate::lm::BudgetLimit::Seconds)) => {
                 Err(Stop::Spent(limit))
             }
             (PredictErrorKind::Cancelled, _) if self.cancelled.is_cancelled() => {

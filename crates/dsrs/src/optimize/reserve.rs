@@ -3,7 +3,7 @@
 //! attempt that has ended, makes no difference: the search is to end where it ended then.
 
 use super::Evaluation;
-use crate::lm::{Budget, Reserve, Usage};
+use crate::lm::{Budget, BudgetReserve, Usage};
 
 /// What is known of the last measurement.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub(super) struct LastMeasurement {
     /// How many examples it has.
     examples: usize,
     /// Half of what the first one left: never more than this is set aside.
-    most: Reserve,
+    most: BudgetReserve,
 }
 
 impl LastMeasurement {
@@ -28,22 +28,22 @@ impl LastMeasurement {
             ..Usage::default()
         };
         let seconds = budget.seconds.map_or(f64::MAX, |limit| limit / 2.0);
-        Self { examples: first.len(), most: Reserve { usage, seconds } }
+        Self { examples: first.len(), most: BudgetReserve { usage, seconds } }
     }
 
     /// What to set aside while nothing better is known than the first measurement: a candidate with
     /// demos reads more.
-    pub(super) fn at_first(&self, first: &Evaluation, at_once: usize) -> Reserve {
+    pub(super) fn at_first(&self, first: &Evaluation, at_once: usize) -> BudgetReserve {
         self.bounded(first, at_once, 1.25, 3.0)
     }
 
     /// What to set aside for a candidate that did so on other examples.
-    pub(super) fn of(&self, tried: &Evaluation, at_once: usize) -> Reserve {
+    pub(super) fn of(&self, tried: &Evaluation, at_once: usize) -> BudgetReserve {
         self.bounded(tried, at_once, 1.1, 1.25)
     }
 
     /// So many times what an evaluation took, of calls and of the rest, as long as that is allowed.
-    fn bounded(&self, tried: &Evaluation, at_once: usize, calls: f64, rest: f64) -> Reserve {
+    fn bounded(&self, tried: &Evaluation, at_once: usize, calls: f64, rest: f64) -> BudgetReserve {
         let scale = self.examples as f64 / tried.len().max(1) as f64;
         let (used, most) = (used(tried), &self.most.usage);
         let count = |count: u64, times: f64| (count as f64 * scale * times).ceil() as u64;
@@ -56,7 +56,7 @@ impl LastMeasurement {
         };
         let took = tried.rollouts.iter().map(|rollout| rollout.took.as_secs_f64()).sum::<f64>();
         let seconds = took * scale * 1.5 / at_once.max(1) as f64;
-        Reserve { usage, seconds: seconds.min(self.most.seconds) }
+        BudgetReserve { usage, seconds: seconds.min(self.most.seconds) }
     }
 }
 

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::lm::Limit;
+use crate::lm::BudgetLimit;
 
 /// Why work stops before its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     /// The budget is spent.
     #[error("the budget of `{0}` is spent")]
-    Spent(Limit),
+    Spent(BudgetLimit),
     /// Nobody wants it any more.
     #[error("cancelled")]
     Cancelled,

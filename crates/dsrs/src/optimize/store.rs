@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::candidate::CandidateHash;
 use super::{Example, Rollout};
-use crate::lm::{InMemory, Unkept};
+use crate::lm::{NoStore, RecordingError};
 use crate::predict::Variation;
 
 /// Stands for a rollout: the same candidate on the same example, judged alike.
@@ -42,22 +42,26 @@ impl RolloutKey {
 /// Keeps rollouts for longer than the process lasts.
 pub trait RolloutStore: Send + Sync {
     /// The rollout that was made under a key before this process, if one was.
-    fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, Unkept>>;
+    fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, RecordingError>>;
 
     /// Keeps a rollout; may return before it is safe.
     fn keep<'a>(
         &'a self,
         key: RolloutKey,
         rollout: &'a Arc<Rollout>,
-    ) -> BoxFuture<'a, Result<(), Unkept>>;
+    ) -> BoxFuture<'a, Result<(), RecordingError>>;
 }
 
-impl RolloutStore for InMemory {
-    fn find(&self, _: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, Unkept>> {
+impl RolloutStore for NoStore {
+    fn find(&self, _: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, RecordingError>> {
         async { Ok(None) }.boxed()
     }
 
-    fn keep<'a>(&'a self, _: RolloutKey, _: &'a Arc<Rollout>) -> BoxFuture<'a, Result<(), Unkept>> {
+    fn keep<'a>(
+        &'a self,
+        _: RolloutKey,
+        _: &'a Arc<Rollout>,
+    ) -> BoxFuture<'a, Result<(), RecordingError>> {
         async { Ok(()) }.boxed()
     }
 }

@@ -1,5 +1,5 @@
 //! The workbench: what an optimizer works with. Candidates are tried on examples here, all under one
-//! limit of rollouts at a time and out of one purse, none twice; and LMs are asked for proposals.
+//! limit of rollouts at a time and from one budget, none twice; and LMs are asked for proposals.
 //! Everything that an optimizer learns comes through here, so that one that is started again with
 //! the same seed comes to the same point without paying twice. Knows no optimizer.
 
@@ -20,7 +20,7 @@ use super::{
     Stop, Trial, TrialId, Workshop,
 };
 use crate::graph::Program;
-use crate::lm::{Account, Unkept};
+use crate::lm::{BudgetAccount, RecordingError};
 use crate::predict::{LmOverrides, Variation};
 use crate::problem::Problems;
 
@@ -157,8 +157,8 @@ impl Workbench {
 
     /// The budget, if there is one.
     #[must_use]
-    pub fn account(&self) -> Option<&Account> {
-        self.task().evaluator.purse.as_ref().map(|purse| purse.account())
+    pub fn account(&self) -> Option<&BudgetAccount> {
+        self.task().evaluator.budgeted.as_ref().map(|budgeted| budgeted.account())
     }
 
     /// Chance for one purpose: the same for the same seed and purpose, whatever else happened.
@@ -384,13 +384,13 @@ impl Workbench {
         let Some(account) = self.account() else { return };
         let last = LastMeasurement::like(first, account.budget());
         let last = self.shared.last.get_or_init(|| last);
-        account.set_aside(last.at_first(first, self.task().concurrency));
+        account.set_reserve(last.at_first(first, self.task().concurrency));
     }
 
     /// Sets more aside where the best so far takes more than the program as it was.
     fn set_aside(&self, best: &Evaluation) {
         if let (Some(account), Some(last)) = (self.account(), self.shared.last.get()) {
-            account.set_more_aside(last.of(best, self.task().concurrency));
+            account.raise_reserve(last.of(best, self.task().concurrency));
         }
     }
 
@@ -414,6 +414,6 @@ fn weight(_: &RolloutKey, rollout: &Arc<Rollout>) -> u32 {
     u32::try_from(rollout.size()).unwrap_or(u32::MAX)
 }
 
-fn unkept(error: Unkept) -> Stop {
+fn unkept(error: RecordingError) -> Stop {
     Stop::Unkept(error.0.into())
 }

@@ -13,8 +13,8 @@ use super::trace::{SpanId, SpanKind, SpanStatus};
 use super::{Ctx, Misread, PredictError, PredictErrorKind};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::{
-    Chat, Constraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model, Models,
-    Prefix, ToolSet,
+    Chat, DecodingConstraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model,
+    Models, Prefix, ToolSet,
 };
 use crate::reflect::ReflectError;
 use crate::value::Fields;
@@ -207,7 +207,7 @@ impl<'c> Call<'c> {
 
     /// What the answer is held to, where the model's server can and has not refused it. A server
     /// that may answer with calls of tools cannot be held to the layout of a text.
-    fn constraint(&self, max_tokens: Option<u32>) -> Option<Constraint> {
+    fn constraint(&self, max_tokens: Option<u32>) -> Option<DecodingConstraint> {
         let constrain = &self.exchange.model.constrain;
         let free = self.offer.is_some() || self.own_tools().is_some() || constrain.is_refused();
         let form = constrain.form().filter(|_| !free)?;

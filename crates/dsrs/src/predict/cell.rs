@@ -22,7 +22,7 @@ use crate::value::Fields;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::lm::{Models, ScriptedLm};
 /// use dsrs::{Ctx, Module, Predict, Signature};
 ///
 /// #[derive(Signature)]
@@ -34,7 +34,7 @@ use crate::value::Fields;
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let lm = Arc::new(Scripted::answering(["[[ ## answer ## ]]\n4"]));
+/// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n4"]));
 /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
 /// let qa = Predict::<QA>::new();
 /// let result = qa.call(&ctx, QAInput { question: "2 + 2?".into() }).await.unwrap();

@@ -13,7 +13,7 @@ use super::event::{RunEvent, RunListener};
 use super::hints::Hints;
 use super::tally::Tally;
 use super::trace::{SpanId, Trace};
-use crate::lm::{Lane, Models, Purse};
+use crate::lm::{BudgetedReplies, Lane, Models};
 use crate::predict::LmOverrides;
 
 /// What all calls of one run share.
@@ -32,7 +32,7 @@ pub struct RunScope {
     pub listener: Option<Arc<dyn RunListener>>,
     /// What its requests to LMs are paid from, and which keeps what it bought; without one, nobody
     /// counts.
-    pub purse: Option<Arc<Purse>>,
+    pub budgeted: Option<Arc<BudgetedReplies>>,
     /// Whether a request was not sent because nobody pays for it: what came of the run instead, says
     /// nothing of the program.
     pub unpaid: AtomicBool,
@@ -58,7 +58,7 @@ impl RunScope {
     #[must_use]
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
         let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
-        let (listener, purse, variation) = (None, None, None);
+        let (listener, budgeted, variation) = (None, None, None);
         let [unpaid, starved] = [false; 2].map(AtomicBool::new);
         Self {
             models,
@@ -67,7 +67,7 @@ impl RunScope {
             trace,
             lane,
             listener,
-            purse,
+            budgeted,
             unpaid,
             starved,
             variation,

@@ -1,5 +1,5 @@
 //! Vectors of texts for a run: made by an embedding model when it is the run's turn, asked for again
-//! when that fails in passing, paid for from the run's purse, and told in its trace. Knows nothing of
+//! when that fails in passing, paid for from the budget of the run, and told in its trace. Knows nothing of
 //! what is compared.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::call::failed;
 use super::trace::{Span, SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::lm::retry::{self, RetryPolicy};
-use crate::lm::{Embedded, Embedder, Gates, LmError, LmErrorKind, Model, Usage};
+use crate::lm::{Embedder, Embeddings, Gates, LmError, LmErrorKind, Model, Usage};
 
 /// One vector for each text, and the span in which they were made, which `fill` completes.
 ///
@@ -20,7 +20,7 @@ pub(crate) async fn embed(
     alias: &str,
     texts: &[Arc<str>],
     fill: impl FnOnce(&mut Span),
-) -> Result<(Embedded, SpanId), PredictError> {
+) -> Result<(Embeddings, SpanId), PredictError> {
     let (model, embedder) = embedder(ctx, alias)?;
     let trace = ctx.trace();
     let span = trace.open(SpanKind::Embedding, &ctx.node.node, ctx.parent, |span| {
@@ -35,7 +35,7 @@ pub(crate) async fn embed(
                 tally.add(usage);
             }
             trace.close(span, SpanStatus::Succeeded, |span| span.usage = Some(usage));
-            Ok((Embedded { usage, ..embedded }, span))
+            Ok((Embeddings { usage, ..embedded }, span))
         }
         Err(error) => {
             let cancelled = error.kind == LmErrorKind::Cancelled;
@@ -72,22 +72,22 @@ async fn ask(
     model: &Arc<Model>,
     embedder: &dyn Embedder,
     texts: &[Arc<str>],
-) -> Result<Embedded, LmError> {
+) -> Result<Embeddings, LmError> {
     let policy = RetryPolicy {
         retries: ctx.node.retries,
         deadline: ctx.node.deadline,
         cancelled: &ctx.run.cancelled,
-        is_heard: false,
+        is_streamed: false,
         gates: Gates {
             lane: &ctx.run.lane,
             model: model.gate.as_ref(),
             all: ctx.run.models.gate(),
         },
     };
-    let Some(purse) = &ctx.run.purse else {
+    let Some(budgeted) = &ctx.run.budgeted else {
         return retry::embed(embedder, texts, &policy).await;
     };
-    let made = retry::embed(&purse.paying_for_vectors(model, embedder), texts, &policy).await;
+    let made = retry::embed(&budgeted.embedder(model, embedder), texts, &policy).await;
     if made.as_ref().is_err_and(LmError::is_unpaid) {
         ctx.run.unpaid.store(true, Ordering::Relaxed);
     }

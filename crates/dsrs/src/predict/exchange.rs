@@ -13,10 +13,10 @@ use super::hearing::Hearing;
 use super::schema_predictor::SchemaPredictor;
 use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
 use crate::adapter::{ParseError, ParsedOutput};
-use crate::lm::retry::{self, Attempt, RetryPolicy};
+use crate::lm::retry::{self, RetryEvent, RetryPolicy};
 use crate::lm::{
-    Found, Gates, Kept, Lm, LmError, LmErrorKind, LmReply, LmRequest, Model, Paying, Purse,
-    ReplyCache, RequestKey, Usage,
+    BudgetedLm, BudgetedReplies, CacheLookup, CachedLm, Gates, Lm, LmError, LmErrorKind, LmReply,
+    LmRequest, Model, ReplyCache, RequestKey, Usage,
 };
 use crate::value::Fields;
 
@@ -44,13 +44,13 @@ pub(super) struct Exchange<'c> {
 /// Tells the run of a request whose time went by, more of it before it was its turn than after.
 /// Whoever waits is dropped then, here or further up.
 struct Waiting<'w> {
-    paying: &'w Paying<'w>,
+    paying: &'w BudgetedLm<'w>,
     ctx: &'w Ctx,
     begun: Instant,
 }
 
 impl<'w> Waiting<'w> {
-    fn begin(paying: &'w Paying<'w>, ctx: &'w Ctx) -> Self {
+    fn begin(paying: &'w BudgetedLm<'w>, ctx: &'w Ctx) -> Self {
         Self { paying, ctx, begun: Instant::now() }
     }
 }
@@ -58,7 +58,7 @@ impl<'w> Waiting<'w> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let deadline = self.ctx.node.deadline;
-        let allowed = self.paying.allowed().unwrap_or(deadline);
+        let allowed = self.paying.permitted_at().unwrap_or(deadline);
         let waited = allowed.saturating_duration_since(self.begun);
         if deadline <= Instant::now() && waited > deadline.saturating_duration_since(allowed) {
             self.ctx.run.starved.store(true, Ordering::Relaxed);
@@ -81,11 +81,11 @@ impl<'c> Exchange<'c> {
 
     /// An answer to a request: one that is kept of the same, or one that is sent for.
     pub(super) async fn ask(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
-        match &self.ctx.run.purse {
+        match &self.ctx.run.budgeted {
             None => self.ask_of(self.model.lm.as_ref(), request).await,
-            Some(purse) => {
-                let bounded = purse.bounded(request);
-                let bought = self.buy(purse, bounded.as_ref().unwrap_or(request)).await;
+            Some(budgeted) => {
+                let bounded = budgeted.bound_answer(request);
+                let bought = self.buy(budgeted, bounded.as_ref().unwrap_or(request)).await;
                 if bought.as_ref().is_err_and(LmError::is_unpaid) {
                     self.ctx.run.unpaid.store(true, Ordering::Relaxed);
                 }
@@ -95,24 +95,28 @@ impl<'c> Exchange<'c> {
     }
 
     /// An answer that is paid for, unless the same was bought before.
-    async fn buy(&mut self, purse: &'c Purse, request: &LmRequest) -> Result<LmReply, LmError> {
+    async fn buy(
+        &mut self,
+        budgeted: &'c BudgetedReplies,
+        request: &LmRequest,
+    ) -> Result<LmReply, LmError> {
         let key = RequestKey::of_model(&self.model.alias, request);
-        let paying = purse.paying(self.model, key);
-        let _waiting = Waiting::begin(&paying, self.ctx);
+        let lm = budgeted.lm(self.model, key);
+        let _waiting = Waiting::begin(&lm, self.ctx);
         let found = tokio::select! {
             biased;
             () = self.ctx.run.cancelled.cancelled() => return Err(retry::cancelled()),
-            found = purse.find(key) => found?,
+            found = budgeted.find(key) => found?,
         };
-        let asking = match found {
-            Found::Reply(reply) => return self.served(request, reply),
-            Found::Nothing(asking) => asking,
+        let slot = match found {
+            CacheLookup::Hit(reply) => return self.served(request, reply),
+            CacheLookup::Miss(slot) => slot,
         };
-        let reply = self.ask_of(&paying, request).await?;
-        if paying.allowed().is_none() {
-            purse.given(key, &reply).await?;
+        let reply = self.ask_of(&lm, request).await?;
+        if lm.permitted_at().is_none() {
+            budgeted.record(key, &reply).await?;
         }
-        Purse::at_hand(asking, &reply);
+        slot.fill(&reply);
         Ok(reply)
     }
 
@@ -123,10 +127,10 @@ impl<'c> Exchange<'c> {
         };
         let key = RequestKey::of(request);
         self.kept = Some((cache, key));
-        let kept = Kept::new(lm, cache, key);
-        match kept.at_once() {
+        let cached = CachedLm::new(lm, cache, key);
+        match cached.hit() {
             Some(reply) => self.served(request, reply),
-            None => self.send(request, &kept, || kept.has_served()).await,
+            None => self.send(request, &cached, || cached.is_hit()).await,
         }
     }
 
@@ -145,7 +149,7 @@ impl<'c> Exchange<'c> {
     /// Tells on the span of an answer why it does not fit, and does not keep it.
     pub(super) fn note(&mut self, error: &ParseError) {
         if let Some((cache, key)) = self.kept.take() {
-            cache.forget(key);
+            cache.remove(key);
         }
         if let Some(hearing) = &mut self.hearing {
             hearing.void(error.to_string());
@@ -164,7 +168,7 @@ impl<'c> Exchange<'c> {
             retries: ctx.node.retries,
             deadline: ctx.node.deadline,
             cancelled: &ctx.run.cancelled,
-            is_heard: self.hearing.is_some(),
+            is_streamed: self.hearing.is_some(),
             gates: Gates {
                 lane: &ctx.run.lane,
                 model: model.gate.as_ref(),
@@ -181,13 +185,13 @@ impl<'c> Exchange<'c> {
         is_kept: impl Fn() -> bool + Send + Sync,
     ) -> Result<LmReply, LmError> {
         let (policy, before) = (self.policy(), self.attempts);
-        let record = |attempt: Attempt<'_>| match attempt {
-            Attempt::Started { number, waited } => {
+        let record = |attempt: RetryEvent<'_>| match attempt {
+            RetryEvent::Started { number, waited } => {
                 self.attempts = before + number;
                 self.begin(request, waited);
             }
-            Attempt::Heard(piece) => self.hear(piece),
-            Attempt::Ended(result) => self.ended(result, is_kept()),
+            RetryEvent::Delta(piece) => self.hear(piece),
+            RetryEvent::Ended(result) => self.ended(result, is_kept()),
         };
         retry::complete(lm, request, &policy, record).await
     }
@@ -272,7 +276,7 @@ impl<'c> Exchange<'c> {
     /// What an answer used: nothing, if it was kept; but where runs are compared, as much as it did
     /// when it was sent for.
     fn usage(&self, reply: &LmReply, is_kept: bool) -> Usage {
-        let is_free = is_kept && self.ctx.run.purse.is_none();
+        let is_free = is_kept && self.ctx.run.budgeted.is_none();
         let used = if is_free { Usage::default() } else { reply.usage };
         let cost = self.model.prices.map(|prices| prices.cost(&used));
         Usage { cost: cost.or(used.cost), ..used }

@@ -168,7 +168,7 @@ pub type RewardFn<M> =
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::lm::{Models, ScriptedLm};
 /// use dsrs::{BestOfN, Ctx, Module, Predict, Signature};
 ///
 /// #[derive(Signature)]
@@ -180,7 +180,7 @@ pub type RewardFn<M> =
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let lm = Arc::new(Scripted::answering(["[[ ## answer ## ]]\nIt is four", "[[ ## answer ## ]]\n4"]));
+/// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\nIt is four", "[[ ## answer ## ]]\n4"]));
 /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
 /// let short = |_: &QAInput, output: &QAOutput| 1.0 / output.answer.len() as f64;
 /// let qa = BestOfN::new(Predict::<QA>::new(), 3, 1.0, short);

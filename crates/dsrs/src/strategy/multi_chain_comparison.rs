@@ -254,7 +254,7 @@ impl DynModule for Compared {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::lm::{Models, ScriptedLm};
 /// use dsrs::{Ctx, Module, MultiChainComparison, Signature};
 ///
 /// #[derive(Signature)]
@@ -266,7 +266,7 @@ impl DynModule for Compared {
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let lm = Arc::new(Scripted::sections([
+/// let lm = Arc::new(ScriptedLm::sections([
 ///     ("reasoning", "two and two"),
 ///     ("rationale", "all agree"),
 ///     ("answer", "4"),

@@ -161,7 +161,7 @@ impl DynModule for Refined {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::lm::{Models, ScriptedLm};
 /// use dsrs::module::named_predictors;
 /// use dsrs::{Ctx, Module, Predict, Refine, Signature};
 ///
@@ -174,7 +174,7 @@ impl DynModule for Refined {
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let lm = Arc::new(Scripted::answering([
+/// let lm = Arc::new(ScriptedLm::answering([
 ///     "[[ ## answer ## ]]\nIt is four",
 ///     "[[ ## diagnosis ## ]]\ntoo long\n\n[[ ## advice ## ]]\n{\"module\": \"Digits only.\"}",
 ///     "[[ ## answer ## ]]\n4",

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use dsrs::adapter::ChatPlan;
 use dsrs::coerce::LeniencyKind;
-use dsrs::lm::{Constraint, ConstraintForm};
+use dsrs::lm::{ConstraintForm, DecodingConstraint};
 use dsrs::signature::SignatureSchema;
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ const TYPES: &str = r##"{
 
 fn grammar(schema: &Arc<SignatureSchema>, max_tokens: Option<u32>) -> String {
     match ChatPlan::new(schema.clone()).constraint(ConstraintForm::Gbnf, max_tokens) {
-        Some(Constraint::Gbnf(text)) => text.to_string(),
+        Some(DecodingConstraint::Gbnf(text)) => text.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -44,7 +44,7 @@ fn the_grammar_of_an_answer_is_its_layout_and_the_types_of_its_fields() {
 #[test]
 fn the_schema_of_an_answer_is_one_object_of_the_outputs_as_the_lm_sees_them() {
     let plan = ChatPlan::new(signature(TYPES, r#""q -> mood: Mood?, chain: Chain""#));
-    let Some(Constraint::JsonSchema { schema, strict }) =
+    let Some(DecodingConstraint::JsonSchema { schema, strict }) =
         plan.constraint(ConstraintForm::JsonSchema, None)
     else {
         panic!("no schema")
@@ -120,7 +120,7 @@ proptest! {
         let text = format!("q -> {}", fields.collect::<Vec<_>>().join(", "));
         let schema = signature(TYPES, &serde_json::to_string(&text).unwrap());
         let plan = ChatPlan::new(schema.clone());
-        let Some(Constraint::Gbnf(grammar)) = plan.constraint(ConstraintForm::Gbnf, Some(tokens))
+        let Some(DecodingConstraint::Gbnf(grammar)) = plan.constraint(ConstraintForm::Gbnf, Some(tokens))
         else { return Err(TestCaseError::fail("no grammar")) };
         let answer = Grammar::read(&grammar).write(&mut bytes.into_iter());
         let parsed = plan.parse(&answer);

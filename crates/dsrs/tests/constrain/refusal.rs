@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use dsrs::lm::{
-    Answer, Constrain, Constraint, ConstraintForm, LmErrorKind, LmParams, LmRequest, Model, Models,
-    Scripted,
+    ConstrainedDecoding, ConstraintForm, DecodingConstraint, LmErrorKind, LmParams, LmRequest,
+    Model, Models, ScriptedAnswer, ScriptedLm,
 };
 use dsrs::predict::{Ctx, DynPredictor, SpanKind};
 
@@ -13,7 +13,7 @@ use crate::story::{fields, over, predictor, signature};
 
 const ANSWER: &str = "[[ ## score ## ]]\n7\n\n[[ ## completed ## ]]";
 
-fn ctx(lm: &Arc<Scripted>, constrain: &Arc<Constrain>) -> Ctx {
+fn ctx(lm: &Arc<ScriptedLm>, constrain: &Arc<ConstrainedDecoding>) -> Ctx {
     let params = LmParams { max_tokens: Some(80), ..LmParams::default() };
     let constrain = constrain.clone();
     let model = Model { params, constrain, ..Model::of("held", lm.clone()) };
@@ -35,8 +35,8 @@ fn told(ctx: &Ctx) -> Vec<Option<&'static str>> {
 
 fn sent(request: &LmRequest) -> &'static str {
     match &request.constraint {
-        Some(Constraint::Gbnf(_)) => "gbnf",
-        Some(Constraint::JsonSchema { .. }) => "json_schema",
+        Some(DecodingConstraint::Gbnf(_)) => "gbnf",
+        Some(DecodingConstraint::JsonSchema { .. }) => "json_schema",
         None => "none",
     }
 }
@@ -47,8 +47,8 @@ async fn a_model_is_told_what_to_hold_the_answer_to_and_the_trace_says_so() {
         (ConstraintForm::Gbnf, "gbnf", ANSWER),
         (ConstraintForm::JsonSchema, "json_schema", r#"{"score": 7}"#),
     ] {
-        let lm = Arc::new(Scripted::always(answer));
-        let ctx = ctx(&lm, &Arc::new(Constrain::to(Some(form))));
+        let lm = Arc::new(ScriptedLm::always(answer));
+        let ctx = ctx(&lm, &Arc::new(ConstrainedDecoding::to(Some(form))));
         assert!(ask(&ctx).await);
         assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), [word]);
         assert_eq!(told(&ctx), [Some(word)]);
@@ -57,7 +57,7 @@ async fn a_model_is_told_what_to_hold_the_answer_to_and_the_trace_says_so() {
 
 #[tokio::test]
 async fn a_model_that_is_not_to_be_constrained_is_not_and_nothing_is_told() {
-    let lm = Arc::new(Scripted::always(ANSWER));
+    let lm = Arc::new(ScriptedLm::always(ANSWER));
     let ctx = ctx(&lm, &Arc::default());
     assert!(ask(&ctx).await);
     assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), ["none"]);
@@ -66,13 +66,12 @@ async fn a_model_that_is_not_to_be_constrained_is_not_and_nothing_is_told() {
 
 #[tokio::test]
 async fn what_the_server_refuses_is_left_out_then_and_in_every_later_call() {
-    let lm = Arc::new(Scripted::by(|request: &LmRequest| match &request.constraint {
-        Some(_) => {
-            Answer::fail(LmErrorKind::ConstraintRefused, "unknown field `grammar`").status(400)
-        }
+    let lm = Arc::new(ScriptedLm::by(|request: &LmRequest| match &request.constraint {
+        Some(_) => ScriptedAnswer::fail(LmErrorKind::ConstraintRefused, "unknown field `grammar`")
+            .status(400),
         None => ANSWER.into(),
     }));
-    let constrain = Arc::new(Constrain::to(Some(ConstraintForm::Gbnf)));
+    let constrain = Arc::new(ConstrainedDecoding::to(Some(ConstraintForm::Gbnf)));
     let first = ctx(&lm, &constrain);
     assert!(ask(&first).await);
     assert_eq!(told(&first), [Some("gbnf"), Some("refused")]);
@@ -84,8 +83,8 @@ async fn what_the_server_refuses_is_left_out_then_and_in_every_later_call() {
 
 #[tokio::test]
 async fn an_answer_that_does_not_fit_is_asked_for_again_under_the_same_constraint() {
-    let lm = Arc::new(Scripted::answering(["nothing of the kind", ANSWER]));
-    let ctx = ctx(&lm, &Arc::new(Constrain::to(Some(ConstraintForm::Gbnf))));
+    let lm = Arc::new(ScriptedLm::answering(["nothing of the kind", ANSWER]));
+    let ctx = ctx(&lm, &Arc::new(ConstrainedDecoding::to(Some(ConstraintForm::Gbnf))));
     assert!(ask(&ctx).await);
     assert_eq!(told(&ctx), [Some("gbnf"), Some("gbnf")]);
 }

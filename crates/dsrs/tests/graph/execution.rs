@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::{build, fields, run_on};
 use dsrs::graph::{NodeStatus, Outcome};
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::{PredictErrorKind, SpanKind, SpanStatus};
 use dsrs::value::Payload;
 use tokio::time::Instant;
@@ -23,14 +23,14 @@ fn asked_for(request: &LmRequest) -> String {
     request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect()
 }
 
-async fn run(document: &str, lm: Scripted, inputs: &str) -> Outcome {
+async fn run(document: &str, lm: ScriptedLm, inputs: &str) -> Outcome {
     let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
     let run = run_on(Arc::new(lm));
     program.execute(&run, fields(inputs)).await
 }
 
-fn answers() -> Scripted {
-    Scripted::sections([("seed", "7"), ("l", "left"), ("r", "right"), ("done", "both")])
+fn answers() -> ScriptedLm {
+    ScriptedLm::sections([("seed", "7"), ("l", "left"), ("r", "right"), ("done", "both")])
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn an_edge_delivers_exactly_the_type_of_its_target() {
 
 #[tokio::test]
 async fn an_int_that_no_float_can_hold_fails_the_node_that_would_receive_it() {
-    let lm = Scripted::sections([("seed", "9007199254740993"), ("l", "left"), ("r", "right")]);
+    let lm = ScriptedLm::sections([("seed", "9007199254740993"), ("l", "left"), ("r", "right")]);
     let outcome = run(DIAMOND, lm, r#"{"x": "go"}"#).await;
     let failure = outcome.outputs.unwrap_err();
     assert_eq!(failure.node.as_deref(), Some("right"));
@@ -68,12 +68,13 @@ async fn an_int_that_no_float_can_hold_fails_the_node_that_would_receive_it() {
 #[tokio::test(start_paused = true)]
 async fn siblings_run_at_the_same_time() {
     let slow = Duration::from_secs(1);
-    let lm = Scripted::by(move |request| {
+    let lm = ScriptedLm::by(move |request| {
         let asked = asked_for(request);
         let wants = |name: &str| asked.rfind(&format!("[[ ## {name} ## ]]"));
         let name = ["seed", "l", "r", "done"].into_iter().max_by_key(|name| wants(name)).unwrap();
         let value = if name == "seed" { "1" } else { "text" };
-        Answer::from(format!("[[ ## {name} ## ]]\n{value}\n\n[[ ## completed ## ]]")).after(slow)
+        ScriptedAnswer::from(format!("[[ ## {name} ## ]]\n{value}\n\n[[ ## completed ## ]]"))
+            .after(slow)
     });
     let started = Instant::now();
     let outcome = run(DIAMOND, lm, r#"{"x": "go"}"#).await;
@@ -88,11 +89,11 @@ async fn the_first_failure_ends_the_run_and_says_what_became_of_the_rest() {
         "slow":  {"strategy": "predict", "signature": "x -> z"},
         "after": {"strategy": "predict", "signature": "y -> w"}},
       "edges": [{"from": "bad.y", "to": "after.y"}], "outputs": {"z": "slow.z"}}"#;
-    let lm = Scripted::by(|request| {
+    let lm = ScriptedLm::by(|request| {
         if asked_for(request).contains("## z ##") {
-            Answer::hang()
+            ScriptedAnswer::hang()
         } else {
-            Answer::fail(LmErrorKind::Refused, "no such model").status(404)
+            ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404)
         }
     });
     let outcome = run(document, lm, r#"{"x": "go"}"#).await;
@@ -110,7 +111,7 @@ async fn a_node_that_takes_too_long_times_out_by_itself() {
     let document = r#"{"name": "g", "nodes": {
         "a": {"strategy": "predict", "signature": "x -> y", "timeout_ms": 1500}}}"#;
     let started = Instant::now();
-    let outcome = run(document, Scripted::always(Answer::hang()), r#"{"x": "go"}"#).await;
+    let outcome = run(document, ScriptedLm::always(ScriptedAnswer::hang()), r#"{"x": "go"}"#).await;
     let failure = outcome.outputs.unwrap_err();
     assert_eq!(failure.error.kind, PredictErrorKind::Timeout);
     assert_eq!(failure.node.as_deref(), Some("a"));
@@ -122,7 +123,7 @@ async fn the_runs_deadline_bounds_every_node() {
     let document = r#"{"name": "g", "nodes": {
         "a": {"strategy": "predict", "signature": "x -> y", "timeout_ms": 60000}}}"#;
     let started = Instant::now();
-    let outcome = run(document, Scripted::always(Answer::hang()), r#"{"x": "go"}"#).await;
+    let outcome = run(document, ScriptedLm::always(ScriptedAnswer::hang()), r#"{"x": "go"}"#).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Timeout);
     assert_eq!(started.elapsed().as_secs(), 10);
 }
@@ -132,7 +133,7 @@ async fn a_cancelled_run_stops_at_once() {
     let document =
         r#"{"name": "g", "nodes": {"a": {"strategy": "chain_of_thought", "signature": "x -> y"}}}"#;
     let program = build(document).map_err(|p| p.to_string()).unwrap();
-    let run = run_on(Arc::new(Scripted::always(Answer::hang())));
+    let run = run_on(Arc::new(ScriptedLm::always(ScriptedAnswer::hang())));
     let cancel = run.cancelled.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -152,7 +153,7 @@ async fn a_cancelled_run_stops_at_once() {
 async fn the_trace_holds_node_predictor_and_lm_with_the_exact_messages_and_the_raw_answer() {
     let document = r#"{"name": "g", "nodes": {
         "a": {"strategy": "chain_of_thought", "signature": "x -> y"}}}"#;
-    let lm = Scripted::sections([("reasoning", "because"), ("y", "yes")]);
+    let lm = ScriptedLm::sections([("reasoning", "because"), ("y", "yes")]);
     let outcome = run(document, lm, r#"{"x": "go"}"#).await;
     let kinds: Vec<_> = outcome.spans.iter().map(|span| span.kind).collect();
     assert_eq!(kinds, [SpanKind::Node, SpanKind::Predictor, SpanKind::Lm]);
@@ -168,7 +169,7 @@ async fn the_trace_holds_node_predictor_and_lm_with_the_exact_messages_and_the_r
 async fn optional_inputs_that_nothing_feeds_are_null() {
     let document = r#"{"name": "g", "inputs": {"x": "str"}, "nodes": {
         "a": {"strategy": "predict", "signature": "x, hint: str? -> y"}}}"#;
-    let outcome = run(document, Scripted::sections([("y", "ok")]), r#"{"x": "go"}"#).await;
+    let outcome = run(document, ScriptedLm::sections([("y", "ok")]), r#"{"x": "go"}"#).await;
     let inputs = Payload::map(outcome.spans[0].inputs.clone().unwrap()).to_json();
     assert_eq!(inputs, r#"{"x":"go","hint":null}"#);
 }
@@ -178,7 +179,7 @@ async fn a_run_that_is_out_of_time_does_not_blame_the_nodes_own_limit() {
     let document = r#"{"name": "g", "nodes": {
         "a": {"strategy": "predict", "signature": "x -> y", "timeout_ms": 60000}}}"#;
     let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
-    let lm = Scripted::by(|_| Answer::from("late").after(Duration::from_secs(3600)));
+    let lm = ScriptedLm::by(|_| ScriptedAnswer::from("late").after(Duration::from_secs(3600)));
     let run = run_on(Arc::new(lm));
     let outcome = program.execute(&run, fields(r#"{"x": "go"}"#)).await;
     let failure = outcome.outputs.unwrap_err();

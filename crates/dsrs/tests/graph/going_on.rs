@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::graph::{EndedNode, EndedNodes, GoesOn, GraphState, Journal, Outcome, Program, Unkept};
-use dsrs::lm::{Answer, Scripted};
+use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use dsrs::predict::{PredictErrorKind, SpanKind};
 use dsrs::problem::{At, Problems};
 use dsrs::value::{Fields, Payload};
@@ -53,11 +53,11 @@ impl Book {
     }
 }
 
-fn answers() -> Scripted {
-    Scripted::sections([("y", "7"), ("z", "calm"), ("w", "end"), ("v", "aside")])
+fn answers() -> ScriptedLm {
+    ScriptedLm::sections([("y", "7"), ("z", "calm"), ("w", "end"), ("v", "aside")])
 }
 
-async fn run(lm: &Arc<Scripted>, ended: EndedNodes, book: &Book) -> Outcome {
+async fn run(lm: &Arc<ScriptedLm>, ended: EndedNodes, book: &Book) -> Outcome {
     let program = build(LINE).unwrap();
     program.execute_from(&run_on(lm.clone()), fields(r#"{"x": "go"}"#), ended, book).await
 }
@@ -81,12 +81,12 @@ async fn every_node_is_kept_with_its_own_trace() {
 #[tokio::test(start_paused = true)]
 async fn a_node_starts_when_what_it_waits_for_is_kept_and_holds_up_nobody_else() {
     let second = Duration::from_secs(1);
-    let lm = Scripted::by(move |request| {
+    let lm = ScriptedLm::by(move |request| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
         let quick = asked.contains("[[ ## y ## ]]") && asked.contains("[[ ## x ## ]]");
         let said =
             "[[ ## y ## ]]\n7\n\n[[ ## z ## ]]\ncalm\n\n[[ ## w ## ]]\ne\n\n[[ ## v ## ]]\na";
-        Answer::from(said).after(if quick { Duration::ZERO } else { second })
+        ScriptedAnswer::from(said).after(if quick { Duration::ZERO } else { second })
     });
     let book = Book { takes: second / 2, ..Book::default() };
     let outcome = run(&Arc::new(lm), EndedNodes::new(), &book).await;
@@ -211,7 +211,7 @@ async fn gone_on(ended: &[(&str, &str)]) -> (Vec<String>, Outcome) {
     };
     let ended: EndedNodes = ended.iter().map(restored).collect();
     let fields_of = [("y", "one"), ("z", "two"), ("w", "three"), ("v", "four")];
-    let (lm, book) = (Arc::new(Scripted::sections(fields_of)), Book::default());
+    let (lm, book) = (Arc::new(ScriptedLm::sections(fields_of)), Book::default());
     let inputs = fields(r#"{"x": "why"}"#);
     let outcome = program.execute_from(&run_on(lm.clone()), inputs, ended, &book).await;
     (book.names(), outcome)
@@ -253,15 +253,15 @@ async fn a_failure_that_another_node_took_is_kept_and_stays_what_it_was() {
                 {"from": "safe.value", "to": "c.y"}], "outputs": {"z": "c.z"}}"#;
     let program = build(survives).unwrap();
     let inputs = fields(r#"{"x": "why"}"#);
-    let fails = Answer::fail(dsrs::lm::LmErrorKind::Refused, "no");
-    let lm = Arc::new(Scripted::answering([fails, "[[ ## z ## ]]\nfine".into()]));
+    let fails = ScriptedAnswer::fail(dsrs::lm::LmErrorKind::Refused, "no");
+    let lm = Arc::new(ScriptedLm::answering([fails, "[[ ## z ## ]]\nfine".into()]));
     let book = Book::default();
     let first = program.execute_from(&run_on(lm), inputs.clone(), EndedNodes::new(), &book).await;
     assert!(first.outputs.is_ok());
     assert_eq!(book.names(), ["a", "c"]);
     let ended: EndedNodes =
         [("a".into(), program.failed_node("a", "lm_error", "no").unwrap())].into();
-    let lm = Arc::new(Scripted::sections([("y", "now it works"), ("z", "fine")]));
+    let lm = Arc::new(ScriptedLm::sections([("y", "now it works"), ("z", "fine")]));
     let again = program.execute_from(&run_on(lm.clone()), inputs, ended, &Book::default()).await;
     assert!(again.outputs.is_ok());
     assert_eq!(lm.requests().len(), 1, "the node that failed is not asked again");

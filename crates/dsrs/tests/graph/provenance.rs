@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::support::{build, fields, run_on};
 use dsrs::graph::{GraphModule, GraphState, Lineage, Program, Provenance, RunRecord};
-use dsrs::lm::Scripted;
+use dsrs::lm::ScriptedLm;
 use dsrs::predict::Recording;
 use dsrs::problem::Problems;
 use dsrs::signature::SignatureSchema;
@@ -25,7 +25,7 @@ async fn provenance(program: &Program, inputs: &str) -> Provenance {
         ("as", r#"["1", "2"]"#),
         ("bs", r#"["3"]"#),
     ]);
-    let run = run_on(Arc::new(Scripted::sections(answers)));
+    let run = run_on(Arc::new(ScriptedLm::sections(answers)));
     let mut outcome = program.execute(&run, fields(inputs)).await;
     // A record holds errors as data like any other.
     for span in &mut outcome.spans {

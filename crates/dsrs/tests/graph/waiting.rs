@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use dsrs::graph::{
     EndedNode, EndedNodes, GraphModule, GraphState, Journal, NodeStatus, Outcome, Program, Unkept,
 };
-use dsrs::lm::Scripted;
+use dsrs::lm::ScriptedLm;
 use dsrs::predict::{PredictErrorKind, SpanStatus};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::registry;
@@ -43,8 +43,8 @@ impl Journal for Book {
     }
 }
 
-fn lm() -> Arc<Scripted> {
-    Arc::new(Scripted::sections([("text", "Dear all"), ("note", "n"), ("sent", "yes")]))
+fn lm() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::sections([("text", "Dear all"), ("note", "n"), ("sent", "yes")]))
 }
 
 fn statuses(outcome: &Outcome) -> Vec<String> {
@@ -81,7 +81,7 @@ async fn a_run_parks_once_all_that_does_not_wait_is_done_and_goes_on_with_the_va
 
 #[tokio::test]
 async fn a_run_that_fails_elsewhere_does_not_wait() {
-    let lm = Arc::new(Scripted::sections([("text", "Dear all")]));
+    let lm = Arc::new(ScriptedLm::sections([("text", "Dear all")]));
     let outcome = build(APPROVAL).execute(&run_on(lm), fields(r#"{"topic": "rain"}"#)).await;
     assert!(!outcome.waits() && outcome.outputs.is_err());
     let still_waiting = statuses(&outcome).iter().any(|told| told.ends_with("waiting"));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::Metric;
 use dsrs::problem::At;
 use dsrs::strategy::Stored;
@@ -20,12 +20,12 @@ fn answer(fields: &[(&str, &str)]) -> String {
     sections.chain(["[[ ## completed ## ]]".to_owned()]).collect()
 }
 
-fn lm(fields: &[(&str, &str)]) -> Arc<Scripted> {
-    Arc::new(Scripted::always(answer(fields)))
+fn lm(fields: &[(&str, &str)]) -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::always(answer(fields)))
 }
 
 /// What the user said in the only request.
-fn asked(lm: &Scripted) -> String {
+fn asked(lm: &ScriptedLm) -> String {
     let requests = lm.requests();
     let [request]: &[LmRequest] = &requests else { panic!("{} requests", requests.len()) };
     request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect()
@@ -120,18 +120,18 @@ async fn an_example_that_lacks_what_a_judge_is_shown_cannot_be_judged() {
 async fn the_failure_of_a_judges_lm_is_the_failure_of_the_metric() {
     let judge =
         r#"{"mean": ["exact", {"judge": {"signature": "answer -> good: bool", "score": "good"}}]}"#;
-    let failing = Arc::new(Scripted::always(Answer::fail(LmErrorKind::Refused, "no")));
+    let failing = Arc::new(ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Refused, "no")));
     let error = judged(&failing, &metric(judge), EXPECTED, OUTPUTS).await.unwrap_err();
     assert_eq!(error.kind.code(), "lm_error");
 }
 
 #[tokio::test(start_paused = true)]
 async fn judges_of_one_metric_judge_at_the_same_time_and_each_says_its_part() {
-    let lm = Arc::new(Scripted::by(|request: &LmRequest| {
+    let lm = Arc::new(ScriptedLm::by(|request: &LmRequest| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
         let kind = asked.contains("[[ ## kind ## ]]");
         let verdict = if kind { ("kind", "true") } else { ("right", "false") };
-        Answer::from(answer(&[verdict, ("why", verdict.0)])).after(Duration::from_secs(5))
+        ScriptedAnswer::from(answer(&[verdict, ("why", verdict.0)])).after(Duration::from_secs(5))
     }));
     let judge = |score: &str| {
         format!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::{GraphModule, GraphState, Program};
-use dsrs::lm::{Lm, Models, Scripted};
+use dsrs::lm::{Lm, Models, ScriptedLm};
 use dsrs::optimize::{Case, Example, Metric, Score, Step};
 use dsrs::predict::{Ctx, PredictError};
 use dsrs::problem::{At, Problems};
@@ -68,13 +68,13 @@ pub(crate) fn refused(text: &str) -> String {
 }
 
 /// An LM that nobody asks.
-pub(crate) fn silent() -> Arc<Scripted> {
-    Arc::new(Scripted::answering(Vec::<String>::new()))
+pub(crate) fn silent() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::answering(Vec::<String>::new()))
 }
 
 /// Judges outputs of an example, with one step in its trace.
 pub(crate) async fn judged(
-    lm: &Arc<Scripted>,
+    lm: &Arc<ScriptedLm>,
     metric: &Metric,
     expected: &str,
     outputs: &str,
@@ -95,7 +95,7 @@ pub(crate) async fn judged(
 /// What a metric says: the score, and the feedback behind a bar; or the code and the message of why
 /// it says nothing.
 pub(crate) async fn told_of(
-    lm: &Arc<Scripted>,
+    lm: &Arc<ScriptedLm>,
     metric: &Metric,
     expected: &str,
     outputs: &str,
@@ -109,7 +109,7 @@ pub(crate) async fn told_of(
 
 /// As [`told_of`], of a metric as it is written.
 pub(crate) async fn told_by(
-    lm: &Arc<Scripted>,
+    lm: &Arc<ScriptedLm>,
     metric: &str,
     expected: &str,
     outputs: &str,

@@ -1,22 +1,24 @@
 //! Failures as data: which ones a run outlives, who gets which error, and what the record says.
 
 use dsrs::graph::{NodeStatus, Outcome};
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::value::Payload;
 
 use crate::support::{build, run, run_with};
 
 /// An LM that fails where it is asked for a field of this name, and writes `fine` elsewhere.
-fn failing_at(fields: &'static [&'static str]) -> Scripted {
-    Scripted::by(move |request: &LmRequest| {
+fn failing_at(fields: &'static [&'static str]) -> ScriptedLm {
+    ScriptedLm::by(move |request: &LmRequest| {
         let asked: String =
             request.chat.turns.iter().map(|turn| turn.content.to_string()).collect();
         let wanted = |name: &str| asked.contains(&format!("`[[ ## {name} ## ]]`"));
         if fields.iter().any(|name| wanted(name)) {
-            return Answer::fail(LmErrorKind::Refused, "no such model").status(404);
+            return ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
         }
         let names = ["a", "b", "c", "d", "e"].into_iter().filter(|name| wanted(name));
-        Answer::from(names.map(|name| format!("[[ ## {name} ## ]]\nfine\n\n")).collect::<String>())
+        ScriptedAnswer::from(
+            names.map(|name| format!("[[ ## {name} ## ]]\nfine\n\n")).collect::<String>(),
+        )
     })
 }
 
@@ -185,7 +187,7 @@ async fn that_a_run_was_cancelled_is_no_error_that_a_node_takes() {
             "edges": [{{"from": "ask.a", "to": "is.value"}}]}}"#
     );
     let program = build(&document).unwrap();
-    let lm = std::sync::Arc::new(Scripted::always(Answer::hang()));
+    let lm = std::sync::Arc::new(ScriptedLm::always(ScriptedAnswer::hang()));
     let models = std::sync::Arc::new(dsrs::lm::Models::only(lm));
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
     let run = std::sync::Arc::new(dsrs::predict::RunScope::new(models, deadline));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dsrs::graph::{GraphModule, GraphState, Outcome, Program};
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::PredictErrorKind;
 use dsrs::signature::SignatureSchema;
 use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph};
@@ -20,18 +20,18 @@ fn asked(request: &LmRequest) -> String {
     request.chat.turns.iter().map(|turn| turn.content.to_string()).collect()
 }
 
-fn answer(mark: impl std::fmt::Display) -> Answer {
-    Answer::from(format!(
+fn answer(mark: impl std::fmt::Display) -> ScriptedAnswer {
+    ScriptedAnswer::from(format!(
         "[[ ## reasoning ## ]]\nso\n\n[[ ## mark ## ]]\n{mark}\n\n[[ ## completed ## ]]"
     ))
 }
 
 /// An LM that marks `wN` with N, and takes the longer the smaller N is; it refuses `bad`.
-fn marker() -> Scripted {
-    Scripted::by(|request: &LmRequest| {
+fn marker() -> ScriptedLm {
+    ScriptedLm::by(|request: &LmRequest| {
         let asked = asked(request);
         if asked.contains("bad") {
-            return Answer::fail(LmErrorKind::Refused, "no such model").status(404);
+            return ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
         }
         let mark = (0..40).rev().find(|n| asked.contains(&format!("w{n}"))).unwrap_or(0);
         answer(mark).after(Duration::from_millis(100 - mark))
@@ -82,7 +82,7 @@ async fn a_dict_stays_a_dict_and_nothing_gives_nothing() {
 async fn no_more_run_at_once_than_are_allowed() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (seen, peak) = (now.clone(), most.clone());
-    let lm = Scripted::by(move |_: &LmRequest| {
+    let lm = ScriptedLm::by(move |_: &LmRequest| {
         peak.fetch_max(seen.fetch_add(1, Ordering::SeqCst) % 3 + 1, Ordering::SeqCst);
         answer(1).after(Duration::from_millis(100))
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::Program;
-use dsrs::lm::{Models, Scripted};
+use dsrs::lm::{Models, ScriptedLm};
 use dsrs::predict::{PredictErrorKind, RunScope};
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ async fn a_chain_of_thousands_of_ops_runs_to_its_end() {
 async fn a_run_of_ops_alone_is_cancelled_and_runs_out_of_time_too() {
     let program = chain(400);
     let inputs = || json(r#"{"x": 2}"#).as_map().unwrap().clone();
-    let models = Arc::new(Models::only(Arc::new(Scripted::answering([""; 0]))));
+    let models = Arc::new(Models::only(Arc::new(ScriptedLm::answering([""; 0]))));
     let late = Arc::new(RunScope::new(models.clone(), Instant::now()));
     let failure = program.execute(&late, inputs()).await.outputs.unwrap_err();
     assert_eq!(failure.error.kind, PredictErrorKind::Timeout);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::{Outcome, Program};
-use dsrs::lm::{Models, Scripted};
+use dsrs::lm::{Models, ScriptedLm};
 use dsrs::predict::RunScope;
 use dsrs::problem::Problems;
 use dsrs::strategy::BuildEnv;
@@ -46,7 +46,7 @@ pub(crate) fn graph_of(node: &str, inputs: &[(&str, &str)]) -> String {
 }
 
 /// Runs a program over a script.
-pub(crate) async fn run_with(program: &Program, lm: Scripted, inputs: &str) -> Outcome {
+pub(crate) async fn run_with(program: &Program, lm: ScriptedLm, inputs: &str) -> Outcome {
     let models = Arc::new(Models::only(Arc::new(lm)));
     let run = Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(10)));
     program.execute(&run, json(inputs).as_map().unwrap().clone()).await
@@ -54,5 +54,5 @@ pub(crate) async fn run_with(program: &Program, lm: Scripted, inputs: &str) -> O
 
 /// Runs a program without an LM.
 pub(crate) async fn run(program: &Program, inputs: &str) -> Outcome {
-    run_with(program, Scripted::answering([""; 0]), inputs).await
+    run_with(program, ScriptedLm::answering([""; 0]), inputs).await
 }

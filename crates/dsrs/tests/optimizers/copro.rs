@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Answer, Budget, LmErrorKind, Scripted};
+use dsrs::lm::{Budget, LmErrorKind, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::TrialId;
 
 use crate::support::{QA, keeps_the_rules, run, task};
@@ -20,9 +20,9 @@ async fn both_nodes_of_a_chain_get_better_instructions() {
 }
 
 /// An LM that writes instructions, each of its own, and answers by the last that it wrote.
-fn writes(script: fn(usize) -> Answer) -> Arc<Scripted> {
+fn writes(script: fn(usize) -> ScriptedAnswer) -> Arc<ScriptedLm> {
     let written = std::sync::atomic::AtomicUsize::new(0);
-    Arc::new(Scripted::by(move |request| {
+    Arc::new(ScriptedLm::by(move |request| {
         let said: String = request.chat.messages().map(|said| said.content.to_string()).collect();
         if said.contains("new_instruction") {
             return script(written.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
@@ -57,7 +57,7 @@ async fn what_the_lm_is_shown_are_the_parts_and_what_was_tried_the_best_last() {
 
 #[tokio::test]
 async fn an_lm_that_writes_no_instructions_leaves_the_program_as_it_was() {
-    let lm = writes(|_| Answer::fail(LmErrorKind::Refused, "not today"));
+    let lm = writes(|_| ScriptedAnswer::fail(LmErrorKind::Refused, "not today"));
     let task = task(QA, lm, Budget::default());
     let (report, _) = run("copro", "{}", task, &[]).await;
     let report = report.unwrap();

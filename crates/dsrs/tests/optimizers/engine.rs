@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Account, Answer, Budget, InMemory, Limit, LmErrorKind, LmReply, Model, Models, Prices,
-    Purchase, Purchases, Purse, RequestKey, Scripted, Unkept, Usage,
+    Budget, BudgetAccount, BudgetLimit, BudgetedReplies, LmErrorKind, LmReply, Model, Models,
+    NoStore, Prices, RecordedReply, RecordingError, ReplyStore, RequestKey, ScriptedAnswer,
+    ScriptedLm, Usage,
 };
 use dsrs::optimize::{Example, Stop, Task, TrialId, Workbench};
 use dsrs::predict::Variation;
@@ -50,7 +51,7 @@ async fn a_budget_of_calls_is_spent_to_the_last_one_and_not_beyond() {
         let task = task(QA, lm.clone(), budget);
         let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..50)).await;
         let report = report.unwrap();
-        assert_eq!(report.stopped, Some(Stop::Spent(Limit::LmCalls)), "{limit}");
+        assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::LmCalls)), "{limit}");
         assert!(lm.requests().len() as u64 <= limit);
         assert_eq!(report.spent.lm_calls, lm.requests().len() as u64);
         // What was not tried on all examples is not chosen.
@@ -60,10 +61,10 @@ async fn a_budget_of_calls_is_spent_to_the_last_one_and_not_beyond() {
 
 #[tokio::test]
 async fn a_failing_example_scores_0_and_does_not_stop_the_others() {
-    let lm = Scripted::by(|request| {
+    let lm = ScriptedLm::by(|request| {
         let asked = request.chat.messages().last().unwrap().content.clone();
         match asked.contains("q3?") {
-            true => Answer::fail(LmErrorKind::Refused, "not this one"),
+            true => ScriptedAnswer::fail(LmErrorKind::Refused, "not this one"),
             false => "[[ ## answer ## ]]\na1\n\n[[ ## completed ## ]]".into(),
         }
     });
@@ -83,12 +84,12 @@ async fn a_default_in_the_place_of_an_answer_that_was_not_paid_for_does_not_coun
     let base = bench.candidate(Workbench::BASE);
     let questions = questions(0..3);
     let stopped = bench.evaluate(&base, &all(&questions), None).await.unwrap_err();
-    assert_eq!(stopped, Stop::Spent(Limit::LmCalls));
+    assert_eq!(stopped, Stop::Spent(BudgetLimit::LmCalls));
 }
 
 #[tokio::test]
 async fn who_cancels_gets_what_was_found() {
-    let hanging = Scripted::by(|_| Answer::hang());
+    let hanging = ScriptedLm::by(|_| ScriptedAnswer::hang());
     let task = task(QA, Arc::new(hanging), Budget::default());
     let cancelled = task.evaluator.cancelled.clone();
     let running = run("labeled_few_shot", "{}", task, &[]);
@@ -103,7 +104,7 @@ async fn who_cancels_gets_what_was_found() {
 }
 
 /// A model that costs 10 for a million tokens read and 30 for a million written.
-fn priced(lm: Arc<Scripted>) -> Models {
+fn priced(lm: Arc<ScriptedLm>) -> Models {
     let prices = Some(Prices { input: 10.0, output: 30.0 });
     Models::new([Model { prices, ..Model::of(Models::DEFAULT, lm) }], None)
 }
@@ -150,8 +151,8 @@ async fn money_cannot_be_limited_where_nobody_knows_the_prices() {
 
 #[tokio::test(start_paused = true)]
 async fn when_the_time_is_over_what_was_found_counts() {
-    let lm = Scripted::by(|_| {
-        Answer::from("[[ ## answer ## ]]\na1\n\n[[ ## completed ## ]]")
+    let lm = ScriptedLm::by(|_| {
+        ScriptedAnswer::from("[[ ## answer ## ]]\na1\n\n[[ ## completed ## ]]")
             .after(Duration::from_secs(1))
     });
     let budget = Budget { seconds: Some(2.5), ..Budget::default() };
@@ -159,7 +160,7 @@ async fn when_the_time_is_over_what_was_found_counts() {
     let start = tokio::time::Instant::now();
     let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..44)).await;
     let report = report.unwrap();
-    assert_eq!(report.stopped, Some(Stop::Spent(Limit::Seconds)));
+    assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::Seconds)));
     assert!(start.elapsed() <= Duration::from_millis(2_600), "{:?}", start.elapsed());
 }
 
@@ -169,15 +170,16 @@ async fn what_earlier_attempts_spent_counts() {
     let mut task = task(QA, lm.clone(), Budget::default());
     let budget = Budget { lm_calls: Some(12), ..Budget::default() };
     let before = Usage { lm_calls: 9, ..Usage::default() };
-    let purse = Purse::new(Account::open(budget, before, 0.0), Arc::new(InMemory));
-    task.evaluator.purse = Some(Arc::new(purse));
+    let budgeted =
+        BudgetedReplies::new(BudgetAccount::open(budget, before, 0.0), Arc::new(NoStore));
+    task.evaluator.budgeted = Some(Arc::new(budgeted));
     let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..50)).await;
     assert_eq!((report.unwrap().spent.lm_calls, lm.requests().len()), (12, 3));
 }
 
 #[tokio::test]
 async fn requests_that_fail_count_and_are_repeated() {
-    let lm = Scripted::by(|_| Answer::fail(LmErrorKind::Provider, "down").status(500));
+    let lm = ScriptedLm::by(|_| ScriptedAnswer::fail(LmErrorKind::Provider, "down").status(500));
     let lm = Arc::new(lm);
     let budget = Budget { lm_calls: Some(5), ..Budget::default() };
     let mut task = task(QA, lm.clone(), budget);
@@ -204,13 +206,13 @@ async fn tries_at_the_same_example_differ_and_the_first_of_them_is_the_same_agai
 /// Keeps nothing, as one who has lost the right to.
 struct Lost;
 
-impl Purchases for Lost {
-    fn find(&self, _: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+impl ReplyStore for Lost {
+    fn find(&self, _: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>> {
         async { Ok(None) }.boxed()
     }
 
-    fn keep(&self, _: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
-        async { Err(Unkept("another has taken over".into())) }.boxed()
+    fn record(&self, _: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>> {
+        async { Err(RecordingError("another has taken over".into())) }.boxed()
     }
 }
 
@@ -218,8 +220,8 @@ impl Purchases for Lost {
 async fn who_cannot_keep_what_was_bought_stops_and_reports_nothing() {
     let lm = copies_demos();
     let mut task = task(QA, lm.clone(), Budget::default());
-    let account = Account::open(Budget::default(), Usage::default(), 0.0);
-    task.evaluator.purse = Some(Arc::new(Purse::new(account, Arc::new(Lost))));
+    let account = BudgetAccount::open(Budget::default(), Usage::default(), 0.0);
+    task.evaluator.budgeted = Some(Arc::new(BudgetedReplies::new(account, Arc::new(Lost))));
     let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..41)).await;
     assert_eq!(report.unwrap_err(), Stop::Unkept("another has taken over".into()));
     assert_eq!(lm.requests().len(), 1);
@@ -243,8 +245,8 @@ async fn a_bench_may_choose_by_some_of_the_examples_always_the_same() {
 #[tokio::test]
 async fn a_default_in_the_place_of_an_answer_that_could_not_be_kept_does_not_count() {
     let mut task = task(OR_A0, copies_demos(), Budget::default());
-    let account = Account::open(Budget::default(), Usage::default(), 0.0);
-    task.evaluator.purse = Some(Arc::new(Purse::new(account, Arc::new(Lost))));
+    let account = BudgetAccount::open(Budget::default(), Usage::default(), 0.0);
+    task.evaluator.budgeted = Some(Arc::new(BudgetedReplies::new(account, Arc::new(Lost))));
     let bench = Workbench::new(task);
     let base = bench.candidate(Workbench::BASE);
     let questions = questions(0..3);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Budget, Model, Models, Synthetic, SyntheticEmbedder};
+use dsrs::lm::{Budget, Model, Models, SyntheticEmbedder, SyntheticLm};
 use dsrs::optimize::{Example, Stop, Task, optimizers};
 
 use crate::support::{means, run, synthetic};
@@ -16,7 +16,7 @@ const GAIN: f64 = 0.04;
 fn task(name: &str, calls: u64) -> (Task, Vec<Example>) {
     let budget = Budget { lm_calls: Some(calls), ..Budget::default() };
     let (mut task, held_out) = synthetic(name, 1, budget);
-    let chat = Model::of(Models::DEFAULT, Arc::new(Synthetic::seeded(1)));
+    let chat = Model::of(Models::DEFAULT, Arc::new(SyntheticLm::seeded(1)));
     let vectors = Model::embedding("vectors", Arc::new(SyntheticEmbedder));
     task.evaluator.models = Arc::new(Models::new([chat, vectors], None));
     (task, held_out)

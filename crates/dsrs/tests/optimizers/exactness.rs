@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Account, Answer, Budget, Limit, LmErrorKind, LmReply, Model, Models, Purse, ReplyCache,
-    Scripted, Usage,
+    Budget, BudgetAccount, BudgetLimit, BudgetedReplies, LmErrorKind, LmReply, Model, Models,
+    ReplyCache, ScriptedAnswer, ScriptedLm, Usage,
 };
 use dsrs::optimize::{Example, Optimizer, Stop, Task, TrialId, Workbench, optimize, tunable};
 use dsrs::predict::Demo;
@@ -38,17 +38,17 @@ fn says(answer: &str) -> String {
     format!("[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]")
 }
 
-fn purse(budget: Budget, spent: Usage, kept: Arc<Remembering>) -> Arc<Purse> {
-    Arc::new(Purse::new(Account::open(budget, spent, 0.0), kept))
+fn budgeted(budget: Budget, spent: Usage, kept: Arc<Remembering>) -> Arc<BudgetedReplies> {
+    Arc::new(BudgetedReplies::new(BudgetAccount::open(budget, spent, 0.0), kept))
 }
 
 /// Knows the answers to as many questions from `q20` on as its instruction says, and to all others.
-fn knows_as_told() -> Arc<Scripted> {
+fn knows_as_told() -> Arc<ScriptedLm> {
     let number = |text: &str| -> usize {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().unwrap_or_default()
     };
-    Arc::new(Scripted::by(move |request| {
+    Arc::new(ScriptedLm::by(move |request| {
         let said: Vec<_> = request.chat.messages().collect();
         let told = said[0].content.split("know ").nth(1).map_or(0, number);
         let asked = said.last().unwrap().content.split('q').nth(2).map_or(0, number);
@@ -88,10 +88,10 @@ async fn the_same_is_chosen_when_the_process_ends_while_the_best_is_measured() {
     for spent in [0, 88] {
         let mut task = task(QA, knows_as_told(), budget);
         let spent = Usage { lm_calls: spent, ..Usage::default() };
-        task.evaluator.purse = Some(purse(budget, spent, kept.clone()));
+        task.evaluator.budgeted = Some(budgeted(budget, spent, kept.clone()));
         let bench = Workbench::new(task);
         let report = optimize(&bench, &Endless, &held_out).await.unwrap();
-        assert_eq!(report.stopped, Some(Stop::Spent(Limit::LmCalls)));
+        assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::LmCalls)));
         found.push((report.best, report.held_out_scores().0.len()));
     }
     assert_eq!(found, [(TrialId(3), 10); 2]);
@@ -101,7 +101,7 @@ async fn the_same_is_chosen_when_the_process_ends_while_the_best_is_measured() {
 async fn time_that_a_request_waits_for_the_budget_is_not_the_programs() {
     // All at once could cost more than there is, a few at a time do not. The time of some
     // is over while they are on their way, for which they have waited longer.
-    let lm = Scripted::by(|_| Answer::from(says("a1")).after(25 * SECOND));
+    let lm = ScriptedLm::by(|_| ScriptedAnswer::from(says("a1")).after(25 * SECOND));
     let budget = Budget { tokens: Some(15_000), ..Budget::default() };
     let bench = Workbench::new(task(QA, Arc::new(lm), budget));
     let base = bench.candidate(Workbench::BASE);
@@ -111,7 +111,7 @@ async fn time_that_a_request_waits_for_the_budget_is_not_the_programs() {
 
 #[tokio::test(start_paused = true)]
 async fn time_that_a_proposal_waits_for_its_turn_is_not_its_own() {
-    let lm = Scripted::by(|_| Answer::from(says("a1")).after(40 * SECOND));
+    let lm = ScriptedLm::by(|_| ScriptedAnswer::from(says("a1")).after(40 * SECOND));
     let task = Task { concurrency: 1, ..task(QA, Arc::new(lm), Budget::default()) };
     let bench = Workbench::new(task);
     let (_, schema) = tunable(&program(QA)).remove(0);
@@ -125,12 +125,12 @@ async fn time_that_a_proposal_waits_for_its_turn_is_not_its_own() {
 async fn a_request_of_which_nobody_knows_what_it_cost_counts_as_much_as_it_may_have() {
     let budget = Budget { tokens: Some(20_000), ..Budget::default() };
     for (answer, counts) in [
-        (Answer::hang(), true),
-        (Answer::fail(LmErrorKind::Malformed, "half an answer"), true),
-        (Answer::fail(LmErrorKind::Provider, "down").status(500), false),
-        (Answer::fail(LmErrorKind::Refused, "no").status(400), false),
+        (ScriptedAnswer::hang(), true),
+        (ScriptedAnswer::fail(LmErrorKind::Malformed, "half an answer"), true),
+        (ScriptedAnswer::fail(LmErrorKind::Provider, "down").status(500), false),
+        (ScriptedAnswer::fail(LmErrorKind::Refused, "no").status(400), false),
     ] {
-        let bench = Workbench::new(task(QA, Arc::new(Scripted::always(answer)), budget));
+        let bench = Workbench::new(task(QA, Arc::new(ScriptedLm::always(answer)), budget));
         let base = bench.candidate(Workbench::BASE);
         bench.evaluate(&base, &all(&questions(0..1)), None).await.unwrap();
         let spent = bench.account().unwrap().spent();
@@ -156,17 +156,19 @@ async fn a_candidate_that_does_not_fit_fails_on_every_example_and_stops_nobody()
 #[tokio::test(start_paused = true)]
 async fn a_default_in_the_place_of_an_answer_that_time_was_over_for_does_not_count() {
     let budget = Budget { seconds: Some(2.0), ..Budget::default() };
-    let bench = Workbench::new(task(OR_A0, Arc::new(Scripted::always(Answer::hang())), budget));
+    let bench =
+        Workbench::new(task(OR_A0, Arc::new(ScriptedLm::always(ScriptedAnswer::hang())), budget));
     let base = bench.candidate(Workbench::BASE);
     let stopped = bench.evaluate(&base, &all(&questions(0..1)), None).await;
-    assert_eq!(stopped.unwrap_err(), Stop::Spent(Limit::Seconds));
+    assert_eq!(stopped.unwrap_err(), Stop::Spent(BudgetLimit::Seconds));
 }
 
 #[tokio::test]
 async fn a_default_in_the_place_of_an_answer_that_nobody_wanted_any_more_does_not_count() {
-    let mut task = task(OR_A0, Arc::new(Scripted::always(Answer::hang())), Budget::default());
+    let mut task =
+        task(OR_A0, Arc::new(ScriptedLm::always(ScriptedAnswer::hang())), Budget::default());
     // As in an evaluation that nobody counts.
-    task.evaluator.purse = None;
+    task.evaluator.budgeted = None;
     let cancelled = task.evaluator.cancelled.clone();
     let bench = Workbench::new(task);
     let (base, examples) = (bench.candidate(Workbench::BASE), questions(0..1));
@@ -192,14 +194,14 @@ async fn a_default_in_the_place_of_an_answer_without_a_price_does_not_count() {
 async fn a_reply_that_the_model_has_kept_costs_nothing_is_kept_and_counts_as_what_it_took() {
     let reply = LmReply { finish_reason: Some("stop".into()), ..LmReply::of(says("a1"), "m") };
     let usage = Usage { lm_calls: 1, input_tokens: 50, output_tokens: 5, ..Usage::default() };
-    let lm = Arc::new(Scripted::always(LmReply { usage, ..reply }));
+    let lm = Arc::new(ScriptedLm::always(LmReply { usage, ..reply }));
     let cache = Some(Arc::new(ReplyCache::of(1 << 20, 600 * SECOND)));
     let models = Models::new([Model { cache, ..Model::of(Models::DEFAULT, lm.clone()) }], None);
     let (models, kept) = (Arc::new(models), Arc::new(Remembering::default()));
     // Somebody else, who asks the same first; then the one who pays for what it asks.
-    for paid_by in [None, Some(purse(Budget::default(), Usage::default(), kept.clone()))] {
+    for paid_by in [None, Some(budgeted(Budget::default(), Usage::default(), kept.clone()))] {
         let mut task = task(QA, lm.clone(), Budget::default());
-        (task.evaluator.models, task.evaluator.purse) = (models.clone(), paid_by);
+        (task.evaluator.models, task.evaluator.budgeted) = (models.clone(), paid_by);
         let bench = Workbench::new(task);
         let base = bench.candidate(Workbench::BASE);
         let evaluation = bench.evaluate(&base, &all(&questions(0..3)), None).await.unwrap();

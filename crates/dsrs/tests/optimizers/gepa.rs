@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Answer, Budget, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{Example, Metric, Report, Task, Trial, Workbench};
 use dsrs::problem::At;
 
@@ -48,12 +48,12 @@ fn said(request: &LmRequest) -> String {
     request.chat.messages().map(|said| &*said.content).collect()
 }
 
-fn answer(name: &str, value: &str) -> Answer {
+fn answer(name: &str, value: &str) -> ScriptedAnswer {
     format!("[[ ## {name} ## ]]\n{value}\n\n[[ ## completed ## ]]").into()
 }
 
 /// What an LM says that writes this instruction when it is asked for one.
-fn instructs(instruction: &str) -> Answer {
+fn instructs(instruction: &str) -> ScriptedAnswer {
     let text =
         format!("[[ ## diagnosis ## ]]\n…\n\n[[ ## improved_instruction ## ]]\n{instruction}");
     format!("{text}\n\n[[ ## completed ## ]]").into()
@@ -64,7 +64,7 @@ fn is_reflection(request: &LmRequest) -> bool {
 }
 
 /// A task of a graph of its own, whose examples are these.
-fn task_of(document: &str, lm: &Arc<Scripted>, rows: &[(&str, &str)]) -> Task {
+fn task_of(document: &str, lm: &Arc<ScriptedLm>, rows: &[(&str, &str)]) -> Task {
     let graph = program(document);
     let mut task = task(document, lm.clone(), Budget::default());
     let metric = Metric::read(&json(r#""exact""#), &Env, &graph, &At::Root).unwrap();
@@ -91,7 +91,7 @@ const COUNTS: [(&str, &str); 4] = [
 
 #[tokio::test]
 async fn answers_that_cannot_be_read_are_reflected_upon() {
-    let lm = Arc::new(Scripted::by(|request| match said(request) {
+    let lm = Arc::new(ScriptedLm::by(|request| match said(request) {
         _ if is_reflection(request) => instructs("Write digits."),
         said if said.contains("Write digits.") => answer("answer", "7"),
         _ => answer("answer", "as many as there are"),
@@ -114,7 +114,7 @@ async fn answers_that_cannot_be_read_are_reflected_upon() {
 
 #[tokio::test]
 async fn nothing_is_reflected_upon_where_everything_is_perfect() {
-    let lm = Arc::new(Scripted::always(answer("answer", "7")));
+    let lm = Arc::new(ScriptedLm::always(answer("answer", "7")));
     let (report, _) = searched("{}", task_of(COUNT, &lm, &COUNTS)).await;
     assert_eq!((report.best, report.trials.len()), (Workbench::BASE, 1));
     assert_eq!(lm.requests().len(), 4);
@@ -122,8 +122,8 @@ async fn nothing_is_reflected_upon_where_everything_is_perfect() {
 
 #[tokio::test]
 async fn a_reflection_that_fails_is_left_out() {
-    let lm = Arc::new(Scripted::by(|request| match is_reflection(request) {
-        true => Answer::fail(LmErrorKind::Refused, "not today"),
+    let lm = Arc::new(ScriptedLm::by(|request| match is_reflection(request) {
+        true => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
         false => answer("answer", "8"),
     }));
     let (report, _) = searched(r#"{"max_iterations": 3}"#, task_of(COUNT, &lm, &COUNTS)).await;
@@ -138,8 +138,8 @@ const TWO: &str = r#"{"name": "two", "nodes": {
   "edges": [{"from": "draft.draft", "to": "end.draft"}],
   "outputs": {"answer": "end.answer"}}"#;
 
-fn writes_two() -> Arc<Scripted> {
-    Arc::new(Scripted::by(|request| {
+fn writes_two() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::by(|request| {
         let said = said(request);
         if is_reflection(request) {
             let is_draft = said.contains("[[ ## part ## ]]\ndraft:");

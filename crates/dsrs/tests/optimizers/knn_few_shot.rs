@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dsrs::lm::{
-    Budget, Embedded, Embedder, LmError, LmErrorKind, Model, Models, Scripted, SyntheticEmbedder,
+    Budget, Embedder, Embeddings, LmError, LmErrorKind, Model, Models, ScriptedLm,
+    SyntheticEmbedder,
 };
 use dsrs::optimize::{Stop, Task, TrialId, Workbench};
 use dsrs::predict::{Nearest, PredictState};
@@ -75,7 +76,7 @@ async fn the_pool_is_of_so_many_examples_with_a_vector_each() {
 async fn a_rollout_that_went_well_is_a_demo_with_all_that_was_said_on_the_way() {
     let document = QA.replace("predict", "chain_of_thought");
     // Right where it was shown others, and not for q3.
-    let lm = Arc::new(Scripted::by(|request| {
+    let lm = Arc::new(ScriptedLm::by(|request| {
         let said: Vec<_> = request.chat.messages().collect();
         let asked = said.last().unwrap().content.split('q').nth(2).unwrap_or_default();
         let number: String = asked.chars().take_while(char::is_ascii_digit).collect();
@@ -109,7 +110,7 @@ async fn a_rollout_that_went_well_is_a_demo_with_all_that_was_said_on_the_way() 
 struct Down;
 
 impl Embedder for Down {
-    fn embed<'a>(&'a self, _: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+    fn embed<'a>(&'a self, _: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let (kind, message) = (LmErrorKind::Refused, "no such route".into());
         async move { Err(LmError { kind, message, status: None, retry_after: None }) }.boxed()
     }

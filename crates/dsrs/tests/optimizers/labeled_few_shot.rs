@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Budget, Scripted};
+use dsrs::lm::{Budget, ScriptedLm};
 use dsrs::optimize::{TrialId, Workbench, create_optimizer};
 use dsrs::problem::At;
 
 use crate::support::{QA, json, questions, run, task};
 
 /// An LM that knows the answer once it has seen how others were answered.
-pub(crate) fn copies_demos() -> Arc<Scripted> {
-    Arc::new(Scripted::by(|request| {
+pub(crate) fn copies_demos() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::by(|request| {
         let said: Vec<_> = request.chat.messages().collect();
         let asked = said.last().unwrap().content.split('q').nth(2).unwrap_or_default();
         let number: String = asked.chars().take_while(char::is_ascii_digit).collect();

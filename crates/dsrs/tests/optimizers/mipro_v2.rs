@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dsrs::lm::{Answer, Budget, LmErrorKind, LmRequest, Models, Scripted, Synthetic};
+use dsrs::lm::{Budget, LmErrorKind, LmRequest, Models, ScriptedAnswer, ScriptedLm, SyntheticLm};
 use dsrs::optimize::{Report, Task, Trial, TrialId, Workbench, create_optimizer};
 use dsrs::problem::At;
 
@@ -75,7 +75,7 @@ async fn without_demos_instructions_alone_are_found() {
 #[tokio::test]
 async fn a_budget_is_spent_to_the_last_call_and_the_best_so_far_is_the_result() {
     for limit in [100, 101, 260, 330, 450] {
-        let lm = Arc::new(Synthetic::seeded(1));
+        let lm = Arc::new(SyntheticLm::seeded(1));
         let budget = Budget { lm_calls: Some(limit), ..Budget::default() };
         let (mut task, held_out) = synthetic("triage", 1, budget);
         task.evaluator.models = Arc::new(Models::only(lm.clone()));
@@ -142,16 +142,16 @@ fn wanted(request: &LmRequest) -> &'static str {
     asked.unwrap_or_else(|| panic!("{system}"))
 }
 
-fn answer(fields: &[(&str, &str)]) -> Answer {
+fn answer(fields: &[(&str, &str)]) -> ScriptedAnswer {
     let sections = fields.iter().map(|(name, text)| format!("[[ ## {name} ## ]]\n{text}\n\n"));
     format!("{}[[ ## completed ## ]]", sections.collect::<String>()).into()
 }
 
 /// A librarian: finds page and answer of every question whose number is even, or of all, when told to
 /// look twice. `writes` gives its proposals.
-fn librarian(writes: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Arc<Scripted> {
+fn librarian(writes: impl Fn(usize) -> ScriptedAnswer + Send + Sync + 'static) -> Arc<ScriptedLm> {
     let written = AtomicUsize::new(0);
-    Arc::new(Scripted::by(move |request| {
+    Arc::new(ScriptedLm::by(move |request| {
         let said: Vec<_> = request.chat.messages().map(|said| said.content.to_string()).collect();
         let asked = said.last().unwrap().split('q').nth(2).unwrap_or_default();
         let number: String = asked.chars().take_while(char::is_ascii_digit).collect();
@@ -174,7 +174,7 @@ fn librarian(writes: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Arc<Sc
     }))
 }
 
-fn library(lm: Arc<Scripted>) -> Task {
+fn library(lm: Arc<ScriptedLm>) -> Task {
     task(CHAIN, lm, Budget::default())
 }
 
@@ -193,7 +193,7 @@ async fn a_proposal_is_grounded_in_data_program_demos_and_a_tip() {
 }
 
 /// What was asked for a text, in requests that say this.
-fn told(lm: &Scripted, output: &str, saying: &str) -> Vec<String> {
+fn told(lm: &ScriptedLm, output: &str, saying: &str) -> Vec<String> {
     let requests = lm.requests();
     let asked = requests.iter().filter(|request| wanted(request) == output);
     let asked = asked.map(|request| {
@@ -228,7 +228,7 @@ fn instructions_tried(report: &Report) -> usize {
 #[tokio::test]
 async fn proposals_that_fail_or_say_nothing_new_are_left_out() {
     let lm = librarian(|number| match number % 4 {
-        0 => Answer::fail(LmErrorKind::Refused, "not today"),
+        0 => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
         1 => answer(&[("new_instruction", " ")]),
         2 => answer(&[("new_instruction", "Read the answer from the page.")]),
         _ => answer(&[("new_instruction", "Look twice.")]),
@@ -247,7 +247,7 @@ async fn proposals_that_fail_or_say_nothing_new_are_left_out() {
 
 #[tokio::test]
 async fn an_lm_that_proposes_nothing_leaves_the_demos_to_choose_from() {
-    let lm = librarian(|_| Answer::fail(LmErrorKind::Refused, "not today"));
+    let lm = librarian(|_| ScriptedAnswer::fail(LmErrorKind::Refused, "not today"));
     let (report, _) = run("mipro_v2", FEW, library(lm), &[]).await;
     let report = report.unwrap();
     assert_eq!((report.stopped.clone(), instructions_tried(&report)), (None, 0));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Answer, Budget, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{Report, Task, Workbench};
 
 use crate::learning::{goes_on_after_an_end, with_feedback};
@@ -72,16 +72,16 @@ fn is_comparison(request: &LmRequest) -> bool {
     said(request).contains("worse_run")
 }
 
-fn answered(answer: &str) -> Answer {
+fn answered(answer: &str) -> ScriptedAnswer {
     format!("[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]").into()
 }
 
 /// Knows the answer at the second try only, unless it is told to try harder.
-fn knows_at_times(comparison: &'static str) -> Arc<Scripted> {
-    Arc::new(Scripted::by(move |request| {
+fn knows_at_times(comparison: &'static str) -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::by(move |request| {
         if is_comparison(request) {
             return match comparison {
-                "" => Answer::fail(LmErrorKind::Refused, "not today"),
+                "" => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
                 rules => format!(
                     "[[ ## comparison ## ]]\n…\n\n[[ ## advice ## ]]\n{rules}\n\n[[ ## completed ## ]]"
                 )

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program};
-use dsrs::lm::{Budget, Limit, Synthetic};
+use dsrs::lm::{Budget, BudgetLimit, SyntheticLm};
 use dsrs::optimize::{
     Candidate, Example, Report, Stop, Task, TrialId, Workbench, create_optimizer,
 };
@@ -102,7 +102,7 @@ async fn a_budget_that_ends_in_a_later_round_leaves_the_best_so_far() {
     let (task, held_out) = synthetic("sums", 1, budget);
     let (report, _) = run("strategy_search", "{}", task, &held_out).await;
     let report = report.unwrap();
-    assert_eq!(report.stopped, Some(Stop::Spent(Limit::LmCalls)));
+    assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::LmCalls)));
     assert!(report.spent.lm_calls <= 1100);
     let (best, base) = (report.trials[report.best.0].full, report.trials[0].full);
     assert!(best.unwrap().mean > base.unwrap().mean + 0.2);
@@ -181,8 +181,10 @@ async fn a_state_whose_fields_are_gone_is_lost_and_that_is_told() {
             "outputs": [{"name": "result", "type": "int"}]}}},
         "outputs": {"result": "solve.result"}}"#;
     let (sums, _) = synthetic("sums", 1, Budget::default());
-    let mut task =
-        Task { val: sums.val, ..task(document, Arc::new(Synthetic::seeded(1)), Budget::default()) };
+    let mut task = Task {
+        val: sums.val,
+        ..task(document, Arc::new(SyntheticLm::seeded(1)), Budget::default())
+    };
     task.base =
         task.base.with("solve.predict", |state| state.instruction = Some("Think twice.".into()));
     let config = r#"{"rounds": 1, "moves": ["strategy"], "strategies": ["predict", "majority"]}"#;
@@ -335,7 +337,7 @@ fn graph(drawn: &[Drawn]) -> String {
 async fn search(document: &str, config: &str) -> Report {
     let inputs = fields(r#"{"text": "a", "number": 1}"#);
     let val = vec![Example::of(inputs, fields(r#"{"out0": "a"}"#))];
-    let lm = Arc::new(Synthetic::seeded(1));
+    let lm = Arc::new(SyntheticLm::seeded(1));
     let task = Task { val, ..task(document, lm, Budget::default()) };
     run("strategy_search", config, task, &[]).await.0.unwrap()
 }

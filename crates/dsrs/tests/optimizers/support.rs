@@ -8,8 +8,8 @@ use dsrs::lm::synthetic::SyntheticTask;
 
 use dsrs::graph::Program;
 use dsrs::lm::{
-    Account, Budget, InMemory, Lm, LmReply, Model, Models, Purchase, Purchases, Purse, RequestKey,
-    Synthetic, SyntheticEmbedder, Unkept, Usage,
+    Budget, BudgetAccount, BudgetedReplies, Lm, LmReply, Model, Models, NoStore, RecordedReply,
+    RecordingError, ReplyStore, RequestKey, SyntheticEmbedder, SyntheticLm, Usage,
 };
 use dsrs::optimize::{
     Bench, Candidate, Deaf, Evaluator, Example, Metric, Report, Stop, Task, Workbench,
@@ -68,7 +68,7 @@ pub(crate) fn models(lm: Arc<dyn Lm>) -> Models {
 pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
     let program = program(document);
     let metric = Metric::read(&json(r#""exact""#), &Env, &program, &At::Root).unwrap();
-    let account = Account::open(budget, Usage::default(), 0.0);
+    let account = BudgetAccount::open(budget, Usage::default(), 0.0);
     Task {
         base: Candidate::of(&program),
         train: questions(0..20),
@@ -76,12 +76,12 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
         evaluator: Evaluator {
             models: Arc::new(models(lm)),
             metric: Arc::new(metric),
-            purse: Some(Arc::new(Purse::new(account, Arc::new(InMemory)))),
+            budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout: Duration::from_secs(60),
             cancelled: CancellationToken::new(),
         },
         workshop: Arc::new(Bench::new(Arc::new(Env), program)),
-        store: Arc::new(InMemory),
+        store: Arc::new(NoStore),
         listener: Arc::new(Deaf),
         concurrency: 8,
         seed: 7,
@@ -110,7 +110,7 @@ pub(crate) fn synthetic(name: &str, seed: u64, budget: Budget) -> (Task, Vec<Exa
     let mut rows: Vec<_> = rows.map(|row| Example::of(row.inputs, row.expected)).collect();
     let held_out = rows.split_off(100);
     let val = rows.split_off(40);
-    let lm = Arc::new(Synthetic::seeded(seed));
+    let lm = Arc::new(SyntheticLm::seeded(seed));
     (Task { train: rows, val, seed, ..task(known.document, lm, budget) }, held_out)
 }
 
@@ -136,24 +136,24 @@ impl Remembering {
     }
 }
 
-impl Purchases for Remembering {
-    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+impl ReplyStore for Remembering {
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>> {
         let found = self.bought.lock().unwrap().get(&key).cloned();
         async { Ok(found) }.boxed()
     }
 
-    fn keep(&self, purchase: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
+    fn record(&self, recorded: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>> {
         *self.paid.lock().unwrap() += 1;
         let mut bought = self.bought.lock().unwrap();
-        bought.extend(purchase.reply.map(|reply| (purchase.key, reply)));
+        bought.extend(recorded.reply.map(|reply| (recorded.key, reply)));
         async { Ok(()) }.boxed()
     }
 }
 
-/// The task, with a purse that remembers what is bought: a second run of it is a resumed one.
+/// The task, with a budget that remembers what is bought: a second run of it is a resumed one.
 pub(crate) fn remembering(mut task: Task, budget: Budget, kept: &Arc<Remembering>) -> Task {
-    let account = Account::open(budget, Usage::default(), 0.0);
-    task.evaluator.purse = Some(Arc::new(Purse::new(account, kept.clone())));
+    let account = BudgetAccount::open(budget, Usage::default(), 0.0);
+    task.evaluator.budgeted = Some(Arc::new(BudgetedReplies::new(account, kept.clone())));
     task
 }
 

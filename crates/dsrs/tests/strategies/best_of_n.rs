@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::{GraphModule, GraphState, Program};
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::{PredictErrorKind, PredictState, Span, SpanKind, SpanStatus};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
@@ -28,7 +28,7 @@ fn graph(strategy: &str, config: &str) -> String {
     )
 }
 
-fn thought(text: &str) -> Answer {
+fn thought(text: &str) -> ScriptedAnswer {
     answer(&[("reasoning", "hm"), ("answer", text)]).into()
 }
 
@@ -58,7 +58,7 @@ fn it_looks_like_the_strategy_that_it_wraps_and_keeps_its_predictors_open() {
 
 #[tokio::test]
 async fn it_stops_at_the_first_attempt_that_is_good_enough_and_the_trace_tells_of_each() {
-    let lm = Arc::new(Scripted::answering([thought("four"), thought("4"), thought("4!")]));
+    let lm = Arc::new(ScriptedLm::answering([thought("four"), thought("4"), thought("4!")]));
     let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
     assert_eq!(attempts(&outcome.spans), ["1 Succeeded 0.25", "2 Succeeded 1"]);
@@ -75,7 +75,7 @@ async fn the_first_attempt_is_as_it_would_be_alone_and_the_others_differ_even_wi
         "n": 2, "reward": {"expression": "0"}}}, "n": 2, "reward": {"expression": "0"}}"#;
     let best = module("best_of_n", "question -> answer", nested);
     assert_eq!(paths(&*best), ["module.module"]);
-    let lm = Arc::new(Scripted::always(answer(&[("answer", "4")])));
+    let lm = Arc::new(ScriptedLm::always(answer(&[("answer", "4")])));
     best.forward(&ctx(&lm), fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
     let sent = |request: &LmRequest| (request.params.temperature, request.params.seed);
     let sent: Vec<_> = lm.requests().iter().map(sent).collect();
@@ -92,7 +92,7 @@ async fn a_seed_and_a_temperature_of_the_state_leave_attempts_different() {
     for (_, predictor) in best.predictors_mut() {
         predictor.load_state(state.clone(), &At::Root).unwrap();
     }
-    let lm = Arc::new(Scripted::always(answer(&[("answer", "4")])));
+    let lm = Arc::new(ScriptedLm::always(answer(&[("answer", "4")])));
     best.forward(&ctx(&lm), fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
     let sent = |request: &LmRequest| (request.params.temperature, request.params.seed);
     let sent: Vec<_> = lm.requests().iter().map(sent).collect();
@@ -102,7 +102,7 @@ async fn a_seed_and_a_temperature_of_the_state_leave_attempts_different() {
 #[tokio::test]
 async fn the_best_is_taken_when_none_is_good_enough_and_the_earlier_of_equals() {
     let words = ["four", "4?", "4!"].map(thought);
-    let lm = Arc::new(Scripted::answering(words));
+    let lm = Arc::new(ScriptedLm::answering(words));
     let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4?"}"#);
 }
@@ -110,8 +110,12 @@ async fn the_best_is_taken_when_none_is_good_enough_and_the_earlier_of_equals() 
 #[tokio::test(start_paused = true)]
 async fn in_parallel_it_takes_as_long_as_one_attempt_and_stops_the_others_when_one_is_enough() {
     let config = SHORT.replace("\"n\": 3", "\"n\": 3, \"parallel\": true");
-    let answers = [Answer::hang(), thought("4").after(Duration::from_secs(2)), Answer::hang()];
-    let lm = Arc::new(Scripted::answering(answers));
+    let answers = [
+        ScriptedAnswer::hang(),
+        thought("4").after(Duration::from_secs(2)),
+        ScriptedAnswer::hang(),
+    ];
+    let lm = Arc::new(ScriptedLm::answering(answers));
     let started = Instant::now();
     let outcome = run(&graph("best_of_n", &config), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
@@ -123,19 +127,19 @@ async fn in_parallel_it_takes_as_long_as_one_attempt_and_stops_the_others_when_o
 
 #[tokio::test]
 async fn failing_attempts_are_tolerated_as_often_as_it_is_said() {
-    let broken = || Answer::fail(LmErrorKind::Refused, "no such model").status(404);
-    let lm = Arc::new(Scripted::answering([broken(), thought("4")]));
+    let broken = || ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
+    let lm = Arc::new(ScriptedLm::answering([broken(), thought("4")]));
     let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
     assert_eq!(attempts(&outcome.spans), ["1 Failed none", "2 Succeeded 1"]);
 
     let strict = SHORT.replace("\"n\": 3", "\"n\": 3, \"fail_count\": 0");
-    let lm = Arc::new(Scripted::answering([broken(), thought("4")]));
+    let lm = Arc::new(ScriptedLm::answering([broken(), thought("4")]));
     let outcome = run(&graph("best_of_n", &strict), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Lm);
     assert_eq!(lm.requests().len(), 1);
 
-    let lm = Arc::new(Scripted::always(Answer::from("what?")));
+    let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::from("what?")));
     let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
     let error = outcome.outputs.unwrap_err().error;
     assert!(matches!(error.kind, PredictErrorKind::Parse { .. }), "{error}");
@@ -147,14 +151,14 @@ async fn failing_attempts_are_tolerated_as_often_as_it_is_said() {
 async fn an_attempt_that_cannot_be_judged_has_failed_and_the_trace_says_why() {
     let config = r#"{"module": {"strategy": "chain_of_thought"}, "n": 2, "threshold": 1,
         "reward": {"expression": "outputs.answer if outputs.answer == 'x' else 1"}}"#;
-    let lm = Arc::new(Scripted::answering([thought("x"), thought("4")]));
+    let lm = Arc::new(ScriptedLm::answering([thought("x"), thought("4")]));
     let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
     let told = outcome.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
     let error = told.error.as_deref().unwrap();
     assert!(error.contains("`x`, which is neither a number nor true or false"), "{error}");
 
-    let lm = Arc::new(Scripted::always(thought("x")));
+    let lm = Arc::new(ScriptedLm::always(thought("x")));
     let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Reward);
 }
@@ -166,7 +170,7 @@ async fn a_judge_sees_inputs_and_outputs_by_name_and_its_calls_are_counted() {
     let judged = |score| answer(&[("why", "so"), ("score", score)]);
     let lm =
         [answer(&[("answer", "five")]), judged("0.1"), answer(&[("answer", "four")]), judged("1")];
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"answer":"four"}"#);
     assert_eq!(called(&outcome.spans), ["module", "judge", "module", "judge"]);
@@ -223,7 +227,7 @@ async fn a_stored_graph_rewards_by_its_one_number_or_bool() {
     let lm = ["five", "four"].map(|text| answer(&[("answer", text)]));
     let [five, four] = lm;
     let good = |flag| answer(&[("good", flag)]);
-    let lm = Arc::new(Scripted::answering([five, good("no"), four, good("yes")]));
+    let lm = Arc::new(ScriptedLm::answering([five, good("no"), four, good("yes")]));
     let outputs = best.forward(&ctx(&lm), fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
     assert_eq!(Payload::map(outputs).to_json(), r#"{"answer":"four"}"#);
 
@@ -246,7 +250,7 @@ async fn a_stored_graph_that_rewards_is_pinned_and_fails_in_execution_when_it_is
     assert_eq!(text.matches(r#""reward":{"graph":"grade","version":3}"#).count(), 2, "{text}");
 
     let kept = Program::from_document(program.document(), &Stored).unwrap();
-    let lm = Arc::new(Scripted::always(answer(&[("answer", "four")])));
+    let lm = Arc::new(ScriptedLm::always(answer(&[("answer", "four")])));
     let outcome = kept.execute(&run_on(&lm), fields(r#"{"question": "2 + 2?"}"#)).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Missing);
 }
@@ -329,7 +333,7 @@ async fn a_stored_graph_is_tried_with_its_own_signature_and_its_predictors_keep_
     };
     let once = program.with_state(&Graphs, &tuned("Think twice."), &At::Root).unwrap();
     let twice = once.with_state(&Graphs, &tuned("Think thrice."), &At::Root).unwrap();
-    let lm = Arc::new(Scripted::answering([thought("four"), thought("4")]));
+    let lm = Arc::new(ScriptedLm::answering([thought("four"), thought("4")]));
     let outcome = twice.execute(&run_on(&lm), fields(r#"{"question": "2 + 2?"}"#)).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
     assert_eq!(called(&outcome.spans), ["module.a.predict", "module.a.predict"]);
@@ -341,7 +345,7 @@ async fn a_stored_graph_is_tried_with_its_own_signature_and_its_predictors_keep_
 async fn what_ends_the_run_ends_it_at_once() {
     for parallel in [false, true] {
         let config = SHORT.replace("\"n\": 3", &format!("\"n\": 3, \"parallel\": {parallel}"));
-        let lm = Arc::new(Scripted::always(Answer::hang()));
+        let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::hang()));
         let run = run_on(&lm);
         let cancel = run.cancelled.clone();
         tokio::spawn(async move {
@@ -354,7 +358,7 @@ async fn what_ends_the_run_ends_it_at_once() {
         assert_eq!(lm.requests().len(), if parallel { 3 } else { 1 });
         assert!(outcome.spans.iter().all(|span| span.status == SpanStatus::Cancelled));
     }
-    let lm = Arc::new(Scripted::always(thought("4")));
+    let lm = Arc::new(ScriptedLm::always(thought("4")));
     let unknown =
         graph("best_of_n", SHORT).replace(r#""retries": 0"#, r#""lm": {"model": "default"}"#);
     let program = crate::support::build(&unknown);
@@ -377,7 +381,10 @@ async fn an_attempt_that_is_over_its_own_time_is_one_that_failed() {
             r#"{{"module": {{"strategy": "graph", "config": {{"graph": "hasty"}}}}, "n": 2{reward}}}"#
         );
         let best = create_in(&Graphs, strategy, "question -> answer", &config).unwrap();
-        let lm = Arc::new(Scripted::answering([Answer::hang(), answer(&[("answer", "4")]).into()]));
+        let lm = Arc::new(ScriptedLm::answering([
+            ScriptedAnswer::hang(),
+            answer(&[("answer", "4")]).into(),
+        ]));
         let ctx = ctx(&lm);
         let found = best.forward(&ctx, fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
         assert!(Payload::map(found).to_json().contains(r#""4""#), "{strategy}");
@@ -389,10 +396,10 @@ async fn nothing_of_a_graph_that_failed_in_an_attempt_stays_open_while_others_go
     let config = r#"{"module": {"strategy": "graph", "config": {"graph": "two"}}, "n": 2,
         "reward": {"expression": "1"}}"#;
     let best = create_in(&Graphs, "best_of_n", "question -> answer, note", config).unwrap();
-    let said = |field| Answer::from(answer(&[(field, "4")]));
+    let said = |field| ScriptedAnswer::from(answer(&[(field, "4")]));
     let late = said("note").after(Duration::from_secs(5));
-    let lm = [Answer::hang(), Answer::hang(), said("answer"), late];
-    let ctx = ctx(&Arc::new(Scripted::answering(lm)));
+    let lm = [ScriptedAnswer::hang(), ScriptedAnswer::hang(), said("answer"), late];
+    let ctx = ctx(&Arc::new(ScriptedLm::answering(lm)));
     best.forward(&ctx, fields(r#"{"question": "2 + 2?"}"#)).await.unwrap();
     let spans = ctx.trace().take();
     let failed = spans.iter().filter(|span| span.status != SpanStatus::Succeeded);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::Scripted;
+use dsrs::lm::ScriptedLm;
 
 use crate::support::{answer, assert_demos_are_seen, called, module, outputs, paths, run, told};
 
@@ -19,7 +19,7 @@ async fn a_node_of_it_asks_once() {
     let graph = r#"{"name": "g", "nodes": {
         "a": {"strategy": "chain_of_thought", "signature": "question -> answer: int"}}}"#;
     let lm = answer(&[("reasoning", "two and two"), ("answer", "4")]);
-    let lm = Arc::new(Scripted::answering([lm]));
+    let lm = Arc::new(ScriptedLm::answering([lm]));
     let outcome = run(graph, &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"two and two","answer":4}"#);
     assert_eq!(called(&outcome.spans), ["predict"]);

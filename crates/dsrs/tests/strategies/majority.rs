@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::PredictErrorKind;
 
 use crate::support::{answer, assert_demos_are_seen, module, outputs, paths, refused, run, told};
@@ -17,12 +17,12 @@ fn graph(strategy: &str, config: &str) -> String {
     )
 }
 
-fn thought(reasoning: &str, text: &str) -> Answer {
+fn thought(reasoning: &str, text: &str) -> ScriptedAnswer {
     answer(&[("reasoning", reasoning), ("answer", text)]).into()
 }
 
-fn broken() -> Answer {
-    Answer::fail(LmErrorKind::Refused, "no such model").status(404)
+fn broken() -> ScriptedAnswer {
+    ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404)
 }
 
 const VOTE: &str = r#"{"module": {"strategy": "chain_of_thought"}, "n": 5}"#;
@@ -44,7 +44,7 @@ fn they_wrap_a_strategy_and_parallel_gives_lists() {
 
 #[tokio::test]
 async fn the_answer_that_most_attempts_give_wins_with_the_outputs_of_its_first() {
-    let lm = Arc::new(Scripted::answering([
+    let lm = Arc::new(ScriptedLm::answering([
         thought("a guess", "5"),
         thought("counted", "Four."),
         broken(),
@@ -57,7 +57,7 @@ async fn the_answer_that_most_attempts_give_wins_with_the_outputs_of_its_first()
 
 #[tokio::test]
 async fn of_equals_the_first_wins_and_silence_does_not_count() {
-    let lm = Arc::new(Scripted::answering([
+    let lm = Arc::new(ScriptedLm::answering([
         thought("", ""),
         thought("", ""),
         thought("b", "B"),
@@ -72,9 +72,9 @@ async fn of_equals_the_first_wins_and_silence_does_not_count() {
 #[tokio::test(start_paused = true)]
 async fn it_stops_when_no_other_value_can_win_any_more() {
     let now = |text: &str| thought("hm", text);
-    let never = Answer::hang();
+    let never = ScriptedAnswer::hang();
     let lm = [now("4"), never.clone(), now("4").after(Duration::from_secs(1)), now("4"), never];
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     let outcome = run(&graph("majority", VOTE), &lm, QUESTION).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
     let sent = |request: &LmRequest| (request.params.temperature, request.params.seed);
@@ -84,7 +84,7 @@ async fn it_stops_when_no_other_value_can_win_any_more() {
 
 #[tokio::test]
 async fn the_last_failure_is_the_answer_when_no_attempt_gives_one() {
-    let lm = Arc::new(Scripted::always(broken()));
+    let lm = Arc::new(ScriptedLm::always(broken()));
     let outcome = run(&graph("majority", VOTE), &lm, QUESTION).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Lm);
     assert_eq!(lm.requests().len(), 5);
@@ -94,7 +94,7 @@ async fn the_last_failure_is_the_answer_when_no_attempt_gives_one() {
 async fn parallel_lists_what_all_gave_in_their_order_and_fails_as_often_as_it_is_not_tolerated() {
     let lm = || {
         let late = thought("a", "A").after(Duration::from_secs(1));
-        Arc::new(Scripted::answering([late, broken(), thought("c", "C")]))
+        Arc::new(ScriptedLm::answering([late, broken(), thought("c", "C")]))
     };
     let config = r#"{"module": {"strategy": "chain_of_thought"}, "n": 3, "fail_count": 1,
         "temperature": 0.3}"#;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::module::{named_predictors, named_predictors_mut};
 use dsrs::predict::{Demo, PredictErrorKind, PredictState};
 use dsrs::problem::At;
@@ -19,11 +19,11 @@ const GRAPH: &str = r#"{"name": "g", "nodes": {"a": {"strategy": "multi_chain_co
     "signature": {"instructions": "Answer in a word.", "inputs": [{"name": "question", "type": "str"}],
     "outputs": [{"name": "answer", "type": "str"}]}, "retries": 0, "config": {"m": 2}}}}"#;
 
-fn thought(reasoning: &str, text: &str) -> Answer {
+fn thought(reasoning: &str, text: &str) -> ScriptedAnswer {
     answer(&[("reasoning", reasoning), ("answer", text)]).into()
 }
 
-fn compared() -> Answer {
+fn compared() -> ScriptedAnswer {
     answer(&[("rationale", "the second adds up"), ("answer", "4")]).into()
 }
 
@@ -44,7 +44,7 @@ fn a_rationale_stands_before_the_outputs_and_all_predictors_take_demos() {
 #[tokio::test]
 async fn its_attempts_differ_and_stand_side_by_side_in_the_comparison() {
     let lm = [thought("a guess", "5"), thought("added", "4"), compared()];
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     let outcome = run(GRAPH, &lm, QUESTION).await;
     assert_eq!(outputs(&outcome), r#"{"rationale":"the second adds up","answer":"4"}"#);
     assert_eq!(called(&outcome.spans), ["module.predict", "module.predict", "compare"]);
@@ -60,14 +60,14 @@ async fn its_attempts_differ_and_stand_side_by_side_in_the_comparison() {
 
 #[tokio::test]
 async fn an_attempt_that_failed_is_said_to_have_and_all_failing_fail() {
-    let broken = || Answer::fail(LmErrorKind::Refused, "no such model").status(404);
-    let lm = Arc::new(Scripted::answering([broken(), thought("added", "4"), compared()]));
+    let broken = || ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
+    let lm = Arc::new(ScriptedLm::answering([broken(), thought("added", "4"), compared()]));
     let outcome = run(GRAPH, &lm, QUESTION).await;
     assert!(outcome.outputs.is_ok());
     let shown = asked(&lm.requests()[2]);
     assert!(shown.contains("[[ ## attempt_1 ## ]]\n(this attempt gave no answer)"), "{shown}");
 
-    let lm = Arc::new(Scripted::always(broken()));
+    let lm = Arc::new(ScriptedLm::always(broken()));
     let outcome = run(GRAPH, &lm, QUESTION).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Lm);
     assert_eq!(lm.requests().len(), 2);
@@ -83,7 +83,7 @@ async fn attempts_may_come_from_other_nodes_whatever_they_are() {
       "edges": [{"from": "think.number", "to": "a.attempt_1"},
                 {"from": "guess.word", "to": "a.attempt_2"}]}"#;
     let fields = [("number", "4"), ("word", "four"), ("rationale", "both"), ("answer", "4")];
-    let lm = Arc::new(Scripted::sections(fields));
+    let lm = Arc::new(ScriptedLm::sections(fields));
     let outcome = run(graph, &lm, QUESTION).await;
     assert_eq!(outputs(&outcome), r#"{"rationale":"both","answer":"4"}"#);
     let shown = asked(&lm.requests()[2]);
@@ -113,7 +113,7 @@ struct Qa {
 #[tokio::test]
 async fn the_typed_one_sends_the_same_comparison_and_takes_the_same_state() {
     let answers = || [thought("a guess", "5"), thought("added", "4"), compared()];
-    let typed = Arc::new(Scripted::answering(answers()));
+    let typed = Arc::new(ScriptedLm::answering(answers()));
     let mut qa = MultiChainComparison::<Qa>::new(2);
     let found = named_predictors(&qa).unwrap();
     let found: Vec<_> = found.iter().map(|(path, _)| path.clone()).collect();
@@ -122,9 +122,9 @@ async fn the_typed_one_sends_the_same_comparison_and_takes_the_same_state() {
     let result = qa.call(&ctx(&typed), input).await.unwrap();
     assert_eq!((&*result.rationale, &*result.answer), ("the second adds up", "4"));
 
-    let untyped = Arc::new(Scripted::answering(answers()));
+    let untyped = Arc::new(ScriptedLm::answering(answers()));
     run(GRAPH, &untyped, QUESTION).await;
-    let said = |lm: &Scripted| -> Vec<String> {
+    let said = |lm: &ScriptedLm| -> Vec<String> {
         let texts = |request: &LmRequest| {
             request.chat.messages().map(|message| message.content.to_string()).collect::<String>()
         };

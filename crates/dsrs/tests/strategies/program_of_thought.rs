@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Answer, LmErrorKind, Models, Scripted};
+use dsrs::lm::{LmErrorKind, Models, ScriptedAnswer, ScriptedLm};
 use dsrs::module::named_predictors;
 use dsrs::predict::{Ctx, DynPredictor, PredictErrorKind, SpanKind, SpanStatus};
-use dsrs::sandbox::{DIALECT, Failure, Ran, Sandbox, SandboxError};
+use dsrs::sandbox::{DIALECT, Sandbox, SandboxError, SandboxFailure, SandboxOutput};
 use dsrs::strategy::{BuildEnv, DynModule};
 use dsrs::value::{Fields, Payload};
 use dsrs::{Module, ProgramOfThought, Signature};
@@ -27,15 +27,17 @@ impl Sandbox for Known {
         &'a self,
         code: &'a str,
         inputs: &'a Fields,
-    ) -> BoxFuture<'a, Result<Ran, SandboxError>> {
-        let said = |value: Payload| Ok(Ran { printed: "added\n".into(), value });
+    ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>> {
+        let said = |value: Payload| Ok(SandboxOutput { printed: "added\n".into(), value });
         let fails = |kind, message: &str| Err(SandboxError::new(kind, message));
         let hangs = code == "hang()";
         let ran = match code {
             "sum(numbers)" => said(Payload::Int(inputs["numbers"].as_list().unwrap().len() as i64)),
-            "while True: pass" => fails(Failure::Time, "it ran for longer than 5 s, its limit"),
-            "broken" => fails(Failure::Broken, "the child cannot be started"),
-            _ => fails(Failure::Raised, "line 1: NameError: name 'sun' is not defined"),
+            "while True: pass" => {
+                fails(SandboxFailure::Time, "it ran for longer than 5 s, its limit")
+            }
+            "broken" => fails(SandboxFailure::Broken, "the child cannot be started"),
+            _ => fails(SandboxFailure::Raised, "line 1: NameError: name 'sun' is not defined"),
         };
         async move { if hangs { std::future::pending().await } else { ran } }.boxed()
     }
@@ -74,8 +76,8 @@ fn sum(value: &str) -> String {
     answer(&[("reasoning", "as it came out"), ("sum", value)])
 }
 
-fn script(answers: impl IntoIterator<Item = String>) -> Arc<Scripted> {
-    Arc::new(Scripted::answering(answers))
+fn script(answers: impl IntoIterator<Item = String>) -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::answering(answers))
 }
 
 fn numbers() -> Fields {
@@ -185,7 +187,7 @@ async fn cancelling_stops_a_program_that_runs() {
 
 #[tokio::test]
 async fn an_lm_that_fails_ends_it() {
-    let lm = Arc::new(Scripted::always(Answer::fail(LmErrorKind::Refused, "no")));
+    let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Refused, "no")));
     let error = module("{}").forward(&ctx(&lm), numbers()).await.unwrap_err();
     assert_eq!(error.predictor.as_deref(), Some("code_generate.predict"));
 }
@@ -235,7 +237,7 @@ async fn the_typed_module_says_the_same_to_the_lm_under_the_same_paths() {
     let over =
         Ctx::within(Models::only(untyped_lm.clone()).into(), std::time::Duration::from_secs(60));
     untyped.forward(&over, numbers()).await.unwrap();
-    let sent = |lm: &Scripted| -> Vec<String> {
+    let sent = |lm: &ScriptedLm| -> Vec<String> {
         let requests = lm.requests();
         requests
             .iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dsrs::facet::Facet;
 use dsrs::graph::{GraphModule, GraphState, Program};
-use dsrs::lm::{Answer, Lm, LmErrorKind, LmReply, Model, Models, Scripted, ToolCall};
+use dsrs::lm::{Lm, LmErrorKind, LmReply, Model, Models, ScriptedAnswer, ScriptedLm, ToolCall};
 use dsrs::module::{named_predictors, named_predictors_mut};
 use dsrs::predict::{
     Ctx, PredictErrorKind, RunScope, Span, SpanKind, SpanStatus, Tool, function_tool, read_state,
@@ -37,8 +37,8 @@ fn extract(text: &str) -> String {
     answer(&[("reasoning", "as the steps say"), ("answer", text)])
 }
 
-fn scripted(answers: impl IntoIterator<Item = String>) -> Arc<Scripted> {
-    Arc::new(Scripted::answering(answers))
+fn scripted(answers: impl IntoIterator<Item = String>) -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::answering(answers))
 }
 
 /// A graph of one node over these tools, which tells its trajectory.
@@ -49,7 +49,7 @@ fn graph(config: &str) -> String {
 }
 
 /// Runs a node with the calculator and gives its trajectory.
-async fn trajectory(lm: &Arc<Scripted>) -> String {
+async fn trajectory(lm: &Arc<ScriptedLm>) -> String {
     let document = graph(r#"{"tools": ["calculator"], "with_trajectory": true, "max_iters": 3}"#);
     let outcome = run(&document, lm, r#"{"question": "6 * 7?"}"#).await;
     let found = outcome.outputs.unwrap();
@@ -206,7 +206,7 @@ async fn run_with(
     program.execute(&run, fields(r#"{"question": "?"}"#)).await
 }
 
-fn only(lm: Arc<Scripted>) -> Models {
+fn only(lm: Arc<ScriptedLm>) -> Models {
     Models::only(lm)
 }
 
@@ -273,7 +273,7 @@ async fn calls_of_one_step_run_at_the_same_time_and_their_results_keep_the_order
 }
 
 /// An answer that asks for calls beside its text.
-fn native(text: &str, calls: &[(&str, &str)]) -> Answer {
+fn native(text: &str, calls: &[(&str, &str)]) -> ScriptedAnswer {
     let tool_calls = calls.iter().map(|(name, args)| ToolCall {
         id: "call".into(),
         name: (*name).into(),
@@ -286,10 +286,10 @@ fn native(text: &str, calls: &[(&str, &str)]) -> Answer {
 async fn calls_beside_the_text_give_the_same_steps_and_the_same_trace() {
     let calls = ["a", "b", "c"].map(|name| ("meet", format!(r#"{{"name": "{name}"}}"#)));
     let calls: Vec<_> = calls.iter().map(|(tool, args)| (*tool, args.as_str())).collect();
-    let lm = Arc::new(Scripted::answering([
+    let lm = Arc::new(ScriptedLm::answering([
         native("I meet all three.", &calls),
         native("[[ ## next_thought ## ]]\nDone.", &[("finish", "")]),
-        Answer::from(extract("ok")),
+        ScriptedAnswer::from(extract("ok")),
     ]));
     let lm_dyn: Arc<dyn Lm> = lm.clone();
     let model = Model { tools: true, ..Model::of("default", lm_dyn) };
@@ -307,10 +307,10 @@ async fn calls_beside_the_text_give_the_same_steps_and_the_same_trace() {
 
 #[tokio::test]
 async fn when_the_context_overflows_the_oldest_steps_go_first_and_that_is_said() {
-    let lm = Arc::new(Scripted::by(|request| {
+    let lm = Arc::new(ScriptedLm::by(|request| {
         let asked = asked(request);
         if asked.contains("Step 1\n") && asked.contains("Step 3\n") {
-            return Answer::fail(LmErrorKind::ContextOverflow, "too long").status(400);
+            return ScriptedAnswer::fail(LmErrorKind::ContextOverflow, "too long").status(400);
         }
         if request.chat.prefix[0].content.contains("`reasoning`") {
             return extract("done").into();
@@ -322,8 +322,8 @@ async fn when_the_context_overflows_the_oldest_steps_go_first_and_that_is_said()
     assert_eq!(outputs(&outcome), r#"{"answer":"done"}"#);
     let last = lm.requests().pop().unwrap();
     assert!(asked(&last).contains("(1 earlier step left out)\n\nStep 2\n"), "{}", asked(&last));
-    let lm = Arc::new(Scripted::by(|_| {
-        Answer::fail(LmErrorKind::ContextOverflow, "too long").status(400)
+    let lm = Arc::new(ScriptedLm::by(|_| {
+        ScriptedAnswer::fail(LmErrorKind::ContextOverflow, "too long").status(400)
     }));
     let outcome = run(&document, &lm, r#"{"question": "?"}"#).await;
     assert!(outcome.outputs.unwrap_err().error.is_context_overflow());
@@ -441,10 +441,11 @@ impl BuildEnv for Asks {
 async fn a_graph_that_takes_too_long_is_a_tool_that_fails_and_gets_no_advice_of_the_agents() {
     let config = r#"{"tools": [{"graph": "ask"}], "with_trajectory": true}"#;
     let agent = create_in(&Asks, "react", QA, config).unwrap();
-    let look = || Answer::from(step("I ask.", "ask", r#"{"word": "x"}"#));
+    let look = || ScriptedAnswer::from(step("I ask.", "ask", r#"{"word": "x"}"#));
     let known = answer(&[("meaning", "unknown")]).into();
-    let answers = [look(), Answer::hang(), look(), known, finish().into(), extract("?").into()];
-    let lm = Arc::new(Scripted::answering(answers));
+    let answers =
+        [look(), ScriptedAnswer::hang(), look(), known, finish().into(), extract("?").into()];
+    let lm = Arc::new(ScriptedLm::answering(answers));
     let hint = [(Arc::from("action"), Arc::from("Ask twice."))];
     let ctx = Ctx::within(only(lm.clone()).into(), Duration::from_secs(60)).hinted(hint);
     let found = agent.forward(&ctx, fields(r#"{"question": "?"}"#)).await.unwrap();
@@ -510,7 +511,7 @@ async fn a_typed_agent_says_the_same_as_a_posted_one_and_is_found_by_the_walker(
     let run = RunScope::new(only(posted.clone()).into(), Instant::now() + Duration::from_secs(9));
     program.execute(&Arc::new(run), fields(r#"{"question": "1 + 1?"}"#)).await.outputs.unwrap();
 
-    let texts = |lm: &Scripted| -> Vec<String> {
+    let texts = |lm: &ScriptedLm| -> Vec<String> {
         let requests = lm.requests();
         let all = requests.iter().flat_map(|request| request.chat.messages());
         all.map(|message| message.content.to_string()).collect()

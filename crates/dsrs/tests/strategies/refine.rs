@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Answer, LmErrorKind, LmRequest, Scripted};
+use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::module::named_predictors;
 use dsrs::predict::{PredictErrorKind, PredictState, SpanKind};
 use dsrs::problem::At;
@@ -48,7 +48,7 @@ fn it_looks_like_the_strategy_that_it_wraps_and_has_a_predictor_for_advice() {
 #[tokio::test]
 async fn advice_after_a_poor_attempt_is_shown_to_the_next_in_its_own_message_only() {
     let lm = [said("It is four"), advised(r#"{"module": "Digits only."}"#), said("4")];
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     let outcome = run(GRAPH, &lm, QUESTION).await;
     assert_eq!(outputs(&outcome), r#"{"answer":"4"}"#);
     assert_eq!(called(&outcome.spans), ["module", "advice", "module"]);
@@ -80,7 +80,7 @@ async fn a_hint_leaves_state_and_demos_as_they_are() {
     let state = PredictState { demos: vec![demo], ..PredictState::default() };
     refine.predictors_mut()[0].1.load_state(state.clone(), &At::Root).unwrap();
     let lm = [said("four"), advised(r#"{"module": "Digits only."}"#), said("4")];
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     refine.forward(&ctx(&lm), fields(QUESTION)).await.unwrap();
     let sent = &lm.requests()[2].chat;
     assert_eq!(sent.prefix.len(), 3);
@@ -92,7 +92,7 @@ async fn a_hint_leaves_state_and_demos_as_they_are() {
 async fn advice_that_names_no_part_is_for_all_and_a_field_called_hint_keeps_its_name() {
     let refine = module("refine", "hint -> answer", CONFIG);
     let lm = [said("four"), advised(r#"{"the model": "Digits only."}"#), said("4")];
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     refine.forward(&ctx(&lm), fields(r#"{"hint": "2 + 2?"}"#)).await.unwrap();
     let second = asked(&lm.requests()[2]);
     assert!(second.contains("[[ ## hint ## ]]\n2 + 2?"), "{second}");
@@ -101,8 +101,8 @@ async fn advice_that_names_no_part_is_for_all_and_a_field_called_hint_keeps_its_
 
 #[tokio::test]
 async fn attempts_go_on_without_advice_when_it_cannot_be_had() {
-    let broken = Answer::fail(LmErrorKind::Refused, "no such model").status(404);
-    let lm = Scripted::answering([said("four").into(), broken, Answer::from(said("4"))]);
+    let broken = ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
+    let lm = ScriptedLm::answering([said("four").into(), broken, ScriptedAnswer::from(said("4"))]);
     let lm = Arc::new(lm);
     let outcome = run(GRAPH, &lm, QUESTION).await;
     assert_eq!(outputs(&outcome), r#"{"answer":"4"}"#);
@@ -112,10 +112,10 @@ async fn attempts_go_on_without_advice_when_it_cannot_be_had() {
 
 #[tokio::test]
 async fn a_failing_attempt_keeps_the_advice_of_before_and_the_last_failure_is_the_answer() {
-    let broken = |text: &str| Answer::fail(LmErrorKind::Refused, text).status(404);
-    let lm = [said("four"), advised(r#"{"module": "Digits only."}"#)].map(Answer::from);
+    let broken = |text: &str| ScriptedAnswer::fail(LmErrorKind::Refused, text).status(404);
+    let lm = [said("four"), advised(r#"{"module": "Digits only."}"#)].map(ScriptedAnswer::from);
     let lm = lm.into_iter().chain([broken("once"), broken("twice")]);
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     let document = GRAPH.replace("\"n\": 3", "\"n\": 3, \"fail_count\": 1");
     let outcome = run(&document, &lm, QUESTION).await;
     let error = outcome.outputs.unwrap_err().error;
@@ -125,7 +125,10 @@ async fn a_failing_attempt_keeps_the_advice_of_before_and_the_last_failure_is_th
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_cancelled_while_advice_is_sought_ends_at_once() {
-    let lm = Arc::new(Scripted::answering([Answer::from(said("four")), Answer::hang()]));
+    let lm = Arc::new(ScriptedLm::answering([
+        ScriptedAnswer::from(said("four")),
+        ScriptedAnswer::hang(),
+    ]));
     let run = run_on(&lm);
     let cancel = run.cancelled.clone();
     tokio::spawn(async move {
@@ -148,7 +151,7 @@ fn after<'t>(mark: &str, text: &'t str) -> Option<&'t str> {
 
 #[tokio::test]
 async fn hints_of_a_hundred_runs_at_once_do_not_mix() {
-    let lm = Arc::new(Scripted::by(|request: &LmRequest| {
+    let lm = Arc::new(ScriptedLm::by(|request: &LmRequest| {
         let asked = asked(request);
         let number = after("number ", &asked).unwrap_or_default().to_owned();
         let wait = Duration::from_millis(1 + number.parse::<u64>().unwrap() % 7);
@@ -159,7 +162,7 @@ async fn hints_of_a_hundred_runs_at_once_do_not_mix() {
         } else {
             said("something long")
         };
-        Answer::from(text).after(wait)
+        ScriptedAnswer::from(text).after(wait)
     }));
     let document =
         GRAPH.replace("1 / outputs.answer|length", "inputs.question == 'number ' ~ outputs.answer");
@@ -189,7 +192,7 @@ async fn refine_inside_of_refine_advises_by_paths_that_compose() {
     let outer = r#"{"module.module": "Only digits.", "module.advice": "Be kind."}"#;
     let lm =
         [said("5"), advised(outer), said("four"), advised(r#"{"module": "Shorter."}"#), said("4")];
-    let lm = Arc::new(Scripted::answering(lm));
+    let lm = Arc::new(ScriptedLm::answering(lm));
     let ctx = ctx(&lm);
     refine.forward(&ctx, fields(QUESTION)).await.unwrap();
     let names = ["module.module", "advice", "module.module", "module.advice", "module.module"];
@@ -214,7 +217,7 @@ async fn a_typed_module_is_refined_with_the_same_prompts() {
     let answers =
         || [said("It is four"), advised(r#"{"module.predict": "Digits only."}"#), said("4")];
     let answers = || answers().map(|text| format!("[[ ## reasoning ## ]]\nhm\n\n{text}"));
-    let typed = Arc::new(Scripted::answering(answers()));
+    let typed = Arc::new(ScriptedLm::answering(answers()));
     let by_length =
         |_: &QaInput, output: &dsrs::WithReasoning<QaOutput>| 1.0 / output.answer.len() as f64;
     let refine = Refine::new(dsrs::ChainOfThought::<Qa>::new(), 3, 1.0, by_length).unwrap();
@@ -228,13 +231,13 @@ async fn a_typed_module_is_refined_with_the_same_prompts() {
     let attempts = ctx.trace().take();
     assert_eq!(attempts.iter().filter(|span| span.kind == SpanKind::Attempt).count(), 2);
 
-    let untyped = Arc::new(Scripted::answering(answers()));
+    let untyped = Arc::new(ScriptedLm::answering(answers()));
     let qa = r#"{"instructions": "Answer in a word.", "inputs": [{"name": "question", "type": "str"}],
         "outputs": [{"name": "answer", "type": "str"}]}"#;
     let document = GRAPH.replace("\"predict\"", "\"chain_of_thought\"");
     let document = document.replace("\"question -> answer\"", qa);
     run(&document, &untyped, QUESTION).await;
-    let said = |lm: &Scripted| -> Vec<String> {
+    let said = |lm: &ScriptedLm| -> Vec<String> {
         let texts = |request: &LmRequest| {
             request.chat.messages().map(|message| message.content.to_string()).collect::<String>()
         };

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::lm::{
-    Answer, Heard, Lm, LmErrorKind, LmReply, LmRequest, Model, Models, Scripted, ToolCall,
+    DeltaSink, Lm, LmErrorKind, LmReply, LmRequest, Model, Models, ScriptedAnswer, ScriptedLm,
+    ToolCall,
 };
 use dsrs::predict::{Ctx, NodeScope, RunEvent, RunListener, RunScope, Span, SpanKind, SpanStatus};
 use dsrs::value::{Fields, Payload};
@@ -59,7 +60,7 @@ impl Ear {
 }
 
 /// A run over one model that somebody listens to.
-fn heard_on(lm: &Arc<Scripted>) -> (Arc<RunScope>, Arc<Ear>) {
+fn heard_on(lm: &Arc<ScriptedLm>) -> (Arc<RunScope>, Arc<Ear>) {
     let (run, ear) = (run_on(lm), Arc::new(Ear::default()));
     let mut run = Arc::into_inner(run).unwrap();
     run.listener = Some(ear.clone());
@@ -73,7 +74,7 @@ const TWO: &str = r#"{"name": "g", "nodes": {
 
 #[tokio::test]
 async fn nodes_and_the_texts_of_their_fields_are_told_as_they_come() {
-    let lm = Arc::new(Scripted::answering([
+    let lm = Arc::new(ScriptedLm::answering([
         answer(&[("reasoning", "Rain is wet."), ("text", "It rains.")]),
         answer(&[("title", "Rain"), ("words", "2")]),
     ]));
@@ -102,8 +103,12 @@ async fn nodes_and_the_texts_of_their_fields_are_told_as_they_come() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_broken_or_misread_answer_told_is_taken_back() {
-    let lm = Arc::new(Scripted::answering([
-        Answer::broken("[[ ## title ## ]]\nA ti", LmErrorKind::Connection, "the line is dead"),
+    let lm = Arc::new(ScriptedLm::answering([
+        ScriptedAnswer::broken(
+            "[[ ## title ## ]]\nA ti",
+            LmErrorKind::Connection,
+            "the line is dead",
+        ),
         answer(&[("title", "A title"), ("words", "many")]).into(),
         answer(&[("title", "A better title"), ("words", "3")]).into(),
     ]));
@@ -122,7 +127,8 @@ async fn what_a_broken_or_misread_answer_told_is_taken_back() {
 
 #[tokio::test]
 async fn a_node_that_fails_is_told_with_its_error() {
-    let lm = Arc::new(Scripted::always(Answer::fail(LmErrorKind::Refused, "no such model")));
+    let lm =
+        Arc::new(ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Refused, "no such model")));
     let (run, ear) = heard_on(&lm);
     let outcome = build(TWO).execute(&run, fields(r#"{"topic": "rain"}"#)).await;
     assert!(outcome.outputs.is_err());
@@ -132,7 +138,8 @@ async fn a_node_that_fails_is_told_with_its_error() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_cancelled_while_an_answer_arrives_stops_at_once() {
     let slow = answer(&[("reasoning", "a long story"), ("text", "t")]);
-    let lm = Arc::new(Scripted::always(Answer::from(slow).pausing(Duration::from_secs(1))));
+    let lm =
+        Arc::new(ScriptedLm::always(ScriptedAnswer::from(slow).pausing(Duration::from_secs(1))));
     let (run, ear) = heard_on(&lm);
     let cancel = run.cancelled.clone();
     let program = build(TWO);
@@ -147,8 +154,8 @@ async fn a_run_that_is_cancelled_while_an_answer_arrives_stops_at_once() {
 }
 
 /// An LM that gives each section of any prompt something to say.
-fn talkative() -> Arc<Scripted> {
-    Arc::new(Scripted::sections([
+fn talkative() -> Arc<ScriptedLm> {
+    Arc::new(ScriptedLm::sections([
         ("reasoning", "because it is so"),
         ("next_thought", "that is enough"),
         ("next_tool_name", "finish"),
@@ -214,7 +221,7 @@ async fn every_strategy_tells_the_fields_of_its_predictors() {
 
 #[tokio::test]
 async fn a_program_and_what_is_made_of_it_are_told_too() {
-    let lm = Arc::new(Scripted::sections([
+    let lm = Arc::new(ScriptedLm::sections([
         ("reasoning", "one line will do"),
         ("generated_code", "sum(numbers)"),
         ("sum", "3"),
@@ -263,7 +270,7 @@ async fn an_answer_in_any_layout_is_told_as_the_fields_that_it_gives() {
         "so it is\n[[ ## score ## ]]\n7\n[[ ## completed ##\n",
         "[[ ## score ## ]]\n7\n[[ ## answer ## ]]\nso it is",
     ] {
-        predict_heard(Arc::new(Scripted::always(LmReply::of(said, "m"))), said).await;
+        predict_heard(Arc::new(ScriptedLm::always(LmReply::of(said, "m"))), said).await;
     }
 }
 
@@ -281,7 +288,7 @@ impl Lm for Mute {
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        _: Heard<'a>,
+        _: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, dsrs::lm::LmError>> {
         self.complete(request)
     }
@@ -304,7 +311,7 @@ async fn calls_of_tools_are_told_as_the_fields_that_they_stand_for() {
     let ends = ToolCall { id: "2".into(), name: "finish".into(), arguments: "{}".into() };
     let ends = LmReply { tool_calls: vec![ends], ..LmReply::of("", "m") };
     let last = answer(&[("reasoning", "as it was"), ("answer", "42")]);
-    let lm = Scripted::answering([Answer::from(asks), ends.into(), last.into()]);
+    let lm = ScriptedLm::answering([ScriptedAnswer::from(asks), ends.into(), last.into()]);
     let model = Model { tools: true, ..Model::of("default", Arc::new(lm)) };
     let models = Arc::new(Models::new([model], Some("default".into())));
     let mut run = RunScope::new(models, Instant::now() + Duration::from_secs(10));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::{Outcome, Program};
-use dsrs::lm::{Lm, LmRequest, Models, Scripted};
+use dsrs::lm::{Lm, LmRequest, Models, ScriptedLm};
 use dsrs::predict::{Ctx, Demo, PredictState, RunScope, Span, SpanKind};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::{FieldSchema, SignatureSchema, read_signature};
@@ -77,7 +77,7 @@ pub(crate) fn paths(module: &dyn DynModule) -> Vec<String> {
 }
 
 /// A context over one model, with a minute.
-pub(crate) fn ctx(lm: &Arc<Scripted>) -> Ctx {
+pub(crate) fn ctx(lm: &Arc<ScriptedLm>) -> Ctx {
     let lm: Arc<dyn Lm> = lm.clone();
     Ctx::within(Models::only(lm).into(), Duration::from_secs(60))
 }
@@ -87,14 +87,14 @@ pub(crate) fn build(document: &str) -> Program {
 }
 
 /// A run over one scripted model, with ten seconds.
-pub(crate) fn run_on(lm: &Arc<Scripted>) -> Arc<RunScope> {
+pub(crate) fn run_on(lm: &Arc<ScriptedLm>) -> Arc<RunScope> {
     let lm: Arc<dyn Lm> = lm.clone();
     let models = Arc::new(Models::only(lm));
     Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(10)))
 }
 
 /// Posts a graph and runs it once.
-pub(crate) async fn run(document: &str, lm: &Arc<Scripted>, inputs: &str) -> Outcome {
+pub(crate) async fn run(document: &str, lm: &Arc<ScriptedLm>, inputs: &str) -> Outcome {
     build(document).execute(&run_on(lm), fields(inputs)).await
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::value::RawValue;
 
-use crate::lm::{Constraint, ConstraintForm};
+use crate::lm::{ConstraintForm, DecodingConstraint};
 use crate::signature::SignatureSchema;
 
 /// How many grammars are kept: one for each limit of tokens that was asked for.
@@ -18,8 +18,8 @@ const KEPT: usize = 8;
 /// The constraints that were made so far; `None` is kept too where there is none to be made.
 #[derive(Debug, Default)]
 pub(super) struct Constraints {
-    json_schema: OnceLock<Option<Constraint>>,
-    grammars: Mutex<Vec<(Option<u32>, Option<Constraint>)>>,
+    json_schema: OnceLock<Option<DecodingConstraint>>,
+    grammars: Mutex<Vec<(Option<u32>, Option<DecodingConstraint>)>>,
 }
 
 impl Constraints {
@@ -28,7 +28,7 @@ impl Constraints {
         schema: &SignatureSchema,
         form: ConstraintForm,
         max_tokens: Option<u32>,
-    ) -> Option<Constraint> {
+    ) -> Option<DecodingConstraint> {
         match form {
             ConstraintForm::JsonSchema => {
                 self.json_schema.get_or_init(|| json_schema(schema)).clone()
@@ -37,13 +37,17 @@ impl Constraints {
         }
     }
 
-    fn grammar(&self, schema: &SignatureSchema, max_tokens: Option<u32>) -> Option<Constraint> {
+    fn grammar(
+        &self,
+        schema: &SignatureSchema,
+        max_tokens: Option<u32>,
+    ) -> Option<DecodingConstraint> {
         let mut kept = self.grammars.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = kept.iter().find(|(tokens, _)| *tokens == max_tokens) {
             return known.clone();
         }
-        let made =
-            grammar::of_answers(schema, max_tokens).map(|text| Constraint::Gbnf(text.into()));
+        let made = grammar::of_answers(schema, max_tokens)
+            .map(|text| DecodingConstraint::Gbnf(text.into()));
         if kept.len() >= KEPT {
             kept.remove(0);
         }
@@ -52,8 +56,8 @@ impl Constraints {
     }
 }
 
-fn json_schema(schema: &SignatureSchema) -> Option<Constraint> {
+fn json_schema(schema: &SignatureSchema) -> Option<DecodingConstraint> {
     let (payload, strict) = schema::of_answers(schema);
     let raw = RawValue::from_string(payload.to_json()).ok()?;
-    Some(Constraint::JsonSchema { schema: Arc::from(raw), strict })
+    Some(DecodingConstraint::JsonSchema { schema: Arc::from(raw), strict })
 }

@@ -9,7 +9,7 @@ use hyper::header::HeaderMap;
 use serde_json::Value;
 
 use crate::lm::http::root_cause;
-use crate::lm::{Constraint, LmError, LmErrorKind, failure};
+use crate::lm::{DecodingConstraint, LmError, LmErrorKind, failure};
 
 /// A request that failed.
 pub(super) struct Fault {
@@ -117,7 +117,7 @@ impl Fault {
         model: &str,
         host: &str,
         key: Option<&str>,
-        constraint: Option<&Constraint>,
+        constraint: Option<&DecodingConstraint>,
     ) -> LmError {
         let (kind, what) = match self.what {
             What::Ours(what) => (self.kind, what),
@@ -134,7 +134,7 @@ fn kind(
     kind: LmErrorKind,
     status: Option<u16>,
     body: &[u8],
-    constraint: Option<&Constraint>,
+    constraint: Option<&DecodingConstraint>,
 ) -> LmErrorKind {
     let status = status.unwrap_or(0);
     if kind != LmErrorKind::RateLimited && failure::overflows(status, body) {

@@ -11,7 +11,7 @@ use genai::chat::{
 use serde_json::Value;
 
 use super::fault::Fault;
-use crate::lm::{Heard, LmErrorKind, LmReply, ToolCall, Usage};
+use crate::lm::{DeltaSink, LmErrorKind, LmReply, ToolCall, Usage};
 
 /// A reply of an answer that came whole.
 pub(super) fn whole(answer: ChatResponse) -> LmReply {
@@ -37,7 +37,7 @@ pub(super) fn whole(answer: ChatResponse) -> LmReply {
 /// A reply of an answer that arrives piece by piece.
 pub(super) async fn heard(
     mut answer: ChatStreamResponse,
-    heard: Heard<'_>,
+    heard: DeltaSink<'_>,
 ) -> Result<LmReply, Fault> {
     let model: Arc<str> = (&*answer.model_iden.model_name).into();
     let mut text = String::new();

@@ -9,7 +9,7 @@ use genai::chat::{
 use serde_json::Value;
 
 use super::fault::Fault;
-use crate::lm::{Constraint, LmErrorKind, LmRequest, Message, Role, ToolCall, ToolSpec};
+use crate::lm::{DecodingConstraint, LmErrorKind, LmRequest, Message, Role, ToolCall, ToolSpec};
 
 /// The conversation and the settings of a request.
 pub(super) fn read(request: &LmRequest) -> Result<(ChatRequest, ChatOptions), Fault> {
@@ -35,10 +35,10 @@ fn options(request: &LmRequest) -> Result<ChatOptions, Fault> {
     };
     match &request.constraint {
         None => Ok(options),
-        Some(Constraint::JsonSchema { schema, .. }) => {
+        Some(DecodingConstraint::JsonSchema { schema, .. }) => {
             Ok(options.with_response_format(JsonSpec::new("answer", json(schema.get()))))
         }
-        Some(Constraint::Gbnf(_)) => {
+        Some(DecodingConstraint::Gbnf(_)) => {
             let why = "not sent: the protocol has no place for a grammar".to_owned();
             Err(Fault::new(LmErrorKind::ConstraintRefused, why))
         }

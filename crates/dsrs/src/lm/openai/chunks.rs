@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::wire::{NoReply, Text, Tokens, arguments, is_error, no_choices, usage};
+use super::wire::{NoReply, TokenCounts, WireText, arguments, is_error, no_choices, usage};
 use crate::lm::sse::SseEvent;
-use crate::lm::{Heard, LmReply, ToolCall};
+use crate::lm::{DeltaSink, LmReply, ToolCall};
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";
@@ -24,45 +24,45 @@ const MOST_CALLS: usize = 1024;
 #[derive(Deserialize)]
 struct Chunk {
     #[serde(default)]
-    model: Option<Text>,
+    model: Option<WireText>,
     #[serde(default)]
-    choices: Option<Vec<Choice>>,
+    choices: Option<Vec<ChunkChoice>>,
     #[serde(default)]
-    usage: Option<Tokens>,
+    usage: Option<TokenCounts>,
     #[serde(default)]
     error: Option<IgnoredAny>,
     #[serde(default)]
-    object: Option<Text>,
+    object: Option<WireText>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct ChunkChoice {
     #[serde(default)]
     index: usize,
     #[serde(default)]
     delta: Option<Delta>,
     #[serde(default)]
-    finish_reason: Option<Text>,
+    finish_reason: Option<WireText>,
 }
 
 #[derive(Deserialize)]
 struct Delta {
     #[serde(default)]
-    content: Option<Text>,
+    content: Option<WireText>,
     #[serde(default)]
-    refusal: Option<Text>,
+    refusal: Option<WireText>,
     #[serde(default)]
-    tool_calls: Option<Vec<Called>>,
+    tool_calls: Option<Vec<ToolCallDelta>>,
 }
 
 /// A piece of a call. Some servers leave the index out, or give all calls the same, and send each
 /// call whole; some send arguments as an object.
 #[derive(Deserialize)]
-struct Called {
+struct ToolCallDelta {
     #[serde(default)]
     index: Option<usize>,
     #[serde(default)]
-    id: Option<Text>,
+    id: Option<WireText>,
     #[serde(default)]
     function: Option<Function>,
 }
@@ -70,14 +70,14 @@ struct Called {
 #[derive(Default, Deserialize)]
 struct Function {
     #[serde(default)]
-    name: Option<Text>,
+    name: Option<WireText>,
     #[serde(default)]
     arguments: Option<Box<RawValue>>,
 }
 
 /// A call as far as it has come.
 #[derive(Default)]
-struct Calling {
+struct PartialToolCall {
     /// The place that the server gives it among the calls.
     index: usize,
     id: Option<Arc<str>>,
@@ -89,10 +89,10 @@ struct Calling {
 pub(super) struct Chunks {
     text: String,
     refusal: String,
-    calls: Vec<Calling>,
+    calls: Vec<PartialToolCall>,
     model: Option<Arc<str>>,
     finish_reason: Option<Arc<str>>,
-    tokens: Option<Tokens>,
+    tokens: Option<TokenCounts>,
     /// How many more bytes of text and calls are kept.
     room: usize,
     /// Whether anything was answered.
@@ -127,7 +127,7 @@ impl Chunks {
     }
 
     /// Takes one event and hands over what it adds to the text.
-    pub(super) fn take(&mut self, event: &SseEvent, heard: Heard<'_>) -> Result<(), NoReply> {
+    pub(super) fn take(&mut self, event: &SseEvent, heard: DeltaSink<'_>) -> Result<(), NoReply> {
         let data = event.data.as_str();
         if data.trim() == DONE {
             self.is_done = true;
@@ -154,13 +154,13 @@ impl Chunks {
         Ok(())
     }
 
-    fn add(&mut self, delta: Delta, heard: Heard<'_>) -> Result<(), NoReply> {
-        if let Some(Text(piece)) = delta.content.filter(|piece| !piece.0.is_empty()) {
+    fn add(&mut self, delta: Delta, heard: DeltaSink<'_>) -> Result<(), NoReply> {
+        if let Some(WireText(piece)) = delta.content.filter(|piece| !piece.0.is_empty()) {
             self.take_room(piece.len())?;
             self.text.push_str(&piece);
             heard(&piece);
         }
-        if let Some(Text(piece)) = delta.refusal {
+        if let Some(WireText(piece)) = delta.refusal {
             self.take_room(piece.len())?;
             self.refusal.push_str(&piece);
         }
@@ -170,7 +170,7 @@ impl Chunks {
         Ok(())
     }
 
-    fn add_call(&mut self, called: Called) -> Result<(), NoReply> {
+    fn add_call(&mut self, called: ToolCallDelta) -> Result<(), NoReply> {
         let function = called.function.unwrap_or_default();
         let given = function.arguments.as_deref().map(arguments).unwrap_or_default();
         self.take_room(given.len())?;
@@ -183,7 +183,7 @@ impl Chunks {
             }
             None => {
                 let index = called.index.unwrap_or(self.calls.len());
-                Some(self.calls.push_mut(Calling { index, ..Calling::default() }))
+                Some(self.calls.push_mut(PartialToolCall { index, ..PartialToolCall::default() }))
             }
         };
         let Some(calling) = calling else { return Ok(()) };
@@ -195,8 +195,13 @@ impl Chunks {
 
     /// The call that a piece belongs to; `None` for one that begins a call. An id tells calls apart
     /// before the index does; a piece that has neither, nor a name, goes on with the last call.
-    fn calling(&self, index: Option<usize>, id: Option<&Text>, is_named: bool) -> Option<usize> {
-        let has_id = |calling: &Calling| match (id, &calling.id) {
+    fn calling(
+        &self,
+        index: Option<usize>,
+        id: Option<&WireText>,
+        is_named: bool,
+    ) -> Option<usize> {
+        let has_id = |calling: &PartialToolCall| match (id, &calling.id) {
             (Some(id), Some(known)) => id.0 == *known,
             _ => true,
         };
@@ -239,7 +244,7 @@ impl Chunks {
     }
 }
 
-impl Calling {
+impl PartialToolCall {
     fn finish(self, number: usize) -> Option<ToolCall> {
         let id = self.id.unwrap_or_else(|| format!("call_{number}").into());
         let empty = self.arguments.trim().is_empty();

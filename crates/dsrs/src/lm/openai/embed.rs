@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::Endpoint;
 use super::{OpenAiConfig, OpenAiConfigError};
 use crate::lm::http::{HttpAnswer, HttpLimits};
-use crate::lm::{Embedded, Embedder, LmError, LmErrorKind, Usage, batches, failure};
+use crate::lm::{Embedder, Embeddings, LmError, LmErrorKind, Usage, batches, failure};
 
 /// By how much an answer may be larger than that of a chat: 256 vectors of 4096 numbers as text.
 const LARGER: usize = 4;
@@ -36,17 +36,17 @@ struct Body<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EmbeddingList {
     #[serde(default)]
-    data: Vec<Item>,
+    data: Vec<EmbeddingItem>,
     #[serde(default)]
-    usage: Option<Tokens>,
+    usage: Option<EmbeddingUsage>,
     #[serde(default)]
     error: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct EmbeddingItem {
     /// Which text it is for; some servers leave it out and keep the order.
     #[serde(default)]
     index: Option<usize>,
@@ -54,7 +54,7 @@ struct Item {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct EmbeddingUsage {
     #[serde(default)]
     prompt_tokens: Option<u64>,
 }
@@ -71,7 +71,7 @@ impl OpenAiEmbedder {
         Ok(Self { endpoint: Endpoint::new(config, "/embeddings", limits)? })
     }
 
-    async fn ask(&self, batch: &[Arc<str>]) -> Result<Embedded, LmError> {
+    async fn ask(&self, batch: &[Arc<str>]) -> Result<Embeddings, LmError> {
         let input = batch.iter().map(AsRef::as_ref).collect();
         let body =
             serde_json::to_vec(&Body { model: &self.endpoint.model, input }).map_err(|error| {
@@ -81,7 +81,7 @@ impl OpenAiEmbedder {
         self.read(&answer.map_err(|error| self.endpoint.unanswered(error))?, batch.len())
     }
 
-    fn read(&self, answer: &HttpAnswer, count: usize) -> Result<Embedded, LmError> {
+    fn read(&self, answer: &HttpAnswer, count: usize) -> Result<Embeddings, LmError> {
         if !(200..300).contains(&answer.status) {
             let kind = match failure::overflows(answer.status, &answer.body) {
                 true => LmErrorKind::ContextOverflow,
@@ -94,21 +94,21 @@ impl OpenAiEmbedder {
             let error = self.endpoint.error(LmErrorKind::Malformed, what);
             LmError { status: Some(answer.status), ..error }
         };
-        let found: Answer =
+        let found: EmbeddingList =
             serde_json::from_slice(&answer.body).map_err(|error| malformed(error.to_string()))?;
         if found.error.is_some() && found.data.is_empty() {
             return Err(self.endpoint.failed(answer, LmErrorKind::Provider));
         }
         let input_tokens = found.usage.and_then(|tokens| tokens.prompt_tokens).unwrap_or_default();
         let vectors = vectors(found.data, count).map_err(malformed)?;
-        Ok(Embedded { vectors, usage: Usage { lm_calls: 1, input_tokens, ..Usage::default() } })
+        Ok(Embeddings { vectors, usage: Usage { lm_calls: 1, input_tokens, ..Usage::default() } })
     }
 }
 
 impl Embedder for OpenAiEmbedder {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         async move {
-            let mut all = Embedded::default();
+            let mut all = Embeddings::default();
             for batch in batches(texts) {
                 all.add(self.ask(batch).await?)?;
             }
@@ -120,7 +120,7 @@ impl Embedder for OpenAiEmbedder {
 
 /// The vectors in the order of the texts that they are for, if there is one for each and all are of
 /// one length.
-fn vectors(items: Vec<Item>, count: usize) -> Result<Vec<Arc<[f32]>>, String> {
+fn vectors(items: Vec<EmbeddingItem>, count: usize) -> Result<Vec<Arc<[f32]>>, String> {
     if items.len() != count {
         return Err(format!("it has {} vectors for {count} texts", items.len()));
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{GrammarField, MaxTokensField};
-use crate::lm::{Chat, Constraint, LmReply, LmRequest, ToolCall, Usage};
+use crate::lm::{Chat, DecodingConstraint, LmReply, LmRequest, ToolCall, Usage};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -75,21 +75,21 @@ pub(super) struct Dialect {
 
 /// How the answer is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ResponseMode {
     /// Whole.
     Whole,
     /// In pieces, as they come.
-    Pieces,
+    Stream,
     /// In pieces, with the tokens that it has cost behind them.
-    PiecesAndUsage,
+    StreamWithUsage,
 }
 
-impl Wanted {
+impl ResponseMode {
     /// What a request has to accept.
     pub(super) const fn accept(self) -> &'static str {
         match self {
             Self::Whole => "application/json",
-            Self::Pieces | Self::PiecesAndUsage => "text/event-stream, application/json",
+            Self::Stream | Self::StreamWithUsage => "text/event-stream, application/json",
         }
     }
 
@@ -97,8 +97,8 @@ impl Wanted {
     pub(super) const fn names(self) -> &'static [&'static str] {
         match self {
             Self::Whole => &[],
-            Self::Pieces => &["stream", "streaming"],
-            Self::PiecesAndUsage => &["stream", "streaming", "stream_options", "include_usage"],
+            Self::Stream => &["stream", "streaming"],
+            Self::StreamWithUsage => &["stream", "streaming", "stream_options", "include_usage"],
         }
     }
 }
@@ -108,16 +108,18 @@ pub(super) fn body(
     model: &str,
     request: &LmRequest,
     dialect: Dialect,
-    wanted: Wanted,
+    mode: ResponseMode,
 ) -> serde_json::Result<Vec<u8>> {
     let params = &request.params;
-    let counts = wanted == Wanted::PiecesAndUsage;
+    let counts = mode == ResponseMode::StreamWithUsage;
     let text: usize = request.chat.messages().map(|said| said.content.len() + 48).sum();
     // Room for the escapes of a usual prompt, so that the buffer grows at most once.
     let mut bytes = Vec::with_capacity(256 + text + text / 8);
     let limit = |wanted| if dialect.max_tokens == wanted { params.max_tokens } else { None };
     let grammar = |wanted| match &request.constraint {
-        Some(Constraint::Gbnf(grammar)) if dialect.grammar == wanted => Some(grammar.as_ref()),
+        Some(DecodingConstraint::Gbnf(grammar)) if dialect.grammar == wanted => {
+            Some(grammar.as_ref())
+        }
         _ => None,
     };
     let body = Body {
@@ -133,7 +135,7 @@ pub(super) fn body(
         structured_outputs: grammar(GrammarField::StructuredOutputs)
             .map(|grammar| StructuredOutputs { grammar }),
         response_format: request.constraint.as_ref().and_then(response_format),
-        stream: (wanted != Wanted::Whole).then_some(true),
+        stream: (mode != ResponseMode::Whole).then_some(true),
         stream_options: counts.then_some(StreamOptions { include_usage: true }),
     };
     serde_json::to_writer(&mut bytes, &body)?;
@@ -147,8 +149,8 @@ pub(super) fn body(
     Ok(bytes)
 }
 
-fn response_format(constraint: &Constraint) -> Option<ResponseFormat<'_>> {
-    let Constraint::JsonSchema { schema, strict } = constraint else { return None };
+fn response_format(constraint: &DecodingConstraint) -> Option<ResponseFormat<'_>> {
+    let DecodingConstraint::JsonSchema { schema, strict } = constraint else { return None };
     let json_schema = JsonSchema { name: "answer", strict: *strict, schema };
     Some(ResponseFormat { r#type: "json_schema", json_schema })
 }
@@ -169,45 +171,45 @@ fn write_messages(bytes: &mut Vec<u8>, chat: &Chat) -> serde_json::Result<()> {
 #[derive(Deserialize)]
 struct Completion {
     #[serde(default)]
-    model: Option<Text>,
+    model: Option<WireText>,
     #[serde(default)]
-    choices: Option<Vec<Choice>>,
+    choices: Option<Vec<CompletionChoice>>,
     #[serde(default)]
-    usage: Option<Tokens>,
+    usage: Option<TokenCounts>,
     #[serde(default)]
     error: Option<IgnoredAny>,
     #[serde(default)]
-    object: Option<Text>,
+    object: Option<WireText>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    message: Said,
+struct CompletionChoice {
+    message: CompletionMessage,
     #[serde(default)]
-    finish_reason: Option<Text>,
+    finish_reason: Option<WireText>,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct CompletionMessage {
     #[serde(default)]
-    content: Option<Text>,
+    content: Option<WireText>,
     #[serde(default)]
-    refusal: Option<Text>,
+    refusal: Option<WireText>,
     #[serde(default)]
-    tool_calls: Option<Vec<Called>>,
+    tool_calls: Option<Vec<WireToolCall>>,
 }
 
 /// A call as providers write it: some leave the id out, some write the arguments as an object.
 #[derive(Deserialize)]
-struct Called {
+struct WireToolCall {
     #[serde(default)]
-    id: Option<Text>,
-    function: CalledFunction,
+    id: Option<WireText>,
+    function: WireFunction,
 }
 
 #[derive(Deserialize)]
-struct CalledFunction {
-    name: Text,
+struct WireFunction {
+    name: WireText,
     #[serde(default)]
     arguments: Option<Box<RawValue>>,
 }
@@ -218,32 +220,32 @@ pub(super) fn arguments(raw: &RawValue) -> Cow<'_, str> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tokens {
+pub(super) struct TokenCounts {
     #[serde(default)]
     prompt_tokens: Option<u64>,
     #[serde(default)]
     completion_tokens: Option<u64>,
     #[serde(default)]
-    prompt_tokens_details: Option<PromptTokens>,
+    prompt_tokens_details: Option<PromptTokenDetails>,
 }
 
 #[derive(Deserialize)]
-struct PromptTokens {
+struct PromptTokenDetails {
     #[serde(default)]
     cached_tokens: Option<u64>,
 }
 
 /// A text, or a list of parts of which the texts count. Read by hand because serde's own way into
 /// an `Arc<str>` copies the text twice.
-pub(super) struct Text(pub(super) Arc<str>);
+pub(super) struct WireText(pub(super) Arc<str>);
 
 #[derive(Deserialize)]
-struct Part {
+struct TextPart {
     #[serde(default)]
     text: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for WireText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TextVisitor)
     }
@@ -252,22 +254,22 @@ impl<'de> Deserialize<'de> for Text {
 struct TextVisitor;
 
 impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text;
+    type Value = WireText;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-        Ok(Text(text.into()))
+    fn visit_str<E>(self, text: &str) -> Result<WireText, E> {
+        Ok(WireText(text.into()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Text, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<WireText, A::Error> {
         let mut text = String::new();
-        while let Some(part) = parts.next_element::<Part>()? {
+        while let Some(part) = parts.next_element::<TextPart>()? {
             text.push_str(part.text.as_deref().unwrap_or_default());
         }
-        Ok(Text(text.into()))
+        Ok(WireText(text.into()))
     }
 }
 
@@ -290,7 +292,7 @@ pub(super) fn no_choices() -> NoReply {
 }
 
 /// Whether what calls itself so is an error, as vLLM writes them.
-pub(super) fn is_error(object: Text) -> bool {
+pub(super) fn is_error(object: WireText) -> bool {
     &*object.0 == "error"
 }
 
@@ -317,14 +319,14 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     })
 }
 
-fn call(number: usize, called: Called) -> ToolCall {
+fn call(number: usize, called: WireToolCall) -> ToolCall {
     let id = called.id.map_or_else(|| format!("call_{number}").into(), |id| id.0);
     let given = called.function.arguments.as_deref().map(arguments);
     let arguments = given.map_or_else(|| "{}".into(), Arc::from);
     ToolCall { id, arguments, name: called.function.name.0 }
 }
 
-pub(super) fn usage(tokens: Option<Tokens>) -> Usage {
+pub(super) fn usage(tokens: Option<TokenCounts>) -> Usage {
     let mut usage = Usage { lm_calls: 1, ..Usage::default() };
     if let Some(tokens) = tokens {
         usage.input_tokens = tokens.prompt_tokens.unwrap_or(0);
@@ -353,7 +355,7 @@ mod tests {
             "small",
             &LmRequest::new(chat, params),
             Dialect { max_tokens: field, ..Dialect::default() },
-            Wanted::Whole,
+            ResponseMode::Whole,
         )
         .unwrap();
         String::from_utf8(bytes).unwrap()
@@ -425,7 +427,7 @@ mod tests {
             tools: Some(ToolSet::of([tool])),
             ..LmRequest::new(chat, LmParams::default())
         };
-        let bytes = body("small", &request, Dialect::default(), Wanted::Whole).unwrap();
+        let bytes = body("small", &request, Dialect::default(), ResponseMode::Whole).unwrap();
         assert_eq!(
             String::from_utf8(bytes).unwrap(),
             concat!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt};
 
 use super::chance::hash;
-use crate::lm::{Embedded, Embedder, LmError, Usage};
+use crate::lm::{Embedder, Embeddings, LmError, Usage};
 
 /// The numbers of a vector.
 const DIMENSION: usize = 256;
@@ -21,12 +21,12 @@ const PIECE: f32 = 0.3;
 pub struct SyntheticEmbedder;
 
 impl Embedder for SyntheticEmbedder {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let words = texts.iter().map(|text| text.split_whitespace().count() as u64).sum();
         let calls = u64::from(!texts.is_empty());
         let usage = Usage { lm_calls: calls, input_tokens: words, ..Usage::default() };
         let vectors = texts.iter().map(|text| vector(text)).collect();
-        async move { Ok(Embedded { vectors, usage }) }.boxed()
+        async move { Ok(Embeddings { vectors, usage }) }.boxed()
     }
 }
 

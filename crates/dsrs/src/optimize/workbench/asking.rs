@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Workbench;
-use crate::lm::Embedded;
+use crate::lm::Embeddings;
 use crate::optimize::Stop;
 use crate::predict::{DynPredictor, LmOverrides, PredictError, SchemaPredictor, embed};
 use crate::signature::SignatureSchema;
@@ -61,7 +61,7 @@ impl Workbench {
     ///
     /// # Errors
     /// When the work stops, or when the model fails.
-    pub async fn embed(&self, alias: &str, texts: &[Arc<str>]) -> Result<Embedded, AskError> {
+    pub async fn embed(&self, alias: &str, texts: &[Arc<str>]) -> Result<Embeddings, AskError> {
         let evaluator = &self.task().evaluator;
         let ctx = evaluator.ctx(OPTIMIZER, LmOverrides::default());
         let _turn = self.shared.limit.acquire().await.map_err(|_| Stop::Cancelled)?;

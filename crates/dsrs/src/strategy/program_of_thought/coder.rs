@@ -7,7 +7,7 @@ use super::prompt;
 use crate::predict::{
     Ctx, DynPredictor, PredictError, PredictErrorKind, SchemaPredictor, SpanKind, SpanStatus,
 };
-use crate::sandbox::{Failure, Ran, Sandbox, SandboxError};
+use crate::sandbox::{Sandbox, SandboxError, SandboxFailure, SandboxOutput};
 use crate::value::{Fields, Payload};
 
 /// What the trace calls a run of a program.
@@ -78,7 +78,7 @@ impl Coder {
         };
         if code.trim().is_empty() {
             let message = format!("`{}` holds no program", prompt::CODE);
-            return Ok(Err(SandboxError::new(Failure::Syntax, message)));
+            return Ok(Err(SandboxError::new(SandboxFailure::Syntax, message)));
         }
         let span = ctx.trace().open(SpanKind::Tool, &ctx.node.node, ctx.parent, |span| {
             span.tool = Some(TOOL.into());
@@ -126,7 +126,7 @@ impl Coder {
 }
 
 /// What came out of a program: what it printed, then the value of its last line.
-fn told(ran: &Ran) -> String {
+fn told(ran: &SandboxOutput) -> String {
     let value = match &ran.value {
         Payload::Null => String::new(),
         Payload::Str(text) => text.to_string(),
@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn what_came_out_is_what_was_printed_and_then_the_value() {
-        let out = |printed: &str, value: Payload| told(&Ran { printed: printed.into(), value });
+        let out =
+            |printed: &str, value: Payload| told(&SandboxOutput { printed: printed.into(), value });
         assert_eq!(out("a\nb\n", Payload::Int(3)), "a\nb\n3");
         assert_eq!(out("a\n", Payload::Null), "a");
         assert_eq!(out("", Payload::from("text")), "text");

@@ -62,8 +62,8 @@ pub struct GenerateOutput<I, O> {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::lm::{Models, Scripted};
-/// use dsrs::sandbox::{Ran, Sandbox, SandboxError};
+/// use dsrs::lm::{Models, ScriptedLm};
+/// use dsrs::sandbox::{SandboxOutput, Sandbox, SandboxError};
 /// use dsrs::value::{Fields, Payload};
 /// use dsrs::{Ctx, Module, ProgramOfThought, Signature};
 /// use futures_util::future::{BoxFuture, FutureExt};
@@ -84,14 +84,14 @@ pub struct GenerateOutput<I, O> {
 ///         &'a self,
 ///         _code: &'a str,
 ///         _inputs: &'a Fields,
-///     ) -> BoxFuture<'a, Result<Ran, SandboxError>> {
-///         async { Ok(Ran { printed: "".into(), value: Payload::Int(6) }) }.boxed()
+///     ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>> {
+///         async { Ok(SandboxOutput { printed: "".into(), value: Payload::Int(6) }) }.boxed()
 ///     }
 /// }
 ///
 /// let program = ProgramOfThought::<Sum>::new(Arc::new(Adds)).unwrap();
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let lm = Arc::new(Scripted::sections([
+/// let lm = Arc::new(ScriptedLm::sections([
 ///     ("reasoning", "They are added."),
 ///     ("generated_code", "sum(numbers)"),
 ///     ("sum", "6"),

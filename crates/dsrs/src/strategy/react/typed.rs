@@ -78,7 +78,7 @@ pub struct Trajectory {
 /// ```
 /// use std::sync::Arc;
 /// use dsrs::facet::{self, Facet};
-/// use dsrs::lm::{Models, Scripted};
+/// use dsrs::lm::{Models, ScriptedLm};
 /// use dsrs::{Ctx, Module, ReAct, Signature};
 ///
 /// #[derive(Signature)]
@@ -106,7 +106,7 @@ pub struct Trajectory {
 ///     .unwrap();
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let lm = Arc::new(Scripted::answering([
+/// let lm = Arc::new(ScriptedLm::answering([
 ///     "[[ ## next_thought ## ]]\nI look it up.\n[[ ## next_tool_name ## ]]\npopulation\n\
 ///      [[ ## next_tool_args ## ]]\n{\"name\": \"Turku\"}",
 ///     "[[ ## next_thought ## ]]\nI know.\n[[ ## next_tool_name ## ]]\nfinish",

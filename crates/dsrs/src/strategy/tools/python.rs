@@ -6,7 +6,7 @@ use facet::Facet;
 
 use super::BuiltinTool;
 use crate::predict::{Tool, function_tool};
-use crate::sandbox::{DIALECT, Ran, Sandbox, SandboxError};
+use crate::sandbox::{DIALECT, Sandbox, SandboxError, SandboxOutput};
 use crate::value::{Fields, Payload};
 
 #[derive(Facet)]
@@ -39,7 +39,7 @@ fn tool(sandbox: Arc<dyn Sandbox>) -> Result<Arc<dyn Tool>, String> {
 }
 
 /// What was printed, or the value, or both where there are both.
-fn told(ran: Ran) -> Payload {
+fn told(ran: SandboxOutput) -> Payload {
     match (ran.printed.is_empty(), ran.value.is_null()) {
         (true, _) => ran.value,
         (false, true) => Payload::Str(ran.printed),

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use dsrs::sandbox::{Failure, SandboxError, SandboxLimits};
+use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits};
 use monty_types::{MontyException, StackFrame};
 
 /// How many frames of a traceback are told, counted from where it was raised.
@@ -16,36 +16,36 @@ const MESSAGE: usize = 1_000;
 
 pub(crate) fn out_of_time(limits: &SandboxLimits) -> SandboxError {
     let text = format!("the program was stopped after {}, its time limit", seconds(limits.time));
-    SandboxError::new(Failure::Time, text)
+    SandboxError::new(SandboxFailure::Time, text)
 }
 
 pub(crate) fn out_of_memory(limits: &SandboxLimits) -> SandboxError {
     let text = format!("the program needs more than {}, its memory limit", size(limits.memory));
-    SandboxError::new(Failure::Memory, text)
+    SandboxError::new(SandboxFailure::Memory, text)
 }
 
 pub(crate) fn printed_too_much(limits: &SandboxLimits) -> SandboxError {
     let text = format!("the program printed more than {}, its limit", size(limits.output as u64));
-    SandboxError::new(Failure::Output, text)
+    SandboxError::new(SandboxFailure::Output, text)
 }
 
 pub(crate) fn value_too_large(limits: &SandboxLimits) -> SandboxError {
     let limit = size(limits.output as u64);
     let text = format!("the value of the last line is larger than {limit}, its limit");
-    SandboxError::new(Failure::Output, text)
+    SandboxError::new(SandboxFailure::Output, text)
 }
 
 pub(crate) fn too_deep() -> SandboxError {
     let text = "the program nests or recurses too deeply: the interpreter's stack is used up";
-    SandboxError::new(Failure::Memory, text)
+    SandboxError::new(SandboxFailure::Memory, text)
 }
 
 pub(crate) fn broken(why: impl std::fmt::Display) -> SandboxError {
-    SandboxError::new(Failure::Broken, format!("the sandbox failed: {why}"))
+    SandboxError::new(SandboxFailure::Broken, format!("the sandbox failed: {why}"))
 }
 
 /// An exception with its place.
-pub(crate) fn raised(kind: Failure, exception: &MontyException) -> SandboxError {
+pub(crate) fn raised(kind: SandboxFailure, exception: &MontyException) -> SandboxError {
     let text = format!("{}{}", place(exception), clipped(&exception.summary(), MESSAGE));
     SandboxError::new(kind, text)
 }

@@ -9,9 +9,9 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio::time::Instant;
 
 use super::{
-    Account, Asking, Chat, Constraint, Embedded, Embedder, Found, Heard, Limit, Lm, LmError,
-    LmErrorKind, LmParams, LmReply, LmRequest, Message, Model, Prefix, ReplyCache, RequestKey,
-    Usage, Vectors,
+    BudgetAccount, BudgetLimit, CacheLookup, Chat, DecodingConstraint, DeltaSink, Embedder,
+    Embeddings, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model, Prefix,
+    ReplyCache, RequestKey, Usage, Vectors,
 };
 
 /// Bytes of replies that are at hand.
@@ -28,7 +28,7 @@ const PER_MESSAGE: u64 = 16;
 
 /// Something that was paid for.
 #[derive(Clone, Debug)]
-pub struct Purchase {
+pub struct RecordedReply {
     /// What was asked, and of which model.
     pub key: RequestKey,
     /// The answer; `None` when the request failed.
@@ -37,65 +37,70 @@ pub struct Purchase {
     pub usage: Usage,
 }
 
-/// Why a purchase could not be kept or looked up. The work ends: what it did next would be lost, or
+/// Why a recorded could not be kept or looked up. The work ends: what it did next would be lost, or
 /// is another's to do by now.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unkept(pub String);
+pub struct RecordingError(pub String);
 
 /// Keeps purchases for longer than the process lasts.
-pub trait Purchases: Send + Sync {
+pub trait ReplyStore: Send + Sync {
     /// The reply that was bought under a key before this process, if one was.
-    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>>;
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>>;
 
-    /// Keeps a purchase; may return before it is safe.
-    fn keep(&self, purchase: Purchase) -> BoxFuture<'_, Result<(), Unkept>>;
+    /// Keeps a recorded; may return before it is safe.
+    fn record(&self, recorded: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>>;
 }
 
 /// Nothing is kept for longer.
-pub struct InMemory;
+pub struct NoStore;
 
-impl Purchases for InMemory {
-    fn find(&self, _: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, Unkept>> {
+impl ReplyStore for NoStore {
+    fn find(&self, _: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>> {
         async { Ok(None) }.boxed()
     }
 
-    fn keep(&self, _: Purchase) -> BoxFuture<'_, Result<(), Unkept>> {
+    fn record(&self, _: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>> {
         async { Ok(()) }.boxed()
     }
 }
 
 /// Pays for requests out of one budget, and keeps what it bought.
-pub struct Purse {
-    account: Account,
+pub struct BudgetedReplies {
+    account: BudgetAccount,
     replies: ReplyCache,
-    kept: Arc<dyn Purchases>,
+    store: Arc<dyn ReplyStore>,
     /// Why nothing more is kept, from the first time on.
-    lost: OnceLock<Unkept>,
+    recording_error: OnceLock<RecordingError>,
 }
 
-impl Purse {
-    /// A purse for a budget.
+impl BudgetedReplies {
+    /// A replies for a budget.
     #[must_use]
-    pub fn new(account: Account, kept: Arc<dyn Purchases>) -> Self {
-        Self { account, replies: ReplyCache::of(AT_HAND, FOREVER), kept, lost: OnceLock::new() }
+    pub fn new(account: BudgetAccount, store: Arc<dyn ReplyStore>) -> Self {
+        Self {
+            account,
+            replies: ReplyCache::of(AT_HAND, FOREVER),
+            store,
+            recording_error: OnceLock::new(),
+        }
     }
 
     /// The budget and what was spent of it.
     #[must_use]
-    pub const fn account(&self) -> &Account {
+    pub const fn account(&self) -> &BudgetAccount {
         &self.account
     }
 
     /// Why purchases can no longer be kept or looked up, if that is so.
     #[must_use]
-    pub fn lost(&self) -> Option<&Unkept> {
-        self.lost.get()
+    pub fn recording_error(&self) -> Option<&RecordingError> {
+        self.recording_error.get()
     }
 
     /// A request as it is sent: with an end to its answer, where the budget must know one.
     #[must_use]
-    pub fn bounded(&self, request: &LmRequest) -> Option<LmRequest> {
+    pub fn bound_answer(&self, request: &LmRequest) -> Option<LmRequest> {
         let open = self.account.limits_answers() && request.params.max_tokens.is_none();
         open.then(|| {
             let mut bounded = request.clone();
@@ -108,76 +113,71 @@ impl Purse {
     ///
     /// # Errors
     /// When nobody can say.
-    pub async fn find(&self, key: RequestKey) -> Result<Found<'_>, LmError> {
-        let asking = match self.replies.find(key).await {
-            found @ Found::Reply(_) => return Ok(found),
-            Found::Nothing(asking) => asking,
+    pub async fn find(&self, key: RequestKey) -> Result<CacheLookup<'_>, LmError> {
+        let slot = match self.replies.find(key).await {
+            found @ CacheLookup::Hit(_) => return Ok(found),
+            CacheLookup::Miss(slot) => slot,
         };
-        Ok(match self.kept.find(key).await.map_err(|error| self.unkept(error))? {
+        Ok(match self.store.find(key).await.map_err(|error| self.recording_failed(error))? {
             Some(reply) => {
-                asking.keep(&reply);
-                Found::Reply(reply)
+                slot.fill(&reply);
+                CacheLookup::Hit(reply)
             }
-            None => Found::Nothing(asking),
+            None => CacheLookup::Miss(slot),
         })
     }
 
     /// An LM whose every request is paid for.
     #[must_use]
-    pub fn paying<'a>(&'a self, model: &'a Model, key: RequestKey) -> Paying<'a> {
-        Paying { purse: self, model, key, allowed: OnceLock::new() }
+    pub fn lm<'a>(&'a self, model: &'a Model, key: RequestKey) -> BudgetedLm<'a> {
+        BudgetedLm { replies: self, model, key, permitted_at: OnceLock::new() }
     }
 
     /// Keeps a reply that somebody else has paid for: who asks again may not get the same.
     ///
     /// # Errors
     /// When it cannot be kept.
-    pub async fn given(&self, key: RequestKey, reply: &LmReply) -> Result<(), LmError> {
-        let purchase = Purchase { key, reply: Some(reply.clone()), usage: Usage::default() };
-        self.kept.keep(purchase).await.map_err(|error| self.unkept(error))
+    pub async fn record(&self, key: RequestKey, reply: &LmReply) -> Result<(), LmError> {
+        let recorded = RecordedReply { key, reply: Some(reply.clone()), usage: Usage::default() };
+        self.store.record(recorded).await.map_err(|error| self.recording_failed(error))
     }
 
     /// An embedding model whose every request is paid for, unless the same was bought before.
     #[must_use]
-    pub const fn paying_for_vectors<'a>(
+    pub const fn embedder<'a>(
         &'a self,
         model: &'a Model,
         embedder: &'a dyn Embedder,
-    ) -> PayingForVectors<'a> {
-        PayingForVectors { purse: self, model, embedder }
-    }
-
-    /// Keeps a reply at hand for those who wait for it and for those to come.
-    pub fn at_hand(asking: Asking<'_>, reply: &LmReply) {
-        asking.keep(reply);
+    ) -> BudgetedEmbedder<'a> {
+        BudgetedEmbedder { replies: self, model, embedder }
     }
 
     async fn pay(
         &self,
-        paying: &Paying<'_>,
+        lm: &BudgetedLm<'_>,
         request: &LmRequest,
         sent: BoxFuture<'_, Result<LmReply, LmError>>,
     ) -> Result<LmReply, LmError> {
-        let Paying { model, key, .. } = *paying;
+        let BudgetedLm { model, key, .. } = *lm;
         let worst = self.worst(model, request)?;
-        let hold = self.account.hold(worst).await.map_err(spent)?;
+        let permit = self.account.acquire(worst).await.map_err(spent)?;
         // Of a request that is sent again, the first time is the one that counts.
-        let _ = paying.allowed.set(Instant::now());
+        let _ = lm.permitted_at.set(Instant::now());
         let reply = sent.await;
         let usage = match &reply {
             Ok(reply) => price(model, reply, &worst),
             Err(error) if is_free(error) => Usage { lm_calls: 1, ..Usage::default() },
             Err(_) => worst,
         };
-        hold.settle(usage);
-        let purchase = Purchase { key, reply: reply.as_ref().ok().cloned(), usage };
-        self.kept.keep(purchase).await.map_err(|error| self.unkept(error))?;
+        permit.settle(usage);
+        let recorded = RecordedReply { key, reply: reply.as_ref().ok().cloned(), usage };
+        self.store.record(recorded).await.map_err(|error| self.recording_failed(error))?;
         reply
     }
 
-    fn unkept(&self, error: Unkept) -> LmError {
+    fn recording_failed(&self, error: RecordingError) -> LmError {
         let told = refused(LmErrorKind::Cancelled, error.to_string());
-        let _ = self.lost.set(error);
+        let _ = self.recording_error.set(error);
         told
     }
 
@@ -189,8 +189,8 @@ impl Purse {
         }
         let tools = request.tools.as_ref().map_or(0, |tools| tools.json().len());
         let constraint = match &request.constraint {
-            Some(Constraint::Gbnf(grammar)) => grammar.len(),
-            Some(Constraint::JsonSchema { schema, .. }) => schema.get().len(),
+            Some(DecodingConstraint::Gbnf(grammar)) => grammar.len(),
+            Some(DecodingConstraint::JsonSchema { schema, .. }) => schema.get().len(),
             None => 0,
         };
         let said = request.chat.messages().map(said).sum::<u64>();
@@ -205,66 +205,66 @@ impl Purse {
 }
 
 /// One request to an LM that is paid for, each time that it is sent.
-pub struct Paying<'a> {
-    purse: &'a Purse,
+pub struct BudgetedLm<'a> {
+    replies: &'a BudgetedReplies,
     model: &'a Model,
     key: RequestKey,
-    allowed: OnceLock<Instant>,
+    permitted_at: OnceLock<Instant>,
 }
 
-impl Paying<'_> {
-    /// When the budget allowed it to be sent. If it was answered without, nobody had to pay.
+impl BudgetedLm<'_> {
+    /// When the budget permitted_at it to be sent. If it was answered without, nobody had to pay.
     #[must_use]
-    pub fn allowed(&self) -> Option<Instant> {
-        self.allowed.get().copied()
+    pub fn permitted_at(&self) -> Option<Instant> {
+        self.permitted_at.get().copied()
     }
 }
 
-impl Lm for Paying<'_> {
+impl Lm for BudgetedLm<'_> {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let sent = self.model.lm.complete(request);
-        self.purse.pay(self, request, sent).boxed()
+        self.replies.pay(self, request, sent).boxed()
     }
 
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: Heard<'a>,
+        heard: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let sent = self.model.lm.stream(request, heard);
-        self.purse.pay(self, request, sent).boxed()
+        self.replies.pay(self, request, sent).boxed()
     }
 }
 
 /// Requests to an embedding model that are paid for. What was bought is kept as a reply: the vectors
 /// as [`Vectors::to_base64`] writes them.
-pub struct PayingForVectors<'a> {
-    purse: &'a Purse,
+pub struct BudgetedEmbedder<'a> {
+    replies: &'a BudgetedReplies,
     model: &'a Model,
     embedder: &'a dyn Embedder,
 }
 
-impl PayingForVectors<'_> {
-    async fn buy(&self, texts: &[Arc<str>]) -> Result<Embedded, LmError> {
+impl BudgetedEmbedder<'_> {
+    async fn buy(&self, texts: &[Arc<str>]) -> Result<Embeddings, LmError> {
         let request = of_texts(texts);
         let key = RequestKey::of_model(&self.model.alias, &request);
-        let asking = match self.purse.find(key).await? {
-            Found::Reply(reply) => return unpacked(&reply, texts.len()),
-            Found::Nothing(asking) => asking,
+        let slot = match self.replies.find(key).await? {
+            CacheLookup::Hit(reply) => return unpacked(&reply, texts.len()),
+            CacheLookup::Miss(slot) => slot,
         };
         let sent = async { packed(self.model, &self.embedder.embed(texts).await?) };
-        let paying = self.purse.paying(self.model, key);
-        let reply = self.purse.pay(&paying, &request, sent.boxed()).await?;
-        Purse::at_hand(asking, &reply);
+        let lm = self.replies.lm(self.model, key);
+        let reply = self.replies.pay(&lm, &request, sent.boxed()).await?;
+        slot.fill(&reply);
         unpacked(&reply, texts.len())
     }
 }
 
-impl Embedder for PayingForVectors<'_> {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embedded, LmError>> {
+impl Embedder for BudgetedEmbedder<'_> {
+    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         async move {
             match texts {
-                [] => Ok(Embedded::default()),
+                [] => Ok(Embeddings::default()),
                 texts => self.buy(texts).await,
             }
         }
@@ -279,19 +279,19 @@ fn of_texts(texts: &[Arc<str>]) -> LmRequest {
     LmRequest::new(Chat { prefix: Prefix::of([]), turns }, params)
 }
 
-fn packed(model: &Model, embedded: &Embedded) -> Result<LmReply, LmError> {
+fn packed(model: &Model, embedded: &Embeddings) -> Result<LmReply, LmError> {
     let vectors = Vectors::of(&embedded.vectors).ok_or_else(|| misfit(&model.alias))?;
     let reply = LmReply::of(vectors.to_base64(), model.model.clone());
     Ok(LmReply { usage: embedded.usage, ..reply })
 }
 
-fn unpacked(reply: &LmReply, texts: usize) -> Result<Embedded, LmError> {
+fn unpacked(reply: &LmReply, texts: usize) -> Result<Embeddings, LmError> {
     // Four characters of base64 are three bytes; the filling at the end is less than a number.
     let numbers = reply.text.len() / 4 * 3 / size_of::<f32>();
     let vectors = Vectors::from_base64(&reply.text, numbers / texts.max(1));
     let vectors = vectors.ok().filter(|vectors| vectors.len() == texts);
     let vectors = vectors.ok_or_else(|| misfit(&reply.model))?;
-    Ok(Embedded { vectors: Vec::from(&vectors), usage: reply.usage })
+    Ok(Embeddings { vectors: Vec::from(&vectors), usage: reply.usage })
 }
 
 fn misfit(model: &str) -> LmError {
@@ -329,7 +329,7 @@ fn price(model: &Model, reply: &LmReply, worst: &Usage) -> Usage {
     Usage { lm_calls: 1, cost, ..usage }
 }
 
-fn spent(limit: Limit) -> LmError {
+fn spent(limit: BudgetLimit) -> LmError {
     refused(LmErrorKind::Budget, format!("the budget of `{limit}` is spent"))
 }
 
@@ -348,20 +348,20 @@ const fn refused(kind: LmErrorKind, message: String) -> LmError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{Budget, Chat, LmParams, Prefix, Scripted, ToolCall};
+    use crate::lm::{Budget, Chat, LmParams, Prefix, ScriptedLm, ToolCall};
 
     #[test]
     fn all_that_a_request_says_may_have_to_be_read() {
         let budget = Budget { tokens: Some(1), ..Budget::default() };
-        let account = Account::open(budget, Usage::default(), 0.0);
-        let purse = Purse::new(account, Arc::new(InMemory));
-        let model = Model::of("m", Arc::new(Scripted::always("")));
+        let account = BudgetAccount::open(budget, Usage::default(), 0.0);
+        let replies = BudgetedReplies::new(account, Arc::new(NoStore));
+        let model = Model::of("m", Arc::new(ScriptedLm::always("")));
         let long: Arc<str> = "1".repeat(10_000).into();
         let call = ToolCall { id: "c".into(), name: "find".into(), arguments: long.clone() };
         let turns = vec![Message::calling("", vec![call.clone()]), Message::result(&call, &*long)];
         let chat = Chat { prefix: Prefix::of([]), turns };
-        let constraint = Some(Constraint::Gbnf(long));
+        let constraint = Some(DecodingConstraint::Gbnf(long));
         let request = LmRequest { constraint, ..LmRequest::new(chat, LmParams::default()) };
-        assert!(purse.worst(&model, &request).unwrap().input_tokens > 30_000);
+        assert!(replies.worst(&model, &request).unwrap().input_tokens > 30_000);
     }
 }

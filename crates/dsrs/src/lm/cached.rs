@@ -6,50 +6,50 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-use super::{Found, Heard, Lm, LmError, LmReply, LmRequest, ReplyCache, RequestKey};
+use super::{CacheLookup, DeltaSink, Lm, LmError, LmReply, LmRequest, ReplyCache, RequestKey};
 
 /// One request to an LM whose replies are kept.
-pub struct Kept<'a> {
+pub struct CachedLm<'a> {
     lm: &'a dyn Lm,
     cache: &'a ReplyCache,
     key: RequestKey,
-    has_served: AtomicBool,
+    is_hit: AtomicBool,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> CachedLm<'a> {
     /// For a request of this key only.
     #[must_use]
     pub const fn new(lm: &'a dyn Lm, cache: &'a ReplyCache, key: RequestKey) -> Self {
-        Self { lm, cache, key, has_served: AtomicBool::new(false) }
+        Self { lm, cache, key, is_hit: AtomicBool::new(false) }
     }
 
     /// Whether the reply that it gave is one that was kept.
     #[must_use]
-    pub fn has_served(&self) -> bool {
-        self.has_served.load(Ordering::Relaxed)
+    pub fn is_hit(&self) -> bool {
+        self.is_hit.load(Ordering::Relaxed)
     }
 
     /// The reply if it is there, without waiting.
     #[must_use]
-    pub fn at_once(&self) -> Option<LmReply> {
+    pub fn hit(&self) -> Option<LmReply> {
         self.cache.get(self.key).map(|reply| self.serve(reply))
     }
 
     fn serve(&self, kept: LmReply) -> LmReply {
-        self.has_served.store(true, Ordering::Relaxed);
+        self.is_hit.store(true, Ordering::Relaxed);
         kept
     }
 }
 
-impl Lm for Kept<'_> {
+impl Lm for CachedLm<'_> {
     fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let answer = async {
-            let asking = match self.cache.find(self.key).await {
-                Found::Reply(reply) => return Ok(self.serve(reply)),
-                Found::Nothing(asking) => asking,
+            let slot = match self.cache.find(self.key).await {
+                CacheLookup::Hit(reply) => return Ok(self.serve(reply)),
+                CacheLookup::Miss(slot) => slot,
             };
             let reply = self.lm.complete(request).await?;
-            asking.answered(&reply);
+            slot.fill_if_complete(&reply);
             Ok(reply)
         };
         answer.boxed()
@@ -58,18 +58,18 @@ impl Lm for Kept<'_> {
     fn stream<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: Heard<'a>,
+        heard: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         let answer = async {
-            let asking = match self.cache.find(self.key).await {
-                Found::Reply(reply) => {
+            let slot = match self.cache.find(self.key).await {
+                CacheLookup::Hit(reply) => {
                     heard(&reply.text);
                     return Ok(self.serve(reply));
                 }
-                Found::Nothing(asking) => asking,
+                CacheLookup::Miss(slot) => slot,
             };
             let reply = self.lm.stream(request, heard).await?;
-            asking.answered(&reply);
+            slot.fill_if_complete(&reply);
             Ok(reply)
         };
         answer.boxed()

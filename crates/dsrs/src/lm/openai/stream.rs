@@ -11,24 +11,25 @@ use tokio::time::timeout;
 
 use super::OpenAi;
 use super::chunks::Chunks;
-use super::wire::{NoReply, Wanted};
+use super::wire::{NoReply, ResponseMode};
 use crate::lm::failure;
 use crate::lm::http::{HttpAnswer, HttpError};
 use crate::lm::sse::{SseEvent, SseFault, SseReader};
-use crate::lm::{Heard, LmError, LmErrorKind, LmReply, LmRequest};
+use crate::lm::{DeltaSink, LmError, LmErrorKind, LmReply, LmRequest};
 
 /// How long the end of HTTP may take behind the end of the answer, for the sake of connections that
 /// can be used again, as those of TLS are.
-const FAREWELL: Duration = Duration::from_millis(50);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// What a server takes of the ways to be asked for an answer, known once it has refused one.
 #[derive(Default)]
-pub(super) struct Taken(AtomicU8);
+pub(super) struct StreamSupport(AtomicU8);
 
 /// The ways, best first.
-const WAYS: [Wanted; 3] = [Wanted::PiecesAndUsage, Wanted::Pieces, Wanted::Whole];
+const MODES: [ResponseMode; 3] =
+    [ResponseMode::StreamWithUsage, ResponseMode::Stream, ResponseMode::Whole];
 
-impl Taken {
+impl StreamSupport {
     fn best(&self) -> usize {
         usize::from(self.0.load(Ordering::Relaxed))
     }
@@ -42,57 +43,65 @@ impl Taken {
 impl OpenAi {
     /// An answer in pieces. One that a server does not stream, against what it was asked for, is
     /// taken as it is.
-    pub(super) async fn hear(
+    pub(super) async fn stream_reply(
         &self,
         request: &LmRequest,
-        heard: Heard<'_>,
+        heard: DeltaSink<'_>,
     ) -> Result<LmReply, LmError> {
-        let mut way = self.taken.best();
+        let mut way = self.stream_support.best();
         loop {
-            let wanted = WAYS.get(way).copied().unwrap_or(Wanted::Whole);
-            let answer = match self.send(request, wanted).await? {
-                Sent::Pieces(events) => {
-                    self.taken.took(way);
+            let mode = MODES.get(way).copied().unwrap_or(ResponseMode::Whole);
+            let answer = match self.send(request, mode).await? {
+                StreamedResponse::Stream(events) => {
+                    self.stream_support.took(way);
                     return self.listen(events, heard).await;
                 }
-                Sent::Whole(answer) => answer,
+                StreamedResponse::Whole(answer) => answer,
             };
-            if failure::refuses_stream(answer.status, &answer.body, wanted.names()) {
+            if failure::refuses_stream(answer.status, &answer.body, mode.names()) {
                 way += 1;
                 continue;
             }
             let reply = self.reply(&answer, request)?;
-            self.taken.took(way);
+            self.stream_support.took(way);
             heard(&reply.text);
             return Ok(reply);
         }
     }
 
-    async fn send(&self, request: &LmRequest, wanted: Wanted) -> Result<Sent<'_>, LmError> {
-        let body = self.body(request, wanted)?;
+    async fn send(
+        &self,
+        request: &LmRequest,
+        mode: ResponseMode,
+    ) -> Result<StreamedResponse<'_>, LmError> {
+        let body = self.body(request, mode)?;
         let unanswered = |error| self.endpoint.unanswered(error);
-        let answer = self.endpoint.http.open(body, wanted.accept()).await.map_err(unanswered)?;
+        let answer = self.endpoint.http.open(body, mode.accept()).await.map_err(unanswered)?;
         if answer.status == 200 && answer.is_events {
             let reader = SseReader::new(self.answer_bytes);
-            return Ok(Sent::Pieces(Events { body: answer.body, reader }));
+            return Ok(StreamedResponse::Stream(Events { body: answer.body, reader }));
         }
-        answer.whole(self.answer_bytes).await.map(Sent::Whole).map_err(unanswered)
+        answer.whole(self.answer_bytes).await.map(StreamedResponse::Whole).map_err(unanswered)
     }
 
     /// Hears an answer to its end. What fails behind that does not make it less of an answer.
-    async fn listen(&self, mut events: Events<'_>, heard: Heard<'_>) -> Result<LmReply, LmError> {
+    async fn listen(
+        &self,
+        mut events: Events<'_>,
+        heard: DeltaSink<'_>,
+    ) -> Result<LmReply, LmError> {
         let mut chunks = Chunks::new(self.answer_bytes);
         loop {
             let event = match events.next().await {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
                 Err(_) if chunks.are_finished() => break,
-                Err(error) => return Err(self.unheard(error)),
+                Err(error) => return Err(self.event_error(error)),
             };
             chunks.take(&event, heard).map_err(|why| self.no_reply(why, 200, &event.data))?;
             if chunks.are_done() {
                 // A server that is slow to end, or does not, loses the connection and nothing else.
-                let _ = timeout(FAREWELL, events.drain()).await;
+                let _ = timeout(DRAIN_TIMEOUT, events.drain()).await;
                 return chunks
                     .finish(&self.endpoint.model)
                     .map_err(|why| self.no_reply(why, 200, ""));
@@ -107,11 +116,11 @@ impl OpenAi {
         chunks.finish(&self.endpoint.model).map_err(|why| self.no_reply(why, 200, ""))
     }
 
-    fn unheard(&self, error: Unheard) -> LmError {
+    fn event_error(&self, error: EventError) -> LmError {
         match error {
-            Unheard::Http(error) => self.endpoint.unanswered(error),
-            Unheard::Events(SseFault::TooLarge) => self.endpoint.unanswered(HttpError::TooLarge),
-            Unheard::Events(SseFault::NotText) => {
+            EventError::Http(error) => self.endpoint.unanswered(error),
+            EventError::Events(SseFault::TooLarge) => self.endpoint.unanswered(HttpError::TooLarge),
+            EventError::Events(SseFault::NotText) => {
                 let text = "the answer is not a stream of events in UTF-8".to_owned();
                 self.endpoint.error(LmErrorKind::Malformed, text)
             }
@@ -120,8 +129,8 @@ impl OpenAi {
 }
 
 /// What a server answers.
-enum Sent<'c> {
-    Pieces(Events<'c>),
+enum StreamedResponse<'c> {
+    Stream(Events<'c>),
     Whole(HttpAnswer),
 }
 
@@ -132,19 +141,19 @@ struct Events<'c> {
 }
 
 /// Why there is no next event.
-enum Unheard {
+enum EventError {
     Http(HttpError),
     Events(SseFault),
 }
 
 impl Events<'_> {
-    async fn next(&mut self) -> Result<Option<SseEvent>, Unheard> {
+    async fn next(&mut self) -> Result<Option<SseEvent>, EventError> {
         loop {
-            if let Some(event) = self.reader.next().map_err(Unheard::Events)? {
+            if let Some(event) = self.reader.next().map_err(EventError::Events)? {
                 return Ok(Some(event));
             }
             match self.body.next().await {
-                Some(piece) => self.reader.feed(piece.map_err(Unheard::Http)?),
+                Some(piece) => self.reader.feed(piece.map_err(EventError::Http)?),
                 None => return Ok(None),
             }
         }
