@@ -15,7 +15,7 @@ use secrecy::ExposeSecret;
 
 use crate::app::model::native::native_model;
 use crate::config::{
-    CacheConfig, Capability, ConstrainedDecoding as ConstrainSetting, DEFAULT_ALIAS, Limits,
+    CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits,
     ModelConfig, Models as ModelSettings, Provider,
 };
 
