@@ -26,7 +26,7 @@ const WAITING: usize = 256;
 /// Something that is to be kept.
 pub(crate) enum Item {
     /// A reply that was paid for, and who waits until it is written.
-    RecordedReply(Key, LmReply, oneshot::Sender<()>),
+    Purchase(Key, LmReply, oneshot::Sender<()>),
     /// A rollout that has ended.
     Rollout(Key, Arc<Rollout>),
 }
@@ -87,7 +87,7 @@ impl Keeper {
 
     async fn bought(&self, key: &Key) -> Result<Option<LmReply>, RecordingError> {
         let (scope, db, id) = (&self.scope, &self.app.db, self.optimization);
-        let found = persist(|| optimization_work::recorded(scope, db, id, key)).await;
+        let found = persist(|| optimization_work::purchase(scope, db, id, key)).await;
         Ok(read(found)?.as_ref().and_then(LmReply::from_payload))
     }
 
