@@ -15,8 +15,8 @@ use secrecy::ExposeSecret;
 
 use crate::app::model::native::native_model;
 use crate::config::{
-    CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits,
-    ModelConfig, Models as ModelSettings, Provider,
+    CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits, ModelConfig,
+    Models as ModelSettings, Provider,
 };
 
 /// A model that cannot be used as it is configured.
