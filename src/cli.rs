@@ -1,6 +1,6 @@
-//! The command line: `serve`, `worker`, `migrate`, `openapi`, with a flag for every setting that has one, and
-//! the command by which the server starts itself to run a program of a model.
-//! Turns failures into one line on stderr and an exit code.
+//! The command line: `serve`, `worker`, `migrate` and `openapi`, with the flags of the settings, and
+//! a hidden command with which the server starts itself as a sandbox. Failures become lines on
+//! stderr and an exit code.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -12,14 +12,16 @@ use std::sync::LazyLock;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, Environment, Flags, Kind, SANDBOX_COMMAND, SETTINGS, Setting};
+use crate::config::{
+    Config, Environment, FlagCommands, Flags, SANDBOX_COMMAND, Setting, SettingKind, all_settings,
+};
 use crate::serve;
 
 /// Runs the program as its arguments say.
 pub fn run() -> ExitCode {
     let matches = command().get_matches();
     if matches.subcommand_name() == Some(SANDBOX_COMMAND) {
-        // Before settings, log and threads: it confines itself and then knows none of them.
+        // Before settings, log and threads: the child confines itself and must not have them.
         return dsrs_sandbox::child_main();
     }
     let done = match matches.subcommand() {
@@ -40,12 +42,12 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// One readable line for each thing that is wrong.
-type Complaint = Vec<String>;
+/// One readable line for each problem.
+type Failure = Vec<String>;
 
-/// The flags with the names that clap wants to borrow for good.
+/// The flags by name; clap borrows the names for the lifetime of the process.
 static FLAGS: LazyLock<Vec<(String, &'static Setting)>> =
-    LazyLock::new(|| SETTINGS.iter().filter_map(|row| Some((row.flag_name()?, row))).collect());
+    LazyLock::new(|| all_settings().filter_map(|row| Some((row.flag_name()?, row))).collect());
 
 fn command() -> Command {
     Command::new("dsrs-server")
@@ -54,35 +56,26 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
-            Command::new("serve")
-                .about("Serve the HTTP API")
-                .arg(config_arg())
-                .args(flags(|_| true)),
+            Command::new("serve").about("Serve the HTTP API").arg(config_arg()).args(flags(&[
+                FlagCommands::Serve,
+                FlagCommands::Work,
+                FlagCommands::All,
+            ])),
         )
         .subcommand(
             Command::new("worker")
-                .about("Work on background runs, without serving")
+                .about("Process background work without serving the HTTP API")
                 .arg(config_arg())
-                .args(flags(concerns_work)),
+                .args(flags(&[FlagCommands::Work, FlagCommands::All])),
         )
         .subcommand(
             Command::new("migrate")
-                .about("Bring the database up to date and exit")
+                .about("Migrate the database and exit")
                 .arg(config_arg())
-                .args(flags(concerns_database)),
+                .args(flags(&[FlagCommands::All])),
         )
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
-}
-
-/// All but what concerns callers.
-fn concerns_work(row: &Setting) -> bool {
-    let callers = ["bind", "api_keys_file", "insecure", "runs.record", "worker.enabled"];
-    !callers.contains(&row.path) && !matches!(row.path, "idempotency_window" | "limits.body_bytes")
-}
-
-fn concerns_database(row: &Setting) -> bool {
-    row.path.starts_with("database.") || matches!(row.path, "data_dir" | "log")
 }
 
 fn config_arg() -> Arg {
@@ -90,18 +83,20 @@ fn config_arg() -> Arg {
         .long("config")
         .value_name("PATH")
         .value_parser(value_parser!(PathBuf))
-        .help("settings file [env: DSRS_CONFIG] [default: ./dsrs.toml, if it is there]")
+        .help("settings file [env: DSRS_CONFIG] [default: ./dsrs.toml, if it exists]")
 }
 
-fn flags(wanted: fn(&Setting) -> bool) -> Vec<Arg> {
-    let wanted = FLAGS.iter().filter(|(_, row)| wanted(row));
-    wanted.map(|(name, row)| flag(name, row)).collect()
+fn flags(commands: &[FlagCommands]) -> Vec<Arg> {
+    let flags = FLAGS.iter().filter(|(_, row)| commands.contains(&row.flag));
+    flags.map(|(name, row)| flag(name, row)).collect()
 }
 
 fn flag(name: &'static str, row: &Setting) -> Arg {
     let arg = Arg::new(row.path).long(name).value_name(row.kind.placeholder()).help(help(row));
     match row.kind {
-        Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        SettingKind::Switch => {
+            arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+        }
         _ => arg.allow_hyphen_values(true),
     }
 }
@@ -111,30 +106,30 @@ fn help(row: &Setting) -> String {
     let own = row.env_name();
     names.splice(0..0, own.as_deref());
     let words = match row.kind {
-        Kind::OneOf(words) => format!(": {}", words.join(", ")),
+        SettingKind::OneOf(words) => format!(": {}", words.join(", ")),
         _ => String::new(),
     };
     let default = row.default.map(|text| format!(" [default: {text}]")).unwrap_or_default();
-    format!("{}{words} [env: {}]{default}", row.doc, names.join(", "))
+    format!("{}{words} [env: {}]{default}", row.meaning(), names.join(", "))
 }
 
-fn given_flags(args: &ArgMatches) -> Flags {
-    let given = |row: &Setting| {
+fn read_flags(args: &ArgMatches) -> Flags {
+    let read = |row: &Setting| {
         let text = args.try_get_one::<String>(row.path).ok().flatten()?;
         Some((row.path.to_owned(), text.clone()))
     };
     let settings: BTreeMap<String, String> =
-        FLAGS.iter().filter_map(|(_, row)| given(row)).collect();
+        FLAGS.iter().filter_map(|(_, row)| read(row)).collect();
     Flags { config: args.get_one::<PathBuf>("config").cloned(), settings }
 }
 
-/// Loads the settings, opens the log and runs a command to its end.
-fn with_config<F, E>(args: &ArgMatches, command: fn(Config) -> F) -> Result<(), Complaint>
+/// Loads the settings, opens the log and runs a command.
+fn with_config<F, E>(args: &ArgMatches, command: fn(Config) -> F) -> Result<(), Failure>
 where
     F: Future<Output = Result<(), E>>,
     E: Display,
 {
-    let config = Config::load(&given_flags(args), &Environment::of_process());
+    let config = Config::load(&read_flags(args), &Environment::of_process());
     let config = config.map_err(|error| error.problems)?;
     open_log(&config.log)?;
     for warning in &config.warnings {
@@ -145,8 +140,8 @@ where
     runtime.block_on(command(config)).map_err(|error| vec![error.to_string()])
 }
 
-/// Logs go to stderr; stdout is for what was asked for.
-fn open_log(filter: &str) -> Result<(), Complaint> {
+/// Logs go to stderr; stdout is for the result of a command.
+fn open_log(filter: &str) -> Result<(), Failure> {
     let filter = EnvFilter::builder()
         .parse(filter)
         .map_err(|error| vec![format!("log = \"{}\": {error}", filter.escape_debug())])?;
@@ -154,13 +149,13 @@ fn open_log(filter: &str) -> Result<(), Complaint> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        // Told on stderr too, by a panic when nobody reads that any more.
+        // Those would go to stderr too, and panic if stderr is closed.
         .log_internal_errors(false)
         .init();
     Ok(())
 }
 
-fn print_openapi() -> Result<(), Complaint> {
+fn print_openapi() -> Result<(), Failure> {
     let text = serve::openapi().map_err(|error| vec![error.to_string()])?;
     writeln!(std::io::stdout(), "{text}").map_err(|error| vec![error.to_string()])
 }
@@ -171,16 +166,16 @@ mod tests {
 
     fn flags_of(args: &[&str]) -> Flags {
         let matches = command().get_matches_from(args);
-        given_flags(matches.subcommand().unwrap().1)
+        read_flags(matches.subcommand().unwrap().1)
     }
 
     #[test]
-    fn the_command_line_is_one_that_clap_accepts() {
+    fn clap_accepts_the_command_line() {
         command().debug_assert();
     }
 
     #[test]
-    fn a_flag_sets_what_its_row_says_and_a_switch_needs_no_word() {
+    fn a_flag_sets_its_setting_and_a_switch_needs_no_value() {
         let flags = flags_of(&[
             "dsrs-server",
             "serve",
@@ -205,12 +200,12 @@ mod tests {
                 ("runs.record", "off")
             ]
         );
-        let said_no = flags_of(&["dsrs-server", "serve", "--insecure=false"]);
-        assert_eq!(said_no.settings["insecure"], "false");
+        let off = flags_of(&["dsrs-server", "serve", "--insecure=false"]);
+        assert_eq!(off.settings["insecure"], "false");
     }
 
     #[test]
-    fn a_worker_takes_what_concerns_its_work_and_nothing_about_callers() {
+    fn a_worker_has_no_flags_about_callers() {
         let flags = flags_of(&["dsrs-server", "worker", "--worker-concurrency", "8"]);
         assert_eq!(flags.settings["worker.concurrency"], "8");
         for flag in ["--bind", "--insecure", "--worker-enabled", "--limits-body-bytes"] {
@@ -219,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn migrate_takes_only_what_concerns_the_database() {
+    fn migrate_has_only_flags_of_the_database() {
         let flags = flags_of(&["dsrs-server", "migrate", "--database-url", "postgres://h/d"]);
         assert_eq!(flags.settings["database.url"], "postgres://h/d");
         assert!(command().try_get_matches_from(["dsrs-server", "migrate", "--bind", "x"]).is_err());

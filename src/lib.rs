@@ -1,6 +1,6 @@
 //! The server around the `dsrs` engine: settings, database, HTTP. Rooms use only rooms before
-//! them: config, tool, pg, store, app, http; then `serve` puts them together for `cli`. `shutdown`
-//! stands below them all.
+//! them: config, tool, pg, store, app, http; then `serve` assembles them for `cli`. `shutdown` is
+//! below all of them.
 
 pub mod cli;
 pub mod config;

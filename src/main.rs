@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// A run is many small, short-lived allocations, on several threads; what was compared is in
-/// docs/performance.md.
+/// A run makes many small, short-lived allocations on several threads; docs/performance.md compares
+/// allocators.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

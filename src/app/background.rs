@@ -37,7 +37,7 @@ impl Background {
         let db = app.db.clone();
         until(&stop, "listening", async move { db.watch().await });
         let tools = app.tools.clone();
-        until(&stop, "tools", async move { tools.keep().await });
+        until(&stop, "tools", async move { tools.maintain().await });
         until(&stop, "cancellations", worker::hear_cancellations(app.clone()));
         if app.worker.enabled {
             until(&stop, "worker", worker::take_jobs(app.clone()));

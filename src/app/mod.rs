@@ -34,11 +34,11 @@ use dsrs::sandbox::Sandbox;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::config::{Config, Limits, Models as ModelSettings, WorkerConfig};
+use crate::config::{Config, Limits, ModelTable, WorkerConfig};
 use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, StoreError};
-use crate::tool::Toolbox;
+use crate::tool::ToolSource;
 use job::active::ActiveWork;
 use metrics::Metrics;
 use program::Programs;
@@ -76,8 +76,8 @@ pub(crate) use task::{run_blocking, spawn_named, spawn_named_on};
 pub struct App {
     pub(crate) db: Db,
     pub(crate) models: Arc<dsrs::lm::Models>,
-    pub(crate) model_settings: ModelSettings,
-    tools: Arc<Toolbox>,
+    pub(crate) model_settings: ModelTable,
+    tools: Arc<ToolSource>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shutdown: Shutdown,
     pub(crate) limits: Limits,
@@ -119,7 +119,7 @@ impl App {
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
             models: Arc::new(models),
             model_settings: config.models.clone(),
-            tools: Arc::new(Toolbox::new(&config.tools)),
+            tools: Arc::new(ToolSource::new(&config.tools)),
             limits: config.limits,
             worker: config.worker,
             active_work: Arc::default(),
@@ -138,7 +138,7 @@ impl App {
     /// Waits until every MCP server of the settings has been tried once, so that definitions know its
     /// tools.
     pub async fn tools_tried(&self) {
-        self.tools.tried().await;
+        self.tools.attempted().await;
     }
 
     /// Where Python of a model runs; none when that is switched off.

@@ -1,43 +1,44 @@
-//! What the requests of tools may go to, as the owner lists it. Knows nothing of connections: who
-//! decides by this list is the room of tools.
+//! The destinations that tools may reach, as the operator lists them. Does not know connections: the
+//! room of tools decides by this list.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use url::Host;
 
-use super::reader::Reader;
+use super::reader::SettingReader;
+use super::settings::ToolAccessSettings;
 
-/// One entry of `tools.allow`. Names are as the `url` crate writes hosts: lower case, punycode, no
-/// dot at the end.
+/// One entry of `tools.allow`. Host names have the form of the `url` crate: lower case, punycode, no
+/// trailing dot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Allowed {
+pub enum Destination {
     /// Every public host.
     Public,
     /// One host.
     Host {
         /// Its name.
         name: String,
-        /// The one port, if only one is meant.
+        /// The port, if the entry names one.
         port: Option<u16>,
     },
-    /// Every host whose name ends in this one, which is not among them itself.
-    Below {
-        /// The name that theirs end in.
+    /// Every subdomain of a host, without the host itself.
+    Subdomains {
+        /// The name of the host.
         name: String,
-        /// The one port, if only one is meant.
+        /// The port, if the entry names one.
         port: Option<u16>,
     },
     /// Addresses, private ones included.
     Network {
-        /// The network; of one address, where one was written.
+        /// The network; a single address is a network of one.
         network: IpNet,
-        /// The one port, if only one is meant.
+        /// The port, if the entry names one.
         port: Option<u16>,
     },
 }
 
-impl Allowed {
+impl Destination {
     /// Reads an entry.
     ///
     /// # Errors
@@ -46,7 +47,7 @@ impl Allowed {
         let expected = || {
             format!(
                 "\"{}\" is not a host (api.example.com), a host and its port (api.example.com:8443), \
-                 all below one (*.example.com), an address (10.0.0.5, 10.0.0.5:8080, [::1]:8080), \
+                 its subdomains (*.example.com), an address (10.0.0.5, 10.0.0.5:8080, [::1]:8080), \
                  a network (10.0.0.0/8) or * for every public host",
                 text.escape_debug()
             )
@@ -67,7 +68,7 @@ impl Allowed {
         };
         match (below, Host::parse(name.strip_suffix('.').unwrap_or(name))) {
             (false, Ok(Host::Domain(name))) if usable(&name) => Ok(Self::Host { name, port }),
-            (true, Ok(Host::Domain(name))) if usable(&name) => Ok(Self::Below { name, port }),
+            (true, Ok(Host::Domain(name))) if usable(&name) => Ok(Self::Subdomains { name, port }),
             (false, Ok(Host::Ipv4(ip))) => {
                 Ok(Self::Network { network: IpAddr::V4(ip).into(), port })
             }
@@ -79,12 +80,12 @@ impl Allowed {
     }
 }
 
-/// Whether a name is one, and no pattern of another kind.
+/// Whether a name is a host name and not another pattern.
 fn usable(name: &str) -> bool {
     !name.contains('*') && !name.starts_with('.') && !name.is_empty()
 }
 
-/// The port behind the last colon, where there is one.
+/// Splits off the port after the last colon, if there is one.
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => {
@@ -95,17 +96,20 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Reads the list at a path.
-pub(super) fn read_allowed(read: &mut Reader<'_>, path: &str) -> Vec<Allowed> {
-    let Some(given) = read.given(path) else { return Vec::new() };
-    let mut allowed = Vec::new();
-    for entry in given.list() {
-        match Allowed::read(entry) {
-            Ok(entry) => allowed.push(entry),
-            Err(reason) => read.refuse(path, given, &reason),
+/// Reads `tools.allow`.
+pub(super) fn read_destinations(read: &mut SettingReader<'_>) -> Option<Vec<Destination>> {
+    let entries = ToolAccessSettings::read(read, "")?.allow;
+    let mut destinations = Vec::new();
+    for entry in &entries {
+        match Destination::read(entry) {
+            Ok(destination) => destinations.push(destination),
+            Err(reason) => {
+                let Some(given) = read.given("tools.allow") else { continue };
+                read.refuse("tools.allow", given, &reason);
+            }
         }
     }
-    allowed
+    Some(destinations)
 }
 
 #[cfg(test)]
@@ -113,17 +117,17 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        match Allowed::read(text) {
-            Ok(Allowed::Public) => "public".to_owned(),
-            Ok(Allowed::Host { name, port }) => format!("host {name} {port:?}"),
-            Ok(Allowed::Below { name, port }) => format!("below {name} {port:?}"),
-            Ok(Allowed::Network { network, port }) => format!("network {network} {port:?}"),
+        match Destination::read(text) {
+            Ok(Destination::Public) => "public".to_owned(),
+            Ok(Destination::Host { name, port }) => format!("host {name} {port:?}"),
+            Ok(Destination::Subdomains { name, port }) => format!("below {name} {port:?}"),
+            Ok(Destination::Network { network, port }) => format!("network {network} {port:?}"),
             Err(_) => "refused".to_owned(),
         }
     }
 
     #[test]
-    fn entries_are_hosts_names_below_them_addresses_and_networks() {
+    fn entries_are_hosts_subdomains_addresses_and_networks() {
         for (text, entry) in [
             ("*", "public"),
             ("API.Example.com.", "host api.example.com None"),
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_them_is_refused() {
+    fn any_other_text_is_refused() {
         for text in ["http://a.example", "a.example/path", "*.*", "a.*", "a b", "a:0", "a:http", ""]
         {
             assert_eq!(shown(text), "refused", "{text:?}");

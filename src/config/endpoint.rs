@@ -1,7 +1,7 @@
-//! What an endpoint of models speaks, can do and holds answers to, in the words of the settings.
-//! Knows nothing of which endpoints there are.
+//! The protocol and the capabilities of a model endpoint, in the words of the settings. Does not know
+//! which endpoints are configured.
 
-use super::parse::Expected;
+use super::value::Expected;
 
 /// The protocol an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Provider {
         Self::Ollama,
     ];
 
-    /// The words of all of them.
+    /// The words for all providers.
     pub(super) const WORDS: &'static [&'static str] =
         &["openai", "anthropic", "gemini", "vertex", "bedrock", "cohere", "ollama"];
 
@@ -50,9 +50,8 @@ impl Provider {
         }
     }
 
-    /// Where it is asked when nobody says otherwise; none where the address has a region or a
-    /// project in it.
-    pub(super) fn usual_url(self) -> Option<&'static str> {
+    /// The address of the public service; none where the address contains a region or a project.
+    pub(super) fn public_url(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("https://api.openai.com/v1"),
             Self::Anthropic => Some("https://api.anthropic.com/v1"),
@@ -63,19 +62,19 @@ impl Provider {
         }
     }
 
-    /// What an address looks like.
+    /// An example of an address.
     pub(super) fn sample_url(self) -> &'static str {
         match self {
             Self::Vertex => {
                 "https://aiplatform.googleapis.com/v1/projects/PROJECT/locations/global"
             }
             Self::Bedrock => "https://bedrock-runtime.REGION.amazonaws.com",
-            _ => self.usual_url().unwrap_or_default(),
+            _ => self.public_url().unwrap_or_default(),
         }
     }
 }
 
-/// What an endpoint can do beyond plain chat.
+/// A capability of an endpoint beyond plain chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// `response_format` of type `json_object`.
@@ -88,15 +87,15 @@ pub enum Capability {
     GuidedGrammar,
     /// A `structured_outputs` member in the request.
     StructuredOutputs,
-    /// `tools` in the request, and calls of them in the answer.
+    /// `tools` in the request, and tool calls in the answer.
     Tools,
-    /// Vectors of texts, and nothing else.
+    /// Vectors of texts instead of answers.
     Embeddings,
 }
 
 impl Capability {
-    /// Those that may be listed; embedding models are told by a setting of their own, because they
-    /// can do nothing else.
+    /// The capabilities that the settings may list. Embedding models have a setting of their own,
+    /// because they can do nothing else.
     pub(super) const ALL: [Self; 6] = [
         Self::JsonObject,
         Self::JsonSchema,
@@ -120,12 +119,12 @@ impl Capability {
     }
 }
 
-/// What an endpoint holds answers to while it writes them.
+/// Constrained decoding: what an endpoint enforces while it generates an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constrain {
     /// Nothing.
     None,
-    /// A grammar of the sections, in llama.cpp's GBNF.
+    /// A grammar of the sections in llama.cpp's GBNF.
     Gbnf,
     /// A JSON Schema of the outputs.
     JsonSchema,
@@ -144,13 +143,13 @@ impl Constrain {
     }
 }
 
-/// What only a server with the feature can speak is refused by one without.
+/// A protocol that needs the feature `genai` is refused by a server built without it.
 pub(super) fn provider(word: &str) -> Result<Provider, Expected> {
     let known = Provider::ALL.into_iter().find(|provider| provider.as_str() == word);
     match known {
         Some(Provider::OpenAi) => Ok(Provider::OpenAi),
         Some(_) if !cfg!(feature = "genai") => Err(format!(
-            "this server was built without the providers that are not OpenAI-compatible; build it with \
+            "this server was built without providers that are not OpenAI-compatible; build it with \
              `cargo build --release --features genai`, or set \"openai\" and the base_url of an \
              OpenAI-compatible endpoint of {word}"
         )),
@@ -158,9 +157,7 @@ pub(super) fn provider(word: &str) -> Result<Provider, Expected> {
         None => {
             let others = Provider::WORDS.iter().skip(1).map(|word| format!("\"{word}\""));
             let others = others.collect::<Vec<_>>().join(", ");
-            Err(format!(
-                "expected \"openai\", which is every OpenAI-compatible endpoint, or {others}"
-            ))
+            Err(format!("expected \"openai\", for every OpenAI-compatible endpoint, or {others}"))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The process environment as a plain map. The one place of the server that reads `std::env`;
-//! everything else is handed what it needs, so that a test can hand it something else.
+//! The process environment as a plain map. The only place of the server that reads `std::env`; other
+//! code receives what it needs, so that a test can substitute it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// What this process was started with; bytes that are not UTF-8 are replaced.
+    /// The environment of this process; bytes that are not UTF-8 are replaced.
     pub fn of_process() -> Self {
         let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
         Self(std::env::vars_os().map(|(name, text)| (lossy(name), lossy(text))).collect())
     }
 
-    /// A variable's text. One that is set but empty counts as not set: that is what
-    /// `${KEY:-}` in a compose file means.
+    /// The text of a variable. An empty variable counts as not set, which is the meaning of
+    /// `${KEY:-}` in a compose file.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
@@ -26,7 +26,7 @@ impl Environment {
         self.0.keys().filter_map(|name| Some((name.as_str(), self.get(name)?)))
     }
 
-    /// Where this machine and user keep things.
+    /// The directories of this machine and user.
     pub fn host(&self) -> HostPaths {
         let path = |name| self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         HostPaths {
@@ -44,14 +44,14 @@ impl<N: Into<String>, T: Into<String>> FromIterator<(N, T)> for Environment {
     }
 }
 
-/// Directories that the environment names, for rooms that may not read it.
+/// Directories that the environment names, for rooms that may not read the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPaths {
     /// The user's home.
     pub home: Option<PathBuf>,
-    /// Where the user's caches are, if that is said.
+    /// The directory of the user's caches, if it is set.
     pub cache_home: Option<PathBuf>,
-    /// A directory for sockets that only this user can enter, if there is one.
+    /// A directory for sockets that only this user can access, if there is one.
     pub runtime: Option<PathBuf>,
     /// The directory for temporary files.
     pub temp: PathBuf,

@@ -1,17 +1,18 @@
-//! The settings file: TOML into paths and texts, each with its line. A key that is no setting is
-//! a problem that names the nearest one that is.
+//! The settings file: TOML to paths and texts, each with its line. An unknown key is a problem that
+//! names the nearest known key.
 
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::layers::{Given, Origin};
+use super::layers::{SettingOrigin, SettingText};
 use super::nearest::hint;
-use super::table::{Kind, SETTINGS, setting};
+use super::setting::SettingKind;
+use super::settings::{all_settings, setting};
 
 /// Reads the file; every problem found is one line in `problems`.
-pub(super) fn read_file(path: &Path, problems: &mut Vec<String>) -> Vec<(String, Given)> {
+pub(super) fn read_file(path: &Path, problems: &mut Vec<String>) -> Vec<(String, SettingText)> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => read_text(&name, &text, problems),
@@ -22,8 +23,8 @@ pub(super) fn read_file(path: &Path, problems: &mut Vec<String>) -> Vec<(String,
     }
 }
 
-fn read_text(name: &str, text: &str, problems: &mut Vec<String>) -> Vec<(String, Given)> {
-    let mut reader = Reader { name, text, problems, found: Vec::new() };
+fn read_text(name: &str, text: &str, problems: &mut Vec<String>) -> Vec<(String, SettingText)> {
+    let mut reader = FileReader { name, text, problems, found: Vec::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let line = reader.line(error.span().map_or(0, |span| span.start));
@@ -41,14 +42,14 @@ fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-struct Reader<'a> {
+struct FileReader<'a> {
     name: &'a str,
     text: &'a str,
     problems: &'a mut Vec<String>,
-    found: Vec<(String, Given)>,
+    found: Vec<(String, SettingText)>,
 }
 
-impl Reader<'_> {
+impl FileReader<'_> {
     /// Walks a table in the order of the file.
     fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
         let mut entries: Vec<_> = table.iter().collect();
@@ -73,10 +74,10 @@ impl Reader<'_> {
             }
             (Some(row), value) => match items(value, row.kind) {
                 Some(items) => {
-                    let origin = Origin::File { name: self.name.to_owned(), line };
-                    self.found.push((path.to_owned(), Given { items, origin }));
+                    let origin = SettingOrigin::File { name: self.name.to_owned(), line };
+                    self.found.push((path.to_owned(), SettingText { items, origin }));
                 }
-                None => self.problem(line, format!("{path}: expected {}", wanted(row.kind))),
+                None => self.problem(line, format!("{path}: expected {}", expected(row.kind))),
             },
         }
     }
@@ -90,32 +91,32 @@ impl Reader<'_> {
     }
 }
 
-/// Whether tables may stand here: a part of some setting's path, or within a table whose members
-/// the owner names.
+/// Whether a path may hold a table: it is part of the path of a setting, or inside a table whose
+/// members the operator names.
 fn is_section(path: &str) -> bool {
     let prefix = format!("{path}.");
-    chosen(path).is_some() || SETTINGS.iter().any(|row| row.path.starts_with(&prefix))
+    chosen(path).is_some() || all_settings().any(|row| row.path.starts_with(&prefix))
 }
 
-/// The keys that could have been meant where `path` stands.
+/// The keys that are allowed at the place of `path`.
 fn known_keys(path: &str) -> Vec<String> {
     let member = chosen(path).and_then(|(section, rest)| Some((section, rest.rsplit_once('.')?.0)));
-    let keys = SETTINGS.iter().filter(|row| row.section() == member.map(|(section, _)| section));
+    let keys = all_settings().filter(|row| row.named_table() == member.map(|(section, _)| section));
     keys.map(|row| row.path_for(member.map_or("NAME", |(_, name)| name))).collect()
 }
 
-/// The section of a path within one whose members the owner names, and the rest of the path.
+/// Splits a path inside a table whose members the operator names: the table, the rest of the path.
 fn chosen(path: &str) -> Option<(&'static str, &str)> {
-    let sections = SETTINGS.iter().filter_map(|row| row.section());
+    let sections = all_settings().filter_map(|row| row.named_table());
     sections
         .filter_map(|section| Some((section, path.strip_prefix(section)?.strip_prefix('.')?)))
         .next()
 }
 
-/// A scalar as one text, an array of texts where a list is wanted.
-fn items(value: &DeValue<'_>, kind: Kind) -> Option<Vec<String>> {
+/// A scalar as one text; an array of texts where the setting is a list.
+fn items(value: &DeValue<'_>, kind: SettingKind) -> Option<Vec<String>> {
     match value {
-        DeValue::Array(items) if matches!(kind, Kind::List | Kind::Secret) => {
+        DeValue::Array(items) if matches!(kind, SettingKind::List | SettingKind::Secret) => {
             items.iter().map(|item| scalar(item.get_ref())).collect()
         }
         value => scalar(value).map(|text| vec![text]),
@@ -132,9 +133,9 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-fn wanted(kind: Kind) -> &'static str {
+fn expected(kind: SettingKind) -> &'static str {
     match kind {
-        Kind::List => "a list of texts",
+        SettingKind::List => "a list of texts",
         _ => "a single value",
     }
 }
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_toml_is_told_by_its_line() {
+    fn invalid_toml_is_reported_with_its_line() {
         let problems = problems_of("bind = '1'\nbind = '2'\nlog = \n");
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].starts_with("dsrs.toml:2: not valid TOML: "), "{problems:?}");
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_where_a_value_belongs_is_a_problem() {
+    fn a_table_in_place_of_a_value_is_a_problem() {
         assert_eq!(
             problems_of("[bind]\nport = 1\n[models]\nfast = 'x'"),
             [

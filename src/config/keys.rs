@@ -1,5 +1,5 @@
-//! The keys that callers present. Only their SHA-256 digests are kept, and every digest is looked
-//! at whichever matches, so that neither memory nor time tells a key.
+//! The API keys that the server accepts. Only their SHA-256 digests are stored, and every digest is
+//! compared even after a match, so that neither memory nor timing reveals a key.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ struct ApiKey {
 }
 
 impl ApiKeys {
-    /// Digests of these keys, each once.
+    /// The digests of these keys, without duplicates.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known: Vec<ApiKey> = Vec::new();
         for key in keys {
@@ -28,18 +28,18 @@ impl ApiKeys {
         Self(known)
     }
 
-    /// Whether callers need no key.
+    /// Whether requests need no key.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The name of the presented key, if it is one of ours: `key-` and the first eight digits of
-    /// its digest, fit for records and logs.
+    /// The name of the presented key, if it is configured: `key-` and the first eight digits of its
+    /// digest, safe for records and logs.
     pub fn identify(&self, presented: &str) -> Option<&str> {
         let presented = digest(presented);
         self.0.iter().fold(None, |found, key| match same(&key.digest, &presented) {
@@ -61,15 +61,15 @@ fn name(digest: &[u8; 32]) -> String {
     })
 }
 
-/// Looks at every byte whatever the first ones say.
+/// Compares every byte, whether or not the first ones differ.
 fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
 
-/// Why a key cannot be used, if so: it has to fit behind `Bearer ` in a header.
+/// The reason why a key cannot be used, if there is one: it must fit after `Bearer ` in a header.
 pub(super) fn unusable(key: &str) -> Option<&'static str> {
     let fits = key.bytes().all(|byte| byte.is_ascii_graphic());
-    (!fits).then_some("holds a character that no Authorization header can carry")
+    (!fits).then_some("contains a character that an Authorization header cannot carry")
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_known_by_its_digest_and_nothing_else_is() {
+    fn only_a_configured_key_is_identified() {
         let keys = ApiKeys::new(["alpha", "beta", "alpha"]);
         assert_eq!(keys.len(), 2);
         assert_eq!(keys.identify("beta"), Some("key-f44e64e7"));

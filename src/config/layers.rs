@@ -1,5 +1,5 @@
-//! The layers of settings, laid over each other: defaults, file, environment, flags. What comes
-//! out is one text a path, with where it came from. Nothing is parsed here beyond TOML itself.
+//! The layers of settings: defaults, file, environment, flags, each over the one before. The result is
+//! one text for each path, with its origin. Parses no values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,18 +8,19 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::environment::Environment;
 use super::nearest::hint;
-use super::table::{SETTINGS, Setting};
+use super::setting::Setting;
+use super::settings::all_settings;
 
-/// Where a text came from, as a person would look for it.
+/// The source of a text, as a person would look for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum SettingOrigin {
     Default,
     File { name: String, line: usize },
     Variable(String),
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => write!(f, "default"),
@@ -30,69 +31,69 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One setting as given. A list keeps its items apart.
+/// The text of one setting, with its origin. A list has one text for each item.
 #[derive(Debug, Clone)]
-pub(super) struct Given {
+pub(super) struct SettingText {
     pub(super) items: Vec<String>,
-    pub(super) origin: Origin,
+    pub(super) origin: SettingOrigin,
 }
 
-impl Given {
-    pub(super) fn new(text: impl Into<String>, origin: Origin) -> Self {
+impl SettingText {
+    pub(super) fn new(text: impl Into<String>, origin: SettingOrigin) -> Self {
         Self { items: vec![text.into()], origin }
     }
 
-    /// The items as the file keeps them apart; a text from elsewhere is taken apart at its commas.
+    /// The items of an array in the file as they are; a text from elsewhere is split at its commas.
     pub(super) fn items(&self) -> Vec<String> {
         match self.origin {
-            Origin::File { .. } => self.items.clone(),
+            SettingOrigin::File { .. } => self.items.clone(),
             _ => self.list().map(str::to_owned).collect(),
         }
     }
 
-    /// The items, those of a comma-separated text taken apart.
+    /// The items, with each text split at its commas.
     pub(super) fn list(&self) -> impl Iterator<Item = &str> {
         let parts = self.items.iter().flat_map(|item| item.split(','));
         parts.map(str::trim).filter(|part| !part.is_empty())
     }
 }
 
-/// The highest layer's text of every path, with what is odd about the environment.
+/// The text of the highest layer for every path, with warnings about the environment.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    given: IndexMap<String, Given>,
+    given: IndexMap<String, SettingText>,
     pub(super) warnings: Vec<String>,
 }
 
 impl Layers {
-    /// Lays environment and flags over what the file says, and the file over the defaults.
+    /// Puts the file over the defaults, the environment over the file and the flags over all.
     pub(super) fn collect(
-        file: Vec<(String, Given)>,
+        file: Vec<(String, SettingText)>,
         env: &Environment,
         flags: &BTreeMap<String, String>,
     ) -> Self {
         let mut layers = Self::default();
-        layers.lay_defaults();
+        layers.add_defaults();
         layers.given.extend(file);
-        layers.lay_environment(env);
+        layers.add_environment(env);
         for (path, text) in flags {
             let name = path.replace(['.', '_'], "-");
-            layers.given.insert(path.clone(), Given::new(text, Origin::Flag(name)));
+            layers.given.insert(path.clone(), SettingText::new(text, SettingOrigin::Flag(name)));
         }
         layers
     }
 
-    /// What stands at a path.
-    pub(super) fn get(&self, path: &str) -> Option<&Given> {
+    /// The text at a path.
+    pub(super) fn get(&self, path: &str) -> Option<&SettingText> {
         self.given.get(path)
     }
 
-    /// The aliases of models that anything is said about, in the order they were met.
+    /// The aliases of models with any setting, in the order of appearance.
     pub(super) fn aliases(&self) -> Vec<String> {
         self.names("models", |rest| rest.rsplit_once('.').map(|(alias, _)| alias))
     }
 
-    /// The names that the owner chose in a section, in the order they were met.
+    /// The names that the operator chose in a table, in the order of appearance.
     pub(super) fn chosen(&self, section: &str) -> Vec<String> {
         match section {
             "models" => self.aliases(),
@@ -100,7 +101,7 @@ impl Layers {
         }
     }
 
-    /// The members of the table at a path, in the order they were met.
+    /// The members of the table at a path, in the order of appearance.
     pub(super) fn members(&self, table: &str) -> Vec<String> {
         self.names(table, Some)
     }
@@ -112,18 +113,19 @@ impl Layers {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    fn lay_defaults(&mut self) {
-        for row in SETTINGS.iter().filter(|row| row.section().is_none()) {
+    fn add_defaults(&mut self) {
+        for row in all_settings().filter(|row| row.named_table().is_none()) {
             if let Some(text) = row.default {
-                self.given.insert(row.path.to_owned(), Given::new(text, Origin::Default));
+                self.given
+                    .insert(row.path.to_owned(), SettingText::new(text, SettingOrigin::Default));
             }
         }
     }
 
-    fn lay_environment(&mut self, env: &Environment) {
-        for row in SETTINGS.iter().filter(|row| row.section().is_none()) {
+    fn add_environment(&mut self, env: &Environment) {
+        for row in all_settings().filter(|row| row.named_table().is_none()) {
             for name in row.also {
-                self.lay_variable(row.path.to_owned(), name, env.get(name));
+                self.add_variable(row.path.to_owned(), name, env.get(name));
             }
         }
         for (name, text) in env.iter() {
@@ -131,24 +133,25 @@ impl Layers {
                 continue;
             };
             match self.path_of_variable(rest) {
-                Some(path) => self.lay_variable(path, name, Some(text)),
+                Some(path) => self.add_variable(path, name, Some(text)),
                 None => self.warnings.push(unknown_variable(name)),
             }
         }
     }
 
-    fn lay_variable(&mut self, path: String, name: &str, text: Option<&str>) {
+    fn add_variable(&mut self, path: String, name: &str, text: Option<&str>) {
         if let Some(text) = text {
-            self.given.insert(path, Given::new(text, Origin::Variable(name.to_owned())));
+            self.given
+                .insert(path, SettingText::new(text, SettingOrigin::Variable(name.to_owned())));
         }
     }
 
-    /// The path that a variable's name without `DSRS_` means.
+    /// The path for the name of a variable without `DSRS_`.
     fn path_of_variable(&self, rest: &str) -> Option<String> {
-        SETTINGS.iter().find_map(|row| {
+        all_settings().find_map(|row| {
             let pattern = row.env_name()?;
             let pattern = pattern.strip_prefix("DSRS_")?;
-            let Some(section) = row.section() else {
+            let Some(section) = row.named_table() else {
                 return (pattern == rest).then(|| row.path.to_owned());
             };
             let (before, after) = pattern.split_once("NAME")?;
@@ -157,12 +160,12 @@ impl Layers {
         })
     }
 
-    /// A chosen name as the file spells it, where the file has it: a variable cannot spell `fast-1`.
+    /// A chosen name in the spelling of the file, if the file has it: a variable cannot spell `fast-1`.
     fn name_of_variable(&self, section: &str, spelled: &str) -> String {
         let shout = |name: &str| name.to_uppercase().replace(['-', '.'], "_");
         let known = self.chosen(section).into_iter().find(|name| shout(name) == spelled);
         known.unwrap_or_else(|| match section {
-            // Their names are written like those of variables.
+            // Names of secrets have the form of variable names.
             "secrets" => spelled.to_owned(),
             _ => spelled.to_lowercase(),
         })
@@ -170,7 +173,7 @@ impl Layers {
 }
 
 fn unknown_variable(name: &str) -> String {
-    let known: Vec<String> = SETTINGS.iter().filter_map(Setting::env_name).collect();
+    let known: Vec<String> = all_settings().filter_map(Setting::env_name).collect();
     let hint = hint(name, known.iter().map(String::as_str));
     format!("environment variable {name} is not a setting and is ignored{hint}")
 }

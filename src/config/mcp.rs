@@ -1,24 +1,24 @@
-//! The MCP servers of the settings: what to start or where to ask. Knows nothing of the protocol.
+//! The MCP servers of the settings: a process to start or a URL to call. Does not know the protocol.
 
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use url::Url;
 
-use super::parse;
-use super::reader::Reader;
+use super::reader::SettingReader;
 use super::secrets::{SecretText, Secrets};
+use super::settings::McpSettings;
 
 /// One MCP server.
 #[derive(Debug, Clone)]
 pub struct McpConfig {
-    /// How it is spoken to.
+    /// How to reach it.
     pub transport: McpTransport,
     /// Time limit of one call.
     pub timeout: Duration,
 }
 
-/// How an MCP server is spoken to.
+/// How to reach an MCP server.
 #[derive(Debug, Clone)]
 pub enum McpTransport {
     /// A child process, over its input and output.
@@ -27,22 +27,22 @@ pub enum McpTransport {
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
-        /// All its variables: those of the settings, and the few of ours that programs need. The
-        /// others of ours may be secrets.
+        /// All its environment variables: those of the settings, and the few of this process that
+        /// programs need. Others of this process may be secrets.
         env: IndexMap<String, SecretText>,
     },
     /// Streamable HTTP.
     Http {
-        /// Where it is.
+        /// Its address.
         url: Url,
-        /// What every request carries.
+        /// The headers of every request.
         headers: IndexMap<String, SecretText>,
     },
 }
 
 /// Reads every `[mcp.NAME]`.
 pub(super) fn read_servers(
-    read: &mut Reader<'_>,
+    read: &mut SettingReader<'_>,
     secrets: &Secrets,
 ) -> IndexMap<String, McpConfig> {
     let mut servers = IndexMap::new();
@@ -55,60 +55,56 @@ pub(super) fn read_servers(
     servers
 }
 
-fn check_name(read: &mut Reader<'_>, name: &str) {
+fn check_name(read: &mut SettingReader<'_>, name: &str) {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if name.len() > 63 || !name.chars().all(fits) {
         read.problems.push(format!(
-            "mcp.{}: the name of an MCP server is up to 63 letters, digits, \"_\" and \"-\"",
+            "mcp.{}: the name of an MCP server has up to 63 letters, digits, \"_\" and \"-\"",
             name.escape_debug()
         ));
     }
 }
 
-fn read_server(read: &mut Reader<'_>, name: &str, secrets: &Secrets) -> Option<McpConfig> {
-    let at = |member: &str| format!("mcp.{name}.{member}");
-    let command = read.given(&at("command")).map(super::layers::Given::items);
-    let url = read.optional(&at("url"), parse::http_url);
-    let env = read_texts(read, &at("env"), secrets);
-    let headers = read_texts(read, &at("headers"), secrets);
-    let timeout = read.required(&at("timeout_ms"), parse::millis);
-    let own_env = !env.is_empty();
-    let child = command.as_deref().and_then(|command| command.split_first());
-    let transport = match (child, url, read.given(&at("url")).is_some()) {
-        (Some((program, arguments)), None, false) if headers.is_empty() => McpTransport::Child {
-            program: program.clone(),
-            arguments: arguments.to_vec(),
-            env: inherited(read).chain(env).collect(),
-        },
-        (None, Some(url), _) if command.is_none() && !own_env => {
-            McpTransport::Http { url, headers }
+fn read_server(read: &mut SettingReader<'_>, name: &str, secrets: &Secrets) -> Option<McpConfig> {
+    let settings = McpSettings::read(read, name)?;
+    let env = read_texts(read, &format!("mcp.{name}.env"), settings.env, secrets);
+    let headers = read_texts(read, &format!("mcp.{name}.headers"), settings.headers, secrets);
+    let has_url = read.given(&format!("mcp.{name}.url")).is_some();
+    let transport = match (settings.command.split_first(), settings.url) {
+        (Some((program, arguments)), None) if !has_url && headers.is_empty() => {
+            McpTransport::Child {
+                program: program.clone(),
+                arguments: arguments.to_vec(),
+                env: inherited_env(read).chain(env).collect(),
+            }
         }
-        // The URL has been told of.
-        (None, None, true) => return None,
+        (None, Some(url)) if env.is_empty() => McpTransport::Http { url, headers },
+        // The URL is already reported.
+        (None, None) if has_url => return None,
         _ => {
             read.problems.push(format!(
-                "mcp.{name}: expected either a command, with env if need be, or a url, with headers"
+                "mcp.{name}: expected either a command, with an optional env, or a url, with optional headers"
             ));
             return None;
         }
     };
-    Some(McpConfig { transport, timeout: timeout? })
+    Some(McpConfig { transport, timeout: settings.timeout? })
 }
 
-/// What programs need of our variables to find themselves and others.
-fn inherited(read: &Reader<'_>) -> impl Iterator<Item = (String, SecretText)> {
+/// The variables of this process that programs need to find themselves and others.
+fn inherited_env(read: &SettingReader<'_>) -> impl Iterator<Item = (String, SecretText)> {
     let names = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER"];
     let found = |name: &str| Some((name.to_owned(), SecretText::plain(read.env.get(name)?)));
     names.into_iter().filter_map(found)
 }
 
 fn read_texts(
-    read: &mut Reader<'_>,
+    read: &mut SettingReader<'_>,
     table: &str,
+    members: Vec<String>,
     secrets: &Secrets,
 ) -> IndexMap<String, SecretText> {
-    let members = read.layers.members(table).into_iter();
-    let texts = members.filter_map(|member| {
+    let texts = members.into_iter().filter_map(|member| {
         let text = read.with_secrets(&format!("{table}.{member}"), secrets)?;
         Some((member, text))
     });

@@ -1,8 +1,7 @@
-//! Settings: found in file, environment and flags, checked all at once, and handed on as one typed
+//! Settings: read from file, environment and flags, checked all at once, and returned as one typed
 //! [`Config`]. The lowest room of the server: it knows no database, no engine and no HTTP.
 
 mod allow;
-mod docs;
 mod endpoint;
 mod environment;
 mod fallback;
@@ -13,36 +12,36 @@ mod load;
 mod mcp;
 mod models;
 mod nearest;
-mod parse;
 mod read_model;
 mod read_models;
 mod reader;
 mod sandbox;
 mod secrets;
-mod table;
-mod worker;
+mod setting;
+mod settings;
+mod settings_page;
+mod value;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use secrecy::SecretString;
 
-pub use allow::Allowed;
-pub use docs::settings_markdown;
+pub use allow::Destination;
 pub use endpoint::{Capability, Constrain, Provider};
 pub use environment::{Environment, HostPaths};
 pub use keys::ApiKeys;
 pub use load::{ConfigError, Flags};
 pub use mcp::{McpConfig, McpTransport};
-pub use models::{CacheConfig, DEFAULT_ALIAS, ModelConfig, Models};
+pub use models::{CacheConfig, DEFAULT_ALIAS, ModelConfig, ModelTable};
 pub use sandbox::{SANDBOX_COMMAND, SandboxConfig};
 pub use secrets::{SecretText, Secrets};
-pub use table::{Kind, SETTINGS, Setting, setting};
-pub use worker::WorkerConfig;
+pub use setting::{FlagCommands, Setting, SettingKind};
+pub use settings::{DatabaseConfig, Limits, WorkerConfig, all_settings, setting};
+pub use settings_page::settings_markdown;
 
-/// Everything the server was told, checked.
+/// The checked settings.
 #[derive(Clone)]
 pub struct Config {
     /// The address to listen on.
@@ -51,90 +50,56 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// How the database is found.
     pub database: DatabaseConfig,
-    /// The keys that callers present.
+    /// The API keys that the server accepts.
     pub api_keys: ApiKeys,
-    /// Whether an address that others can reach is fine without keys.
+    /// Whether the server may listen on a public address without keys.
     pub insecure: bool,
     /// The language models by alias.
-    pub models: Models,
+    pub models: ModelTable,
     /// What tools may reach and name.
     pub tools: ToolSettings,
     /// When runs are recorded.
     pub record: Record,
-    /// Whether a run is cancelled whose caller leaves.
+    /// Whether an execution is cancelled if its client disconnects.
     pub cancel_on_disconnect: bool,
-    /// Bounds on requests and runs.
+    /// Limits of requests and runs.
     pub limits: Limits,
     /// How background work is done.
     pub worker: WorkerConfig,
-    /// Where Python of a model runs.
+    /// Where Python that a model wrote runs.
     pub sandbox: SandboxConfig,
     /// How long an `Idempotency-Key` is remembered.
     pub idempotency_window: Duration,
-    /// How long runs and batches are kept that have ended; for good without it.
+    /// The age at which ended runs and batches are removed; never without it.
     pub retention: Option<Duration>,
-    /// Time that running work gets when the server stops.
+    /// Time for running work to finish when the server stops.
     pub shutdown_timeout: Duration,
-    /// What is logged, in the words of `RUST_LOG`.
+    /// The log filter, in the syntax of `RUST_LOG`.
     pub log: String,
     /// Directories that the environment names.
     pub host: HostPaths,
-    /// What is odd but no reason to refuse, for the log.
+    /// Oddities that are no reason to refuse, for the log.
     pub warnings: Vec<String>,
-}
-
-/// How the database is found.
-#[derive(Debug, Clone)]
-pub struct DatabaseConfig {
-    /// A Postgres to use; without it the server keeps a private one.
-    pub url: Option<SecretString>,
-    /// Size of the connection pool.
-    pub max_connections: u32,
-    /// Where the private Postgres's programs are, instead of searching.
-    pub pg_bin: Option<PathBuf>,
 }
 
 /// What tools may reach and name.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSettings {
-    /// What their requests may go to; nothing, where nothing is listed.
-    pub allow: Vec<Allowed>,
+    /// The destinations of their requests; none if the list is empty.
+    pub allow: Vec<Destination>,
     /// The secrets that they may name.
     pub secrets: Secrets,
-    /// The MCP servers whose tools there are, in the order they were written.
+    /// The MCP servers whose tools exist, in the order of the file.
     pub mcp: IndexMap<String, McpConfig>,
 }
 
 /// When a run is written to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// Before the answer is sent.
+    /// Before the response is sent.
     Ack,
-    /// Soon after the answer.
+    /// Soon after the response.
     Async,
     /// Never.
     Off,
-}
-
-/// Bounds on requests and runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Largest request body in bytes.
-    pub body_bytes: usize,
-    /// Largest body of a batch in bytes.
-    pub batch_bytes: usize,
-    /// Most items of a batch.
-    pub batch_items: u32,
-    /// Largest upload of a dataset in bytes.
-    pub dataset_bytes: usize,
-    /// Most examples of a dataset.
-    pub dataset_examples: u32,
-    /// Time limit of a run.
-    pub run_timeout: Duration,
-    /// Runs at the same time.
-    pub max_concurrent_runs: u32,
-    /// LM requests on their way at the same time, of all runs.
-    pub max_concurrent_lm_requests: Option<u32>,
-    /// LM requests on their way at the same time, of each run.
-    pub max_concurrent_lm_requests_per_run: Option<u32>,
 }

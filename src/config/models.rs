@@ -1,5 +1,5 @@
-//! Models by alias, and what the alias `default` stands for. Knows nothing of where they are read
-//! from and of how an endpoint is spoken to.
+//! Models by alias, and what the alias `default` stands for. Does not know where they are read from
+//! or how an endpoint is called.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use super::endpoint::{Capability, Constrain, Provider};
 /// The alias that is always known.
 pub const DEFAULT_ALIAS: &str = "default";
 
-/// One model, ready to be asked.
+/// One model, checked.
 #[derive(Debug, Clone)]
 pub struct ModelConfig {
     /// The protocol of the endpoint.
     pub provider: Provider,
-    /// The endpoint, up to and with its version, without a slash at its end.
+    /// The endpoint, including its version, without a trailing slash.
     pub base_url: String,
     /// The provider's name of the model.
     pub model: String,
-    /// The key, unless the endpoint wants none.
+    /// The API key, unless the endpoint needs none.
     pub api_key: Option<SecretString>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// Longest answer in tokens.
+    /// Maximum length of an answer, in tokens.
     pub max_tokens: Option<u32>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
@@ -32,19 +32,19 @@ pub struct ModelConfig {
     pub seed: Option<i64>,
     /// Time limit of one request.
     pub timeout: Duration,
-    /// Open connections to the endpoint.
+    /// Maximum number of open connections to the endpoint.
     pub max_connections: u32,
-    /// Requests on their way at the same time.
+    /// Maximum number of concurrent requests.
     pub max_concurrent: Option<u32>,
-    /// The aliases that are asked when this one fails for good, in order.
+    /// The aliases to try, in order, if this model fails.
     pub fallback: Vec<String>,
-    /// Whether its replies are kept, and how.
+    /// The cache of its replies, if there is one.
     pub cache: Option<CacheConfig>,
-    /// Whether it makes vectors of texts instead of answering.
+    /// Whether it is an embedding model, which returns vectors instead of answers.
     pub embedding: bool,
-    /// What the endpoint can do beyond plain chat.
+    /// Capabilities of the endpoint beyond plain chat.
     pub capabilities: Vec<Capability>,
-    /// What the endpoint holds answers to.
+    /// Constrained decoding at the endpoint.
     pub constrain: Constrain,
     /// Price of a million input tokens.
     pub input_price: Option<f64>,
@@ -52,23 +52,23 @@ pub struct ModelConfig {
     pub output_price: Option<f64>,
 }
 
-/// How replies of a model are kept.
+/// The reply cache of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// The room for all of them.
+    /// Maximum size of all cached replies.
     pub bytes: usize,
-    /// How long each is kept.
-    pub keep: Duration,
+    /// Lifetime of a cached reply.
+    pub ttl: Duration,
 }
 
-/// The configured models in the order they were written.
+/// The configured models in the order of the file.
 #[derive(Debug, Clone, Default)]
-pub struct Models {
+pub struct ModelTable {
     by_alias: IndexMap<String, ModelConfig>,
     default: Option<String>,
 }
 
-impl Models {
+impl ModelTable {
     /// Puts a model behind its own alias.
     pub(super) fn add(&mut self, alias: String, model: ModelConfig) {
         self.by_alias.insert(alias, model);

@@ -1,6 +1,6 @@
-//! The known name that a mistyped one most likely meant.
+//! Finds the known name that a mistyped name most likely meant.
 
-/// The candidate nearest to `name`, if any is near enough to be worth suggesting.
+/// The candidate nearest to `name`, if any is near enough to suggest.
 pub(super) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_finds_its_word_and_nonsense_finds_none() {
+    fn a_typo_finds_its_word_and_nonsense_finds_none() {
         let known = ["bind", "data_dir", "insecure"];
         assert_eq!(nearest("bnid", known), Some("bind"));
         assert_eq!(nearest("data-dir", known), Some("data_dir"));

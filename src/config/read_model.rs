@@ -1,128 +1,123 @@
-//! One model of the settings. Knows of the others only the endpoint that they have in common.
+//! One model of the settings. Of the other models it knows only the endpoint they share.
 
 use indexmap::IndexSet;
 use secrecy::SecretString;
 use url::Url;
 
-use super::endpoint::{self, Capability, Constrain, Provider};
+use super::endpoint::{Capability, Constrain, Provider};
 use super::models::{CacheConfig, ModelConfig};
 use super::nearest::hint;
-use super::parse;
-use super::reader::Reader;
+use super::reader::SettingReader;
+use super::settings::{ModelSettings, OpenAiSettings};
 
 /// The endpoint of models that name none.
-pub(super) struct Endpoint {
-    pub(super) base_url: Option<String>,
+pub(super) struct SharedEndpoint {
+    /// Whether any setting describes it.
+    pub(super) is_configured: bool,
+    base_url: Option<String>,
     pub(super) api_key: Option<SecretString>,
-    pub(super) given: bool,
 }
 
-impl Endpoint {
-    /// Where it is.
+impl SharedEndpoint {
+    pub(super) fn of(settings: OpenAiSettings) -> Self {
+        Self {
+            is_configured: settings.base_url.is_some() || settings.api_key.is_some(),
+            base_url: settings.base_url.as_ref().map(without_slash),
+            api_key: settings.api_key,
+        }
+    }
+
     pub(super) fn url(&self) -> String {
-        let usual = || Provider::OpenAi.usual_url().unwrap_or_default().to_owned();
-        self.base_url.clone().unwrap_or_else(usual)
+        let public = || Provider::OpenAi.public_url().unwrap_or_default().to_owned();
+        self.base_url.clone().unwrap_or_else(public)
     }
 }
 
-/// Reads a `[models.NAME]`.
+/// Reads a `[models.NAME]`. Every check runs before the first problem counts.
 pub(super) fn read_model(
-    read: &mut Reader<'_>,
+    read: &mut SettingReader<'_>,
     alias: &str,
-    common: &Endpoint,
+    shared: &SharedEndpoint,
 ) -> Option<ModelConfig> {
+    let settings = ModelSettings::read(read, alias)?;
     let at = |member: &str| format!("models.{alias}.{member}");
-    let api_key = read_key(read, alias);
-    let provider = read.required(&at("provider"), endpoint::provider);
-    let place = read_place(read, &at("base_url"), provider, common);
-    let model = read.required(&at("model"), parse::text);
-    let temperature = read.optional(&at("temperature"), parse::temperature);
-    let max_tokens = read.optional(&at("max_tokens"), parse::positive);
-    let top_p = read.optional(&at("top_p"), parse::top_p);
-    let seed = read.optional(&at("seed"), parse::seed);
-    let timeout = read.required(&at("timeout_ms"), parse::millis);
-    let max_connections = read.required(&at("max_connections"), parse::positive);
-    let max_concurrent = read.optional(&at("max_concurrent"), parse::positive);
-    let cache = read_cache(read, alias);
-    let capabilities = read_capabilities(read, &at("capabilities"));
-    let constrain = read_constrain(read, &at("constrain"), provider);
-    let embedding = read_embedding(read, alias, provider);
-    let input_price = read.optional(&at("input_price"), parse::price);
-    let output_price = read.optional(&at("output_price"), parse::price);
-    let fallback = read.given(&at("fallback")).map_or_else(Vec::new, |given| {
-        let aliases: IndexSet<&str> = given.list().collect();
-        aliases.into_iter().map(str::to_owned).collect()
-    });
-    let (base_url, common_key) = place?;
+    let endpoint = read_endpoint(read, &at("base_url"), &settings, shared);
+    if read.given(&at("model")).is_none() {
+        read.problems.push(format!("{} is missing", at("model")));
+    }
+    let api_key = read_key(read, alias, &settings);
+    let cache = check_cache(read, alias, &settings);
+    let capabilities = read_capabilities(read, &at("capabilities"), &settings.capabilities);
+    let constrain = check_constrain(read, &at("constrain"), &settings);
+    let embedding = check_embedding(read, alias, &settings);
+    let fallback: IndexSet<String> = settings.fallback.into_iter().collect();
+    let (base_url, shared_key) = endpoint?;
     Some(ModelConfig {
-        provider: provider?,
-        api_key: api_key.or(common_key),
+        provider: settings.provider?,
+        api_key: api_key.or(shared_key),
         base_url,
-        model: model?,
-        temperature,
-        max_tokens,
-        top_p,
-        seed,
-        timeout: timeout?,
-        max_connections: max_connections?,
-        max_concurrent,
-        fallback,
+        model: settings.model?,
+        temperature: settings.temperature,
+        max_tokens: settings.max_tokens,
+        top_p: settings.top_p,
+        seed: settings.seed,
+        timeout: settings.timeout?,
+        max_connections: settings.max_connections?,
+        max_concurrent: settings.max_concurrent,
+        fallback: fallback.into_iter().collect(),
         cache,
         embedding: embedding?,
         capabilities: if embedding? { vec![Capability::Embeddings] } else { capabilities },
         constrain: constrain?,
-        input_price,
-        output_price,
+        input_price: settings.input_price,
+        output_price: settings.output_price,
     })
 }
 
-/// Where a model is asked, and the key that goes there if it has none of its own. The common key goes
-/// to the common endpoint only, never to one that a model names itself.
-fn read_place(
-    read: &mut Reader<'_>,
+/// The endpoint of a model, with the key that goes there if the model has none of its own. The
+/// shared key goes to the shared endpoint only, never to an endpoint that a model names.
+fn read_endpoint(
+    read: &mut SettingReader<'_>,
     path: &str,
-    provider: Option<Provider>,
-    common: &Endpoint,
+    settings: &ModelSettings,
+    shared: &SharedEndpoint,
 ) -> Option<(String, Option<SecretString>)> {
-    let own = read.optional(path, parse::http_url);
-    if let Some(url) = own {
-        return Some((without_slash(&url), None));
+    if let Some(url) = &settings.base_url {
+        return Some((without_slash(url), None));
     }
-    let provider = provider.filter(|_| read.given(path).is_none())?;
+    let provider = settings.provider.filter(|_| read.given(path).is_none())?;
     if provider == Provider::OpenAi {
-        return Some((common.url(), common.api_key.clone()));
+        return Some((shared.url(), shared.api_key.clone()));
     }
-    let usual = provider.usual_url();
-    if usual.is_none() {
+    let public = provider.public_url();
+    if public.is_none() {
         let (word, sample) = (provider.as_str(), provider.sample_url());
         read.problems.push(format!(
-            "{path} is missing: \"{word}\" has no address for everybody; it is such as {sample}"
+            "{path} is missing: \"{word}\" has no public address; set one such as {sample}"
         ));
     }
-    Some((usual?.to_owned(), None))
+    Some((public?.to_owned(), None))
 }
 
-/// What answers are held to, which must be something that the protocol has a place for.
-fn read_constrain(
-    read: &mut Reader<'_>,
+/// Constrained decoding must be something that the protocol can carry.
+fn check_constrain(
+    read: &mut SettingReader<'_>,
     path: &str,
-    provider: Option<Provider>,
+    settings: &ModelSettings,
 ) -> Option<Constrain> {
-    let constrain = read.required(path, endpoint::constrain)?;
-    if constrain == Constrain::Gbnf && provider.is_some_and(|found| found != Provider::OpenAi) {
+    let constrain = settings.constrain?;
+    let other_protocol = settings.provider.is_some_and(|provider| provider != Provider::OpenAi);
+    if constrain == Constrain::Gbnf && other_protocol {
         let given = read.given(path)?;
-        read.refuse(
-            path,
-            given,
-            "only OpenAI-compatible servers take a grammar; try \"json_schema\"",
-        );
+        let reason = "only OpenAI-compatible servers accept a grammar; try \"json_schema\"";
+        read.refuse(path, given, reason);
         return None;
     }
     Some(constrain)
 }
 
-/// What is said of answers, which embedding models do not give.
-const OF_ANSWERS: [&str; 8] = [
+/// Settings of answers, which embedding models do not return.
+const ANSWER_SETTINGS: [&str; 8] = [
     "temperature",
     "max_tokens",
     "top_p",
@@ -133,62 +128,72 @@ const OF_ANSWERS: [&str; 8] = [
     "fallback",
 ];
 
-/// Whether it makes vectors of texts; then there is nothing to say of answers.
-fn read_embedding(read: &mut Reader<'_>, alias: &str, provider: Option<Provider>) -> Option<bool> {
-    let path = format!("models.{alias}.embedding");
-    let embedding = read.required(&path, parse::switch)?;
-    if !embedding {
+/// Whether it is an embedding model; then settings of answers are refused.
+fn check_embedding(
+    read: &mut SettingReader<'_>,
+    alias: &str,
+    settings: &ModelSettings,
+) -> Option<bool> {
+    if !settings.embedding? {
         return Some(false);
     }
+    let path = format!("models.{alias}.embedding");
     if let Some(given) = read.given(&path)
-        && provider.is_some_and(|found| found != Provider::OpenAi)
+        && settings.provider.is_some_and(|provider| provider != Provider::OpenAi)
     {
-        read.refuse(&path, given, "only OpenAI-compatible servers are asked for embeddings");
+        read.refuse(&path, given, "only OpenAI-compatible servers can be called for embeddings");
     }
-    for setting in OF_ANSWERS {
+    for setting in ANSWER_SETTINGS {
         let path = format!("models.{alias}.{setting}");
         if let Some(given) = read.given(&path) {
-            read.refuse(&path, given, "an embedding model does not answer; leave it out");
+            read.refuse(&path, given, "an embedding model does not answer; remove this setting");
         }
     }
     Some(true)
 }
 
-/// Whether and how replies are kept: the room for them switches it on.
-fn read_cache(read: &mut Reader<'_>, alias: &str) -> Option<CacheConfig> {
-    let (room, time) = (format!("models.{alias}.cache_bytes"), format!("models.{alias}.cache_ttl"));
-    let bytes = read.optional(&room, parse::bytes);
-    let keep = read.required(&time, parse::duration);
-    if let Some(given) = read.given(&time).filter(|_| read.given(&room).is_none()) {
-        read.refuse(
-            &time,
-            given,
-            &format!("nothing is kept without {room}, such as 64MiB; give it too"),
-        );
+/// The reply cache: its size switches it on.
+fn check_cache(
+    read: &mut SettingReader<'_>,
+    alias: &str,
+    settings: &ModelSettings,
+) -> Option<CacheConfig> {
+    let (size, lifetime) =
+        (format!("models.{alias}.cache_bytes"), format!("models.{alias}.cache_ttl"));
+    if let Some(given) = read.given(&lifetime).filter(|_| read.given(&size).is_none()) {
+        let reason = format!("replies are not cached without {size}, such as 64MiB; set it too");
+        read.refuse(&lifetime, given, &reason);
     }
-    Some(CacheConfig { bytes: bytes?, keep: keep? })
+    Some(CacheConfig { bytes: settings.cache_bytes?, ttl: settings.cache_ttl? })
 }
 
-fn read_key(read: &mut Reader<'_>, alias: &str) -> Option<SecretString> {
+fn read_key(
+    read: &mut SettingReader<'_>,
+    alias: &str,
+    settings: &ModelSettings,
+) -> Option<SecretString> {
     let (direct, by_name) =
         (format!("models.{alias}.api_key"), format!("models.{alias}.api_key_env"));
-    let key = read.optional(&direct, secret);
-    let Some(variable) = read.optional(&by_name, parse::text) else { return key };
-    if key.is_some() {
-        read.problems.push(format!("{direct} and {by_name} are both given; keep one"));
+    let Some(variable) = &settings.api_key_env else { return settings.api_key.clone() };
+    if settings.api_key.is_some() {
+        read.problems.push(format!("{direct} and {by_name} are both set; remove one"));
         return None;
     }
-    let found = read.env.get(&variable).map(SecretString::from);
+    let found = read.env.get(variable).map(SecretString::from);
     if found.is_none() {
         read.problems.push(format!("{by_name}: environment variable {variable} is not set"));
     }
     found
 }
 
-fn read_capabilities(read: &mut Reader<'_>, path: &str) -> Vec<Capability> {
+fn read_capabilities(
+    read: &mut SettingReader<'_>,
+    path: &str,
+    words: &[String],
+) -> Vec<Capability> {
     let Some(given) = read.given(path) else { return Vec::new() };
     let mut found = Vec::new();
-    for word in given.list() {
+    for word in words {
         match Capability::ALL.into_iter().find(|capability| capability.as_str() == word) {
             Some(capability) if found.contains(&capability) => {}
             Some(capability) => found.push(capability),
@@ -203,12 +208,7 @@ fn read_capabilities(read: &mut Reader<'_>, path: &str) -> Vec<Capability> {
     found
 }
 
-/// A key.
-pub(super) fn secret(text: &str) -> Result<SecretString, String> {
-    parse::text(text).map(|text| SecretString::from(text.trim()))
-}
-
-/// An address to which paths are added.
-pub(super) fn without_slash(url: &Url) -> String {
+/// An address that paths are appended to.
+fn without_slash(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }

@@ -1,17 +1,18 @@
-//! The models of the settings, all together: the common endpoint, the aliases, what `default` is.
+//! All models of the settings: the shared endpoint, the aliases, and what `default` stands for.
 
 use super::endpoint::{Constrain, Provider};
 use super::fallback::check_fallbacks;
-use super::models::{DEFAULT_ALIAS, ModelConfig, Models};
+use super::models::{DEFAULT_ALIAS, ModelConfig, ModelTable};
 use super::nearest::hint;
-use super::parse;
-use super::read_model::{Endpoint, read_model, secret, without_slash};
-use super::reader::Reader;
+use super::read_model::{SharedEndpoint, read_model};
+use super::reader::SettingReader;
+use super::settings::{DefaultModelSettings, ModelSettings, OpenAiSettings};
 
-/// Reads every `[models.NAME]` and decides what `default` is.
-pub(super) fn read_models(read: &mut Reader<'_>) -> Option<Models> {
-    let endpoint = read_endpoint(read);
-    let mut models = Models::default();
+/// Reads every `[models.NAME]` and decides what `default` stands for.
+pub(super) fn read_models(read: &mut SettingReader<'_>) -> Option<ModelTable> {
+    let endpoint = SharedEndpoint::of(OpenAiSettings::read(read, "")?);
+    let settings = DefaultModelSettings::read(read, "")?;
+    let mut models = ModelTable::default();
     for alias in read.layers.aliases() {
         check_alias(read, &alias);
         if let Some(model) = read_model(read, &alias, &endpoint) {
@@ -19,43 +20,33 @@ pub(super) fn read_models(read: &mut Reader<'_>) -> Option<Models> {
         }
     }
     check_fallbacks(read, &models);
-    let default = match read.optional("default_model", parse::text) {
+    let default = match settings.default_model {
         Some(alias) if alias != DEFAULT_ALIAS => Some(known_alias(read, &models, alias)?),
-        _ => unnamed_default(read, &mut models, endpoint),
+        _ => unnamed_default(read, &mut models, settings.model, endpoint),
     };
     check_default(read, &models, default.as_deref());
     Some(models.with_default(default))
 }
 
-fn read_endpoint(read: &mut Reader<'_>) -> Endpoint {
-    let base_url = read.optional("openai.base_url", parse::http_url);
-    let api_key = read.optional("openai.api_key", secret);
-    Endpoint {
-        given: base_url.is_some() || api_key.is_some(),
-        base_url: base_url.as_ref().map(without_slash),
-        api_key,
-    }
-}
-
-fn check_alias(read: &mut Reader<'_>, alias: &str) {
+fn check_alias(read: &mut SettingReader<'_>, alias: &str) {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if alias.len() > 63
         || !alias.starts_with(|c: char| c.is_ascii_alphanumeric())
         || !alias.chars().all(fits)
     {
         read.problems.push(format!(
-            "models.{alias}: an alias is up to 63 letters, digits, \"_\", \"-\" and \".\", a letter or digit first"
+            "models.{alias}: an alias has up to 63 letters, digits, \"_\", \"-\" and \".\", and begins with a letter or digit"
         ));
     }
 }
 
-/// `default_model` as given, which must be one of the models.
-fn known_alias(read: &mut Reader<'_>, models: &Models, alias: String) -> Option<String> {
+/// `default_model`, which must be one of the models.
+fn known_alias(read: &mut SettingReader<'_>, models: &ModelTable, alias: String) -> Option<String> {
     if models.own(&alias).is_some() {
         return Some(alias);
     }
     let given = read.given("default_model")?;
-    // A model that is itself wrong has been told already.
+    // A model with a problem of its own is already reported.
     if !read.layers.aliases().contains(&alias) {
         let hint = hint(&alias, models.iter().map(|(alias, _)| alias));
         read.refuse("default_model", given, &format!("no model has this alias{hint}"));
@@ -64,22 +55,23 @@ fn known_alias(read: &mut Reader<'_>, models: &Models, alias: String) -> Option<
 }
 
 /// Refuses a default that cannot answer.
-fn check_default(read: &mut Reader<'_>, models: &Models, default: Option<&str>) {
+fn check_default(read: &mut SettingReader<'_>, models: &ModelTable, default: Option<&str>) {
     let Some(alias) = default else { return };
     if models.own(alias).is_some_and(|model| model.embedding) {
         read.problems.push(format!(
-            "models.{alias} is an embedding model and what `default` stands for; set default_model to \
-             one that answers"
+            "models.{alias} is an embedding model and cannot be `default`; set default_model to a \
+             model that answers"
         ));
     }
 }
 
-/// What `default` is when nobody says: `[models.default]`, else the only model that answers, else
-/// one made from the common endpoint, else nothing.
+/// What `default` stands for if `default_model` is not set: `[models.default]`, else the only model
+/// that answers, else a model made from the shared endpoint, else nothing.
 fn unnamed_default(
-    read: &mut Reader<'_>,
-    models: &mut Models,
-    endpoint: Endpoint,
+    read: &mut SettingReader<'_>,
+    models: &mut ModelTable,
+    model: Option<String>,
+    endpoint: SharedEndpoint,
 ) -> Option<String> {
     if models.own(DEFAULT_ALIAS).is_some() {
         return Some(DEFAULT_ALIAS.to_owned());
@@ -87,21 +79,25 @@ fn unnamed_default(
     if let Some(only) = only_alias(models) {
         return Some(only.to_owned());
     }
-    if !endpoint.given {
+    if !endpoint.is_configured {
         return None;
     }
-    let model = read.required("model", parse::text)?;
-    models.add(DEFAULT_ALIAS.to_owned(), implicit(read, model, endpoint)?);
+    models.add(DEFAULT_ALIAS.to_owned(), implicit_model(read, model?, endpoint)?);
     Some(DEFAULT_ALIAS.to_owned())
 }
 
-fn only_alias(models: &Models) -> Option<&str> {
+fn only_alias(models: &ModelTable) -> Option<&str> {
     let mut aliases = models.iter().filter(|(_, model)| !model.embedding).map(|(alias, _)| alias);
     let first = aliases.next()?;
     aliases.next().is_none().then_some(first)
 }
 
-fn implicit(read: &mut Reader<'_>, model: String, endpoint: Endpoint) -> Option<ModelConfig> {
+fn implicit_model(
+    read: &mut SettingReader<'_>,
+    model: String,
+    endpoint: SharedEndpoint,
+) -> Option<ModelConfig> {
+    let defaults = ModelSettings::read(read, DEFAULT_ALIAS)?;
     Some(ModelConfig {
         provider: Provider::OpenAi,
         base_url: endpoint.url(),
@@ -111,8 +107,8 @@ fn implicit(read: &mut Reader<'_>, model: String, endpoint: Endpoint) -> Option<
         max_tokens: None,
         top_p: None,
         seed: None,
-        timeout: read.required("models.default.timeout_ms", parse::millis)?,
-        max_connections: read.required("models.default.max_connections", parse::positive)?,
+        timeout: defaults.timeout?,
+        max_connections: defaults.max_connections?,
         max_concurrent: None,
         fallback: Vec::new(),
         cache: None,

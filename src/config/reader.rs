@@ -1,55 +1,84 @@
-//! Settings by path to typed values, collecting every problem in one readable line that names the
-//! setting, what was given (never a secret), and where.
+//! Settings by path to typed values. Every problem is one readable line that names the setting, its
+//! text (never a secret) and its origin.
 
 use super::environment::Environment;
-use super::layers::{Given, Layers};
-use super::parse::Expected;
+use super::layers::{Layers, SettingText};
 use super::secrets::{SecretText, Secrets};
-use super::table::{Kind, Setting, setting};
+use super::setting::{Setting, SettingKind};
+use super::settings::setting;
+use super::value::Expected;
 
-/// Reads typed values out of the layers.
-pub(super) struct Reader<'a> {
+/// Reads typed values from the layers.
+pub(super) struct SettingReader<'a> {
     pub(super) layers: &'a Layers,
     pub(super) env: &'a Environment,
     pub(super) problems: Vec<String>,
 }
 
-impl<'a> Reader<'a> {
-    /// A setting that may be left out.
+impl<'a> SettingReader<'a> {
+    /// A setting that may be absent; its default applies then, if it has one. `Some(None)` stands
+    /// for an absent value and for a refused one.
     pub(super) fn optional<T>(
         &mut self,
         path: &str,
-        parse: impl Fn(&str) -> Result<T, Expected>,
-    ) -> Option<T> {
-        let given = self.given(path)?;
+        parse: fn(&str) -> Result<T, Expected>,
+    ) -> Option<Option<T>> {
+        let Some(given) = self.given(path) else {
+            return Some(default_of(path).and_then(|text| parse(text).ok()));
+        };
         let text = given.items.first().map_or("", String::as_str);
         match parse(text) {
-            Ok(value) => Some(value),
+            Ok(value) => Some(Some(value)),
             Err(expected) => {
                 self.refuse(path, given, &expected);
-                None
+                Some(None)
             }
         }
     }
 
-    /// A setting that must have a value; without one, and without a problem of its own, it is
-    /// missing.
+    /// A setting that must have a value. Without a value and without a default it is missing.
     pub(super) fn required<T>(
         &mut self,
         path: &str,
-        parse: impl Fn(&str) -> Result<T, Expected>,
+        parse: fn(&str) -> Result<T, Expected>,
     ) -> Option<T> {
         if self.given(path).is_none() && default_of(path).is_none() {
             self.problems.push(format!("{path} is missing"));
-            return None;
         }
-        match self.given(path) {
-            Some(_) => self.optional(path, parse),
-            None => default_of(path).and_then(|text| parse(text).ok()),
-        }
+        self.optional(path, parse)?
     }
 
-    /// A text with `${NAME}` in it, each of which must be a secret of the settings.
+    /// The parts of a list, separated by commas or as the items of an array. The caller parses them.
+    pub(super) fn listed<T>(
+        &mut self,
+        path: &str,
+        _: fn(&str) -> Result<T, Expected>,
+    ) -> Option<Vec<String>> {
+        Some(
+            self.given(path)
+                .map_or_else(Vec::new, |given| given.list().map(str::to_owned).collect()),
+        )
+    }
+
+    /// The items of an array as the file has them, commas included. The caller parses them.
+    pub(super) fn items<T>(
+        &mut self,
+        path: &str,
+        _: fn(&str) -> Result<T, Expected>,
+    ) -> Option<Vec<String>> {
+        Some(self.given(path).map_or_else(Vec::new, SettingText::items))
+    }
+
+    /// The names in a table whose members the operator names. The caller reads their values.
+    pub(super) fn members<T>(
+        &mut self,
+        path: &str,
+        _: fn(&str) -> Result<T, Expected>,
+    ) -> Option<Vec<String>> {
+        Some(self.layers.members(path.strip_suffix(".*").unwrap_or(path)))
+    }
+
+    /// A text whose every `${NAME}` must be a secret of the settings.
     pub(super) fn with_secrets(&mut self, path: &str, secrets: &Secrets) -> Option<SecretText> {
         let given = self.given(path)?;
         let text = given.items.first().map_or("", String::as_str);
@@ -62,13 +91,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was given at a path, if anything was.
-    pub(super) fn given(&self, path: &str) -> Option<&'a Given> {
+    /// The text at a path, if it is set.
+    pub(super) fn given(&self, path: &str) -> Option<&'a SettingText> {
         self.layers.get(path)
     }
 
-    /// Notes that what was given does not fit.
-    pub(super) fn refuse(&mut self, path: &str, given: &Given, expected: &str) {
+    /// Reports a text that does not fit.
+    pub(super) fn refuse(&mut self, path: &str, given: &SettingText, expected: &str) {
         let shown = match setting(path).is_none_or(is_private) {
             true => String::new(),
             false => format!(" = \"{}\"", given.items.join(",").escape_debug()),
@@ -79,10 +108,10 @@ impl<'a> Reader<'a> {
 
 /// Whether a setting's text may hold a password or key.
 fn is_private(row: &Setting) -> bool {
-    matches!(row.kind, Kind::Secret | Kind::Url)
+    matches!(row.kind, SettingKind::Secret | SettingKind::Url)
 }
 
-/// Only members of a model come here: the other defaults are a layer of their own.
+/// Only members of named tables need this: the other defaults are a layer of their own.
 fn default_of(path: &str) -> Option<&'static str> {
     setting(path).and_then(|row| row.default)
 }

@@ -1,5 +1,5 @@
-//! Secrets by name, and texts that name them as `${NAME}`. Their text is never shown: not in
-//! errors, not by `Debug`.
+//! Secrets by name, and texts that refer to them as `${NAME}`. Neither errors nor `Debug` show the
+//! text of a secret.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use indexmap::IndexMap;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::nearest::hint;
-use super::reader::Reader;
+use super::reader::SettingReader;
+use super::settings::SecretSettings;
 
 /// The secrets of the settings, by name.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +18,7 @@ impl Secrets {
     /// The text of a secret.
     ///
     /// # Errors
-    /// A sentence that names the secrets there are.
+    /// A sentence that lists the secrets that exist.
     pub fn get(&self, name: &str) -> Result<&SecretString, String> {
         self.0.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.names().collect();
@@ -30,7 +31,7 @@ impl Secrets {
         })
     }
 
-    /// Their names in the order they were written.
+    /// Their names in the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -42,22 +43,22 @@ impl<N: Into<String>> FromIterator<(N, SecretString)> for Secrets {
     }
 }
 
-/// A text in which secrets have been put in the places that named them.
+/// A text with secrets inserted.
 #[derive(Clone)]
 pub struct SecretText(SecretString);
 
 impl SecretText {
-    /// Puts the text of each secret where `${NAME}` stands.
+    /// Replaces each `${NAME}` by the text of that secret.
     ///
     /// # Errors
-    /// Which name is no secret.
+    /// Names the reference that is no secret.
     pub fn read(text: &str, secrets: &Secrets) -> Result<Self, String> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             let (name, behind) = after
                 .split_once('}')
-                .ok_or("\"${\" begins the name of a secret, and no \"}\" ends it")?;
+                .ok_or("\"${\" starts the name of a secret, but no \"}\" ends it")?;
             filled.push_str(before);
             filled.push_str(secrets.get(name)?.expose_secret());
             rest = behind;
@@ -84,15 +85,15 @@ impl fmt::Debug for SecretText {
 }
 
 /// Reads `[secrets]`.
-pub(super) fn read_secrets(read: &mut Reader<'_>) -> Secrets {
+pub(super) fn read_secrets(read: &mut SettingReader<'_>) -> Option<Secrets> {
     let mut secrets = IndexMap::new();
-    for name in read.layers.members("secrets") {
+    for name in SecretSettings::read(read, "")?.names {
         if let Some(reason) = unusable(&name) {
             read.problems.push(format!("secrets.{}: {reason}", name.escape_debug()));
             continue;
         }
         let given = read.given(&format!("secrets.{name}"));
-        // A file of secrets may keep a line break at the end of one.
+        // A mounted file of a secret may end with a line break.
         let text = given.and_then(|given| given.items.first()).map_or("", |text| text.trim());
         if text.is_empty() {
             read.problems.push(format!("secrets.{name}: expected some text"));
@@ -100,13 +101,13 @@ pub(super) fn read_secrets(read: &mut Reader<'_>) -> Secrets {
         }
         secrets.insert(name, SecretString::from(text));
     }
-    Secrets(secrets)
+    Some(Secrets(secrets))
 }
 
 fn unusable(name: &str) -> Option<&'static str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let usable = name.len() <= 63 && name.chars().all(fits);
-    (!usable).then_some("the name of a secret is up to 63 letters, digits and \"_\"")
+    (!usable).then_some("the name of a secret has up to 63 letters, digits and \"_\"")
 }
 
 #[cfg(test)]
@@ -120,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_gets_the_secrets_that_it_names_and_does_not_show_them() {
+    fn a_text_contains_the_secrets_it_names_and_debug_hides_them() {
         let text = SecretText::read("Bearer ${GITHUB}/${OTHER}!", &secrets()).unwrap();
         assert_eq!(text.expose(), "Bearer ghp_1/o!");
         assert!(!format!("{text:?} {:?}", secrets()).contains("ghp_1"));
     }
 
     #[test]
-    fn an_unknown_secret_is_told_with_the_known_ones() {
+    fn an_unknown_secret_is_reported_with_the_known_ones() {
         assert_eq!(
             SecretText::read("${GITHUP}", &secrets()).unwrap_err(),
             "there is no secret \"GITHUP\"; the server's settings have GITHUB, OTHER; \

@@ -1,4 +1,4 @@
-//! Finds `initdb` and `postgres`, newest first, that the user who runs them can run.
+//! Finds `initdb` and `postgres`, newest first, that the user of Postgres can run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use super::error::PgError;
 use super::owner::Owner;
 use crate::config::HostPaths;
 
-/// Where root's copy is, which other users must be able to reach.
+/// The copy for root, which other users must be able to reach.
 const ROOT_CACHE: &str = "/var/cache/dsrs-server/postgres";
 
 /// A directory with the programs.
@@ -20,7 +20,7 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
-    /// The first usable ones; of the cluster's own major version where there is a cluster.
+    /// The first usable programs; of the cluster's own major version if there is a cluster.
     pub(super) fn find(
         options: &PgOptions,
         owner: &Owner,
@@ -51,7 +51,7 @@ impl Binaries {
         self.directory.join(name)
     }
 
-    /// Both programs are there and the user can run them.
+    /// Whether both programs exist and the user can run them.
     fn at(directory: &Path, owner: &Owner) -> Option<Self> {
         if !directory.join("initdb").is_file() {
             return None;
@@ -76,7 +76,7 @@ fn major_version(said: &str) -> Option<String> {
     (!major.is_empty()).then_some(major)
 }
 
-/// Every place to look, in the order to look.
+/// The directories to search, in order.
 fn candidates(host: &HostPaths) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = pg_config().into_iter().collect();
     for (parent, below) in [
@@ -95,7 +95,7 @@ fn candidates(host: &HostPaths) -> Vec<PathBuf> {
     places
 }
 
-/// Subdirectories named after a version, as `15`, `17.9.0` or `postgresql@16`, newest first.
+/// Subdirectories named after a version, such as `15`, `17.9.0` or `postgresql@16`, newest first.
 fn versioned(parent: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     let mut found: Vec<(Vec<u32>, PathBuf)> = entries
@@ -111,7 +111,7 @@ fn version_of(name: &str) -> Option<Vec<u32>> {
     parts.map(|part| part.parse().ok()).collect()
 }
 
-/// Where `scripts/ensure-postgres.sh` unpacks to; the two must agree.
+/// The directory where `scripts/ensure-postgres.sh` unpacks; the two must agree.
 fn caches(host: &HostPaths) -> Vec<PathBuf> {
     let home = || host.home.as_ref().map(|home| home.join(".cache"));
     let user = host.cache_home.clone().or_else(home).map(|c| c.join("dsrs-server/postgres"));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_major_version_is_read_from_what_postgres_says() {
+    fn the_major_version_is_read_from_the_output_of_postgres() {
         let of = |text| major_version(text).unwrap_or_default();
         assert_eq!(of("postgres (PostgreSQL) 15.16 (Debian 15.16-0+deb12u1)\n"), "15");
         assert_eq!(of("postgres (PostgreSQL) 18beta1\n"), "18");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn places_named_after_versions_come_newest_first() {
+    fn directories_named_after_versions_are_sorted_newest_first() {
         let parent = tempfile::tempdir().unwrap();
         for name in ["9.6", "15", "postgresql@16", "17.9.0-beta", "17.9.0", "latest"] {
             std::fs::create_dir(parent.path().join(name)).unwrap();

@@ -1,5 +1,5 @@
-//! Makes the cluster, once. It is made beside its place and moved there whole, so that a start
-//! that was cut off leaves nothing that looks like a cluster.
+//! Creates the cluster, once. It is created beside its final place and moved there as a whole, so that
+//! an interrupted start leaves nothing that looks like a cluster.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::error::PgError;
 use super::layout::Layout;
 use super::owner::Owner;
 
-/// `initdb`, and in it a database of our name.
+/// Runs `initdb` and creates our database in the cluster.
 pub(super) fn initialise(
     binaries: &Binaries,
     layout: &Layout,
@@ -27,8 +27,8 @@ pub(super) fn initialise(
     std::fs::rename(&fresh, &layout.pgdata).map_err(PgError::file("move", &fresh))
 }
 
-/// Only those who can enter the socket's directory can connect, so nobody is asked for a
-/// password. The C locale sorts alike on every machine.
+/// Only users with access to the socket's directory can connect, so there is no password. The C
+/// locale sorts the same on every machine.
 fn run_initdb(
     binaries: &Binaries,
     pgdata: &Path,
@@ -45,7 +45,7 @@ fn run_initdb(
     judge("initdb", output)
 }
 
-/// A single-user Postgres takes the statement on its input: no connection is needed.
+/// A single-user Postgres reads the statement from its input: no connection is needed.
 fn create_database(binaries: &Binaries, pgdata: &Path, owner: &Owner) -> Result<(), PgError> {
     let mut command = owner.command(&binaries.program("postgres"));
     command.args(["--single", "-D"]).arg(pgdata).arg("postgres");
@@ -73,7 +73,7 @@ fn judge(program: &'static str, output: std::io::Result<Output>) -> Result<(), P
     }
 }
 
-/// The line of a program's output that says what went wrong: the last fatal one, else the last
+/// The line of a program's output that describes the failure: the last fatal line, else the last
 /// error, else the last line.
 pub(super) fn last_complaint(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

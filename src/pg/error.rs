@@ -1,4 +1,4 @@
-//! What can go wrong with the private Postgres, each in one line with its way out.
+//! Failures of the private Postgres, each in one line with its way out.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why the private Postgres could not be started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum PgError {
-    /// No usable programs anywhere.
+    /// No usable programs were found.
     #[error(
         "no Postgres programs (initdb, postgres) found; run ./demo.sh or scripts/ensure-postgres.sh to get them, install postgresql, or set DATABASE_URL"
     )]
@@ -16,10 +16,10 @@ pub enum PgError {
     BadBinaries {
         /// The configured directory.
         directory: PathBuf,
-        /// Who would run them.
+        /// The user who would run them.
         user: String,
     },
-    /// The cluster was made by another major version.
+    /// The cluster was created by another major version.
     #[error(
         "{} was made by Postgres {wanted}, but only Postgres {found} is here; install Postgres {wanted}, or use another --data-dir",
         directory.display()
@@ -40,25 +40,25 @@ pub enum PgError {
     InUse {
         /// The data directory.
         directory: PathBuf,
-        /// The process that holds it, if it wrote its id.
+        /// The process that has the lock, if it wrote its id.
         holder: Option<u32>,
     },
-    /// Postgres will not run as root and there is nobody to run it as.
+    /// Postgres does not run as root, and there is no other user for it.
     #[error(
         "Postgres refuses to run as root, and neither the user postgres nor nobody exists; run as another user, or set DATABASE_URL"
     )]
     NoUser,
-    /// A file or directory refused something.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// Its file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Somebody else made the directory for the socket.
+    /// Another user created the directory of the socket.
     #[error("{} belongs to another user; remove it, or use a shorter --data-dir", directory.display())]
     ForeignDirectory {
         /// The directory in question.
@@ -67,19 +67,19 @@ pub enum PgError {
     /// A program failed.
     #[error("{program} failed: {said}")]
     Program {
-        /// Which one.
+        /// Its name.
         program: &'static str,
-        /// Its own words, in one line.
+        /// Its own message, in one line.
         said: String,
     },
-    /// A Postgres neither answers nor goes away.
+    /// A Postgres neither answers nor ends.
     #[error("Postgres (process {pid}) in {} does not {what}; see its postgres.log, or end it", directory.display())]
     Stuck {
         /// Its process id.
         pid: u32,
-        /// Where its files are.
+        /// The directory of its files.
         directory: PathBuf,
-        /// What it should have done.
+        /// What it fails to do.
         what: &'static str,
     },
 }

@@ -1,5 +1,5 @@
-//! Where the private Postgres keeps its files: inside the data directory, unless the user that
-//! runs it cannot get there, and its socket too, unless the path is too long for one.
+//! The directories of the private Postgres: inside the data directory, unless its user has no access
+//! there; the socket too, unless its path is too long.
 
 use std::path::{Path, PathBuf};
 
@@ -13,26 +13,26 @@ use crate::config::HostPaths;
 /// A socket's path may have 107 bytes on Linux and 103 on macOS; `/.s.PGSQL.5432` takes 14.
 const LONGEST_SOCKET_DIR: usize = 103 - 14;
 
-/// Where root keeps clusters that may not be in the data directory.
+/// The parent of clusters that root cannot put into the data directory.
 const ELSEWHERE: &str = "/var/lib/dsrs-server";
 
-/// The places of one cluster.
+/// The paths of one cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Everything of it.
+    /// The parent of all its files.
     pub(super) root: PathBuf,
     /// Postgres's own directory.
     pub(super) pgdata: PathBuf,
-    /// Where its socket is.
+    /// The directory of its socket.
     pub(super) socket_dir: PathBuf,
-    /// What it says.
+    /// Its log.
     pub(super) log: PathBuf,
-    /// Whether `root` is not in the data directory.
+    /// Whether `root` is outside the data directory.
     pub(super) elsewhere: bool,
 }
 
 impl Layout {
-    /// Decides the places and makes the directories.
+    /// Chooses the paths and creates the directories.
     pub(super) fn settle(
         data_dir: &Path,
         host: &HostPaths,
@@ -56,12 +56,12 @@ impl Layout {
         Url::parse_with_params(&base, [("host", host.as_ref())]).map(String::from).unwrap_or(base)
     }
 
-    /// The major version that made the cluster, if there is one.
+    /// The major version that created the cluster, if there is one.
     pub(super) fn existing_version(&self) -> Option<String> {
         std::fs::read_to_string(self.pgdata.join("PG_VERSION")).ok().map(|v| v.trim().to_owned())
     }
 
-    /// The same, of a cluster that must be there.
+    /// The same for a cluster that must exist.
     pub(super) fn cluster_version(&self) -> Result<String, PgError> {
         let path = self.pgdata.join("PG_VERSION");
         let text = std::fs::read_to_string(&path).map_err(PgError::file("read", path))?;
@@ -87,7 +87,7 @@ fn fits_a_socket(directory: &Path) -> bool {
     directory.as_os_str().len() <= LONGEST_SOCKET_DIR
 }
 
-/// The same place for the same root, so that the next server finds a Postgres left running.
+/// The same path for the same root, so that the next server finds a Postgres that is still running.
 fn short_socket_dir(root: &Path, host: &HostPaths, owner: &Owner) -> PathBuf {
     let name = format!("dsrs-{}", fingerprint(root));
     let runtime = host.runtime.as_ref().filter(|directory| owner.can_enter(directory));

@@ -1,5 +1,5 @@
-//! Who owns a data directory: a lock on a file in it, held as long as the process lives. The
-//! system drops it with the process, however that ends, and children do not get it: Rust opens
+//! The owner of a data directory: a lock on a file in it for the lifetime of the process. The system
+//! releases it when the process ends, however it ends, and children do not inherit it: Rust opens
 //! files close-on-exec.
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -12,14 +12,14 @@ use rustix::io::Errno;
 
 use super::error::PgError;
 
-/// The held lock.
+/// The lock. Dropping it releases the data directory.
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
     _file: File,
 }
 
 impl DirectoryLock {
-    /// Takes the lock or says who has it.
+    /// Acquires the lock, or reports which process has it.
     pub(super) fn take(data_dir: &Path) -> Result<Self, PgError> {
         let path = data_dir.join("server.lock");
         let failed = |source| PgError::File { action: "lock", path: path.clone(), source };
@@ -50,11 +50,11 @@ fn read_holder(file: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// Makes the data directory if it is missing and answers its full path.
+/// Creates the data directory if it is missing and returns its full path.
 pub(super) fn make_directory(path: &Path) -> Result<PathBuf, PgError> {
     if !path.exists() {
         std::fs::create_dir_all(path).map_err(PgError::file("make", path))?;
-        // Others may pass through, as the user that Postgres runs as must, but not look around.
+        // The user that Postgres runs as must be able to traverse it, but not to list it.
         let open = Permissions::from_mode(0o711);
         std::fs::set_permissions(path, open).map_err(PgError::file("make", path))?;
     }

@@ -1,9 +1,9 @@
 //! A private Postgres: a real one, run as a child on a Unix socket inside the data directory, for
-//! those who bring no database of their own. It knows the programs and files of Postgres and no
-//! SQL; it blocks, so an async caller starts and stops it on a blocking thread.
+//! operators without a database of their own. Knows the programs and files of Postgres and no SQL. It
+//! blocks, so an async caller starts and stops it on a blocking thread.
 //!
-//! One server owns a data directory through a file lock. Postgres outlives a server that is
-//! killed; the next one finds it behind the free lock and takes it over.
+//! A file lock makes one server the owner of a data directory. If the server is killed, Postgres
+//! continues to run; the next server acquires the free lock and adopts it.
 
 mod binaries;
 mod cluster;
@@ -28,18 +28,18 @@ use process::Postmaster;
 /// The database inside the cluster, and the role that owns it.
 pub(crate) const DATABASE: &str = "dsrs";
 
-/// What a private Postgres needs to know.
+/// Settings of a private Postgres.
 #[derive(Debug, Clone, Default)]
 pub struct PgOptions {
-    /// The server's data directory; made if it is missing.
+    /// The server's data directory; created if it is missing.
     pub data_dir: PathBuf,
-    /// Where `initdb` and `postgres` are, instead of searching.
+    /// The directory of `initdb` and `postgres`, instead of searching.
     pub pg_bin: Option<PathBuf>,
     /// Directories that the environment names.
     pub host: HostPaths,
     /// Connections that the server's pool may open.
     pub connections: u32,
-    /// Gives up safety on power loss for speed. For tests only.
+    /// Trades safety on power loss for speed. For tests only.
     pub throwaway: bool,
 }
 
@@ -51,13 +51,13 @@ pub struct PrivatePostgres {
     layout: Layout,
     version: String,
     adopted: bool,
-    // Released last, once Postgres has been told to stop.
+    // Released last, after Postgres was asked to stop.
     _lock: DirectoryLock,
 }
 
 impl PrivatePostgres {
-    /// Takes the data directory, makes the cluster if there is none, and starts Postgres or takes
-    /// over the one that a killed server left running.
+    /// Locks the data directory, creates the cluster if there is none, and starts Postgres or adopts
+    /// the one that a killed server left running.
     pub fn start(options: &PgOptions) -> Result<Self, PgError> {
         let data_dir = lock::make_directory(&options.data_dir)?;
         let lock = DirectoryLock::take(&data_dir)?;
@@ -76,13 +76,13 @@ impl PrivatePostgres {
         self.layout.url(DATABASE)
     }
 
-    /// Where its files are. Not inside the data directory when the user that Postgres runs as
-    /// cannot get there.
+    /// The directory of its files. It is outside the data directory if the user that Postgres runs
+    /// as has no access there.
     pub fn directory(&self) -> &Path {
         &self.layout.root
     }
 
-    /// Whether its files had to go elsewhere than the data directory.
+    /// Whether its files are outside the data directory.
     pub fn is_elsewhere(&self) -> bool {
         self.layout.elsewhere
     }
@@ -97,7 +97,7 @@ impl PrivatePostgres {
         &self.version
     }
 
-    /// Whether it was already running, left by a server that was killed.
+    /// Whether it was already running, left by a killed server.
     pub fn is_adopted(&self) -> bool {
         self.adopted
     }
@@ -107,7 +107,7 @@ impl PrivatePostgres {
         self.postmaster.pid()
     }
 
-    /// Ends its sessions, has it write everything down, and waits until it is gone.
+    /// Ends its sessions, flushes its data, and waits until the process has ended.
     pub fn stop(mut self) -> Result<(), PgError> {
         self.postmaster.stop()
     }

@@ -12,16 +12,16 @@ use super::error::PgError;
 /// The user that Postgres runs as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
-    /// For messages.
+    /// Its name, for messages.
     pub(super) name: String,
     uid: u32,
     gid: u32,
-    /// Whether we are root and become that user.
+    /// Whether we are root and switch to that user.
     drops: bool,
 }
 
 impl Owner {
-    /// Ourselves, or as root the user `postgres`, else `nobody`.
+    /// This user, or for root the user `postgres`, else `nobody`.
     pub(super) fn choose() -> Result<Self, PgError> {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         if uid != 0 {
@@ -34,13 +34,13 @@ impl Owner {
             .ok_or(PgError::NoUser)
     }
 
-    /// Whether we are root and Postgres runs as somebody else.
+    /// Whether we are root and Postgres runs as another user.
     pub(super) fn drops(&self) -> bool {
         self.drops
     }
 
-    /// A command that will run as this user, with nothing of our environment: it holds our
-    /// secrets, and `PG…` variables that would mislead it.
+    /// A command that runs as this user, without our environment: that holds our secrets, and `PG…`
+    /// variables that would mislead Postgres.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/local/bin:/usr/bin:/bin");
@@ -51,7 +51,7 @@ impl Owner {
         command
     }
 
-    /// Makes a directory that only this user can enter, if it is not there yet.
+    /// Creates a directory that only this user can access, if it is missing.
     pub(super) fn make_private(&self, path: &Path) -> io::Result<()> {
         std::fs::create_dir_all(path)?;
         if self.drops {
@@ -60,8 +60,8 @@ impl Owner {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))
     }
 
-    /// Makes such a directory in a place that others can write to, and says whether it is ours
-    /// alone: whoever made it first could have made it theirs.
+    /// Creates such a directory in a place that others can write to, and reports whether it belongs to
+    /// us alone: another user could have created it first.
     pub(super) fn claim_private(&self, path: &Path) -> io::Result<bool> {
         match std::fs::create_dir(path) {
             Ok(()) => self.make_private(path)?,
@@ -72,7 +72,7 @@ impl Owner {
         Ok(found.is_dir() && found.uid() == self.uid && found.mode() & 0o077 == 0)
     }
 
-    /// Gives a file to this user.
+    /// Makes this user the owner of a file.
     pub(super) fn own(&self, path: &Path) -> io::Result<()> {
         match self.drops {
             true => chown(path, Some(self.uid), Some(self.gid)),
@@ -80,8 +80,8 @@ impl Owner {
         }
     }
 
-    /// Whether this user can get to a directory. Asked of the system, which knows more than the
-    /// mode bits do.
+    /// Whether this user can access a directory. The system decides, since mode bits are not the whole
+    /// rule.
     pub(super) fn can_enter(&self, path: &Path) -> bool {
         let mut command = self.command(Path::new("/bin/sh"));
         command.args(["-c", "cd \"$1\"", "sh"]).arg(path);
@@ -90,7 +90,7 @@ impl Owner {
     }
 }
 
-/// `name:x:uid:gid:…`; macOS writes nobody's ids as -2.
+/// `name:x:uid:gid:…`; macOS writes the ids of `nobody` as -2.
 fn passwd_entry(passwd: &str, name: &str) -> Option<Owner> {
     let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
     let entry =

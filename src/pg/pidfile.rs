@@ -1,5 +1,5 @@
-//! `postmaster.pid`: what Postgres writes about itself, and what to make of one found behind a
-//! free lock.
+//! `postmaster.pid`: what Postgres writes about itself, and how to treat the file of an earlier
+//! server.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,30 +10,30 @@ use rustix::process::{Pid, test_kill_process};
 use super::error::PgError;
 use super::layout::Layout;
 
-/// How long a Postgres left by a killed server may take to answer or to go away.
+/// How long the Postgres of a killed server may take to answer or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often it is looked at.
+/// The interval between two looks at it.
 pub(super) const GLANCE: Duration = Duration::from_millis(20);
 
-/// The lines of the file that matter.
+/// The relevant lines of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PidFile {
     pub(super) pid: u32,
-    /// Whether Postgres says that it takes connections.
+    /// Whether Postgres reports that it accepts connections.
     pub(super) ready: bool,
 }
 
 impl PidFile {
-    /// What stands in the cluster's file, if there is one.
+    /// The content of the cluster's file, if there is one.
     pub(super) fn read(pgdata: &Path) -> Option<Self> {
         std::fs::read(pgdata.join("postmaster.pid"))
             .ok()
             .map(|text| Self::parse(&String::from_utf8_lossy(&text)))
     }
 
-    /// Line 1 is the process id, negative for a single-user Postgres; line 8 the status. What a
-    /// full disk or a power cut made of the file names process 0, which is none.
+    /// Line 1 is the process id, negative for a single-user Postgres; line 8 is the status. A file
+    /// that a full disk or a power cut damaged yields process 0, which is no process.
     fn parse(text: &str) -> Self {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let pid = lines.first().and_then(|line| line.parse::<i32>().ok()).unwrap_or(0);
@@ -41,8 +41,8 @@ impl PidFile {
     }
 }
 
-/// Finds what an earlier server left: a Postgres that runs is answered, one that is going away is
-/// waited for, and a file whose process is gone or is something else is removed.
+/// Finds the Postgres of an earlier server: returns one that runs, waits for one that is stopping,
+/// and removes a file whose process is gone or is another program.
 pub(super) fn settle_previous(layout: &Layout) -> Result<Option<u32>, PgError> {
     let deadline = Instant::now() + PATIENCE;
     while let Some(found) = PidFile::read(&layout.pgdata) {
@@ -63,15 +63,15 @@ pub(super) fn settle_previous(layout: &Layout) -> Result<Option<u32>, PgError> {
     Ok(None)
 }
 
-/// Whether a process of this id exists that we may signal. One that we may not is somebody
-/// else's, and Postgres is always ours.
+/// Whether a process with this id exists and we may signal it. A process that we may not signal
+/// belongs to another user, and Postgres always belongs to us.
 pub(super) fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
-/// Whether that process is the Postgres of this cluster: ids are given again, after a restart of
-/// the machine sooner than one thinks. Where the system does not tell, it is believed.
+/// Whether the process is the Postgres of this cluster: ids are reused, soon after a reboot. Where
+/// the system does not show it, the file is trusted.
 fn is_postgres(pid: u32, pgdata: &Path) -> bool {
     is_alive(pid)
         && std::fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == pgdata)
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_tells_process_and_status_and_half_a_file_tells_less() {
+    fn the_file_has_a_process_and_a_status_and_half_a_file_has_less() {
         let whole = "4711\n/data\n1700000000\n5432\n/data/socket\n\n  12 34\nready   \n";
         assert_eq!(PidFile::parse(whole), PidFile { pid: 4711, ready: true });
         assert!(!PidFile::parse(&whole.replace("ready", "starting")).ready);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn we_are_alive_and_process_zero_is_not_one() {
+    fn this_process_is_alive_and_process_zero_is_not() {
         assert!(is_alive(std::process::id()));
         assert!(!is_alive(0) && !is_alive(u32::MAX));
     }

@@ -1,4 +1,4 @@
-//! The postmaster as a process: start it, wait until it takes connections, stop it.
+//! The postmaster as a process: starts it, waits until it accepts connections, stops it.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::CommandExt;
@@ -19,26 +19,26 @@ use super::pidfile::{GLANCE, PidFile, answers, is_alive};
 /// How long Postgres may take to become ready; after a crash it replays its log first.
 const START: Duration = Duration::from_secs(120);
 
-/// How long a fast shutdown may take before it is made an immediate one.
+/// How long a fast shutdown may take before it becomes an immediate one.
 const STOP: Duration = Duration::from_secs(30);
 
 /// Connections beyond the pool's: an operator's `psql`, the migrator, a listener.
 const SPARE_CONNECTIONS: u32 = 16;
 
-/// The log is begun anew at this size, one old one kept.
+/// Size at which the log is rotated; one old log remains.
 const LARGEST_LOG: u64 = 16 << 20;
 
 /// A running Postgres.
 #[derive(Debug)]
 pub(super) struct Postmaster {
     pid: u32,
-    /// Absent when another process started it.
+    /// Absent if another process started it.
     child: Option<Child>,
     stopped: bool,
 }
 
 impl Postmaster {
-    /// One that a killed server left behind.
+    /// Adopts a Postgres that a killed server left.
     pub(super) fn adopted(pid: u32) -> Self {
         Self { pid, child: None, stopped: false }
     }
@@ -47,8 +47,7 @@ impl Postmaster {
         self.pid
     }
 
-    /// Fast shutdown, and when that takes too long an immediate one, which recovers at the next
-    /// start.
+    /// Fast shutdown; if that takes too long, an immediate one, after which the next start recovers.
     pub(super) fn stop(&mut self) -> Result<(), PgError> {
         for signal in [Signal::INT, Signal::QUIT] {
             self.signal(signal);
@@ -69,7 +68,7 @@ impl Postmaster {
 
     fn is_gone(&mut self) -> bool {
         match &mut self.child {
-            // A child that has ended stays a process until it is waited for.
+            // A child that has ended remains a process until it is waited for.
             Some(child) => !matches!(child.try_wait(), Ok(None)),
             None => !is_alive(self.pid),
         }
@@ -77,7 +76,7 @@ impl Postmaster {
 
     fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
-            // Gone already is what is wanted.
+            // A process that is already gone is the goal.
             let _ = kill_process(pid, signal);
         }
     }
@@ -91,7 +90,7 @@ impl Drop for Postmaster {
     }
 }
 
-/// Starts Postgres and waits until it takes connections.
+/// Starts Postgres and waits until it accepts connections.
 pub(super) fn start(
     binaries: &Binaries,
     layout: &Layout,
@@ -104,8 +103,8 @@ pub(super) fn start(
     let mut command = owner.command(&binaries.program("postgres"));
     command.arg("-D").arg(&layout.pgdata);
     settings(&mut command, layout, options);
-    // Its own process group: a Ctrl-C at the terminal is for us, and Postgres stops after our
-    // work has.
+    // Its own process group: Ctrl-C at the terminal is for the server, and Postgres stops after the
+    // server's work is done.
     command.process_group(0).stdout(log.try_clone().map_err(failed)?).stderr(log);
     let child = command.spawn().map_err(failed)?;
     let mut postmaster = Postmaster { pid: child.id(), child: Some(child), stopped: false };
@@ -113,8 +112,8 @@ pub(super) fn start(
     Ok(postmaster)
 }
 
-/// Settings of a small private server; given on the command line so that the file in the cluster
-/// stays the owner's to edit, for everything that does not stand here.
+/// Settings of a small private server. They are on the command line, so that the operator can edit
+/// the file in the cluster for every other setting.
 fn settings(command: &mut Command, layout: &Layout, options: &PgOptions) {
     let socket = layout.socket_dir.to_string_lossy().replace('"', "\"\"");
     let connections = options.connections.saturating_add(SPARE_CONNECTIONS);
@@ -144,7 +143,7 @@ fn settings(command: &mut Command, layout: &Layout, options: &PgOptions) {
     }
 }
 
-/// Opens the log for appending; answers how much stands in it already.
+/// Opens the log for appending; returns its present size.
 fn open_log(layout: &Layout, owner: &Owner) -> Result<(File, u64), PgError> {
     let size = std::fs::metadata(&layout.log).map_or(0, |found| found.len());
     if size > LARGEST_LOG {

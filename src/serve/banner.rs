@@ -1,15 +1,15 @@
-//! The block that start-up prints: what was started, where, with what.
+//! The block that start-up prints: address, database, models, work.
 
 use std::net::SocketAddr;
 
-use crate::config::{Config, Models, WorkerConfig};
+use crate::config::{Config, ModelTable, WorkerConfig};
 
-/// The block, ending in an empty line.
+/// The block, followed by an empty line.
 pub(super) fn start_up_block(config: &Config, address: SocketAddr, database: &str) -> String {
     let keys = match config.api_keys.len() {
         0 if config.bind.ip().to_canonical().is_loopback() => "none: only this machine can connect",
         0 => "none: anyone who can connect may do anything",
-        _ => "wanted: Authorization: Bearer <key>",
+        _ => "required: Authorization: Bearer <key>",
     };
     block(&[
         ("address", format!("http://{address}")),
@@ -21,7 +21,7 @@ pub(super) fn start_up_block(config: &Config, address: SocketAddr, database: &st
     ])
 }
 
-/// The block of a process that only works.
+/// The block of a process that only works on jobs.
 pub(super) fn worker_block(config: &Config, database: &str) -> String {
     block(&[
         ("database", database.to_owned()),
@@ -41,12 +41,12 @@ fn block(lines: &[(&str, String)]) -> String {
 
 fn worker(worker: WorkerConfig) -> String {
     match worker.enabled {
-        true => format!("{} background runs at the same time", worker.concurrency),
-        false => "none: background runs are left to other processes".to_owned(),
+        true => format!("up to {} concurrent jobs", worker.concurrency),
+        false => "none: other processes work on background jobs".to_owned(),
     }
 }
 
-fn models(models: &Models) -> String {
+fn models(models: &ModelTable) -> String {
     if models.is_empty() {
         return "none: set OPENAI_API_KEY or OPENAI_BASE_URL, or configure [models.NAME]"
             .to_owned();

@@ -1,5 +1,5 @@
-//! Accepts connections and speaks HTTP/1.1 on them: heads within a time, kept alive while they are
-//! used, ended in good order. Knows no routes.
+//! Accepts connections and serves HTTP/1.1 on them: limits the time for a head, keeps used connections
+//! alive, closes them in order. Knows no routes.
 
 use std::io;
 use std::time::Duration;
@@ -17,19 +17,25 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+<<<<<<< HEAD
 use super::explaining::Explaining;
 use super::threads::{Seat, Threads};
 use crate::app::spawn_named_on;
+=======
+use super::problem_stream::ProblemStream;
+use super::threads::{ThreadSlot, Threads};
+use crate::app::detached_on;
+>>>>>>> 8102400 (Settings are written once: a table that loads itself; config, tool, pg, serve and cli in plain words)
 use crate::http::stays_on_its_thread;
 
-/// How long a request's head may take to arrive; an unused connection is closed after it too.
+/// How long the head of a request may take to arrive; an idle connection is closed after it too.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
 
-/// How long to wait when the system has no room for another connection.
+/// How long to wait if the system has no resources for another connection.
 const NO_ROOM: Duration = Duration::from_secs(1);
 
-/// Serves until `stop`, then until the last answer is sent. Each connection lives on one of the
-/// threads; what may take long is done on the runtime that this is called in.
+/// Serves until `stop`, then until the last response is sent. Each connection lives on one of the
+/// threads; long work runs on the runtime of the caller.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -50,10 +56,17 @@ pub(super) async fn serve(
         let moved = accepted.and_then(|(stream, _)| stream.into_std());
         match moved {
             Ok(stream) => {
+<<<<<<< HEAD
                 let seat = threads.seat();
                 let runtime = seat.runtime().clone();
                 let one = connection(server.clone(), stream, seat, requests.clone(), stop.clone());
                 spawn_named_on(&runtime, "a connection", open.track_future(one));
+=======
+                let slot = threads.slot();
+                let runtime = slot.runtime().clone();
+                let one = connection(server.clone(), stream, slot, requests.clone(), stop.clone());
+                detached_on(&runtime, "a connection", open.track_future(one));
+>>>>>>> 8102400 (Settings are written once: a table that loads itself; config, tool, pg, serve and cli in plain words)
             }
             Err(error) => refused(&error).await,
         }
@@ -62,7 +75,7 @@ pub(super) async fn serve(
     open.wait().await;
 }
 
-/// Who answers requests.
+/// The service that answers requests.
 #[derive(Clone)]
 struct Requests {
     router: TowerToHyperService<Router>,
@@ -77,7 +90,9 @@ impl Requests {
         }
         let working = spawn_named_on(&self.workers, "a request", self.router.call(request));
         let answered = AbortOnDropHandle::new(working).await.ok().flatten();
-        let Some(Ok(answer)) = answered else { return Err(io::Error::other("it broke off")) };
+        let Some(Ok(answer)) = answered else {
+            return Err(io::Error::other("the request panicked"));
+        };
         Ok(answer)
     }
 }
@@ -85,20 +100,20 @@ impl Requests {
 async fn connection(
     server: http1::Builder,
     stream: std::net::TcpStream,
-    _seat: Seat,
+    _slot: ThreadSlot,
     requests: Requests,
     stop: CancellationToken,
 ) {
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
-        Err(error) => return tracing::error!(%error, "cannot take a connection over"),
+        Err(error) => return tracing::error!(%error, "cannot accept a connection"),
     };
-    // Without it small answers wait for the other side's acknowledgement.
+    // Otherwise small responses wait for an acknowledgement of the peer.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection keeps its delay");
+        tracing::debug!(%error, "cannot disable the delay of a connection");
     }
     let service = service_fn(|request| requests.answer(request));
-    let stream = TokioIo::new(Explaining::new(stream));
+    let stream = TokioIo::new(ProblemStream::new(stream));
     let mut serving = server.serve_connection(stream, service);
     let served = tokio::select! {
         served = &mut serving => served,
@@ -115,7 +130,7 @@ async fn connection(
     }
 }
 
-/// One caller who left is no matter; no room for more wants patience.
+/// A client that disconnects early is harmless; exhausted resources need a pause.
 async fn refused(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
@@ -146,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_that_never_ends_is_not_waited_for() {
+    async fn a_head_that_never_ends_times_out() {
         let (address, _stop) = serving(Duration::from_millis(100)).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nx: ").await.unwrap();
@@ -155,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stop_answers_what_came_and_closes_what_is_unused() {
+    async fn a_stop_answers_accepted_requests_and_closes_idle_connections() {
         let (address, stop) = serving(HEAD_TIME).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();

@@ -1,5 +1,4 @@
-//! The database that the server works on: the one it was told, or a private Postgres of its own,
-//! which stops with it.
+//! The database of the server: the configured one, or a private Postgres that stops with the server.
 
 use secrecy::ExposeSecret;
 use url::Url;
@@ -9,16 +8,16 @@ use crate::config::Config;
 use crate::pg::{PgOptions, PrivatePostgres};
 use crate::store::{Db, PoolSettings};
 
-/// An open, migrated database, and the Postgres under it if that is ours.
+/// An open, migrated database, and its Postgres if that is private.
 pub(super) struct Database {
     pub(super) db: Db,
-    /// Where it is, for people; never with a password.
+    /// A description for people, without the password.
     pub(super) place: String,
     private: Option<PrivatePostgres>,
 }
 
 impl Database {
-    /// Starts what has to be started, connects, and applies missing migrations.
+    /// Starts a private Postgres if needed, connects, and applies missing migrations.
     pub(super) async fn open(config: &Config) -> Result<Self, ServeError> {
         let private = match &config.database.url {
             Some(_) => None,
@@ -38,7 +37,7 @@ impl Database {
         }
     }
 
-    /// Closes the connections and stops a Postgres of ours.
+    /// Closes the connections and stops a private Postgres.
     pub(super) async fn close(self) -> Result<(), ServeError> {
         self.db.close().await;
         stop_private(self.private).await
@@ -64,7 +63,10 @@ async fn start_private(config: &Config) -> Result<PrivatePostgres, ServeError> {
     let start = tokio::task::spawn_blocking(move || PrivatePostgres::start(&options));
     let postgres = start.await.map_err(|_| ServeError::NoDatabase)??;
     if postgres.is_adopted() {
-        tracing::info!(pid = postgres.pid(), "took over the Postgres that an earlier server left");
+        tracing::info!(
+            pid = postgres.pid(),
+            "adopted the Postgres that an earlier server left running"
+        );
     }
     Ok(postgres)
 }
@@ -78,13 +80,13 @@ async fn stop_private(postgres: Option<PrivatePostgres>) -> Result<(), ServeErro
 fn describe(postgres: &PrivatePostgres) -> String {
     let directory = postgres.directory().display();
     let why = match postgres.is_elsewhere() {
-        true => " (root does not run it, and its user cannot enter the data directory)",
+        true => " (its user has no access to the data directory)",
         false => "",
     };
     format!("private Postgres {} in {directory}{why}", postgres.version())
 }
 
-/// Host, port and name out of a URL.
+/// Host, port and name from a URL.
 fn place_of(url: &str) -> String {
     let Ok(url) = Url::parse(url) else { return "the configured URL".to_owned() };
     let socket =
@@ -98,7 +100,7 @@ mod tests {
     use super::place_of;
 
     #[test]
-    fn a_place_shows_host_port_and_name_and_no_password() {
+    fn a_description_has_host_port_and_name_but_no_password() {
         assert_eq!(
             place_of("postgres://u:secret@db.example/x?password=secret"),
             "db.example:5432/x"

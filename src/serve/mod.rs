@@ -1,11 +1,11 @@
-//! Puts the server together: settings, database, router, and the order in which all of it starts
-//! and stops. Above every room; decides nothing that one of them could.
+//! Assembles the server: settings, database, router, and the order of start and stop. Above every
+//! room; decides nothing that a room could decide.
 
 mod banner;
 mod connections;
 mod database;
-mod explaining;
 mod open_files;
+mod problem_stream;
 mod threads;
 
 use std::io::Write;
@@ -26,59 +26,59 @@ use crate::shutdown::Shutdown;
 use database::Database;
 use threads::Threads;
 
-/// How long connections get to finish their last answer once all work is done.
+/// How long connections get to finish their last response after all work is done.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// Why the server could not start or go on, in one line.
+/// Why the server could not start or continue, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The port is taken.
+    /// The port is in use.
     #[error(
-        "cannot listen on {0}: the port is taken, perhaps by another dsrs-server; stop that, or choose another --bind"
+        "cannot listen on {0}: the port is in use, perhaps by another dsrs-server; stop it, or choose another --bind"
     )]
     PortTaken(SocketAddr),
-    /// The address cannot be listened on for another reason.
+    /// Listening failed for another reason.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// What was asked for.
+        /// The configured address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The private Postgres.
     #[error(transparent)]
     Postgres(#[from] PgError),
-    /// The database does not answer, or cannot be migrated.
+    /// The database does not answer or cannot be migrated.
     #[error("cannot use the database at {place}: {reason}; check DATABASE_URL")]
     Database {
-        /// Where it is.
+        /// The database, described for people.
         place: String,
-        /// What it said.
+        /// Its error.
         reason: String,
     },
-    /// Starting the database was cut off.
-    #[error("the start of the database was cut off")]
+    /// The task that starts the database panicked.
+    #[error("starting the database was interrupted")]
     NoDatabase,
-    /// Signals cannot be listened for, or the listener broke.
-    #[error("the server broke off: {0}")]
+    /// Signals cannot be received, or the listener failed.
+    #[error("the server stopped: {0}")]
     Broken(#[from] std::io::Error),
-    /// A model cannot be used as it is configured.
+    /// A model cannot be used as configured.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The metrics cannot be kept.
-    #[error("the metrics cannot be kept: {0}")]
+    /// The metrics recorder cannot be created.
+    #[error("cannot create the metrics recorder: {0}")]
     Metrics(#[from] MetricsError),
     /// The OpenAPI document cannot be written as JSON.
     #[error("cannot write the OpenAPI document: {0}")]
     OpenApi(#[from] serde_json::Error),
 }
 
-/// Serves until a signal ends it.
+/// Serves until a signal arrives.
 pub async fn serve(config: Config) -> Result<(), ServeError> {
     let shutdown = Shutdown::new();
     shutdown.listen_for_signals()?;
     open_files::raise_limit();
-    // Before the database: what is quickest to fail comes first.
+    // Before the database: the fastest checks run first.
     let listener = listen(config.bind).await?;
     let database = Database::open(&config).await?;
     let served = serve_on(listener, &config, &database, &shutdown).await;
@@ -86,7 +86,7 @@ pub async fn serve(config: Config) -> Result<(), ServeError> {
     served.and(closed)
 }
 
-/// Works on background runs, without serving, until a signal ends it.
+/// Processes background work, without serving, until a signal arrives.
 pub async fn work(config: Config) -> Result<(), ServeError> {
     let shutdown = Shutdown::new();
     shutdown.listen_for_signals()?;
@@ -98,7 +98,7 @@ pub async fn work(config: Config) -> Result<(), ServeError> {
     worked.and(closed)
 }
 
-/// Brings the database up to date.
+/// Migrates the database.
 pub async fn migrate(config: Config) -> Result<(), ServeError> {
     let database = Database::open(&config).await?;
     println!("the database is up to date: {}", database.place);
@@ -140,7 +140,7 @@ fn start(
     Ok(App::start(config, database.db.clone(), models, metrics, shutdown.clone()))
 }
 
-/// Nobody reading is no reason not to go on.
+/// A closed stdout is no reason to stop.
 fn print(block: &str) {
     let mut out = std::io::stdout();
     let _ = out.write_all(block.as_bytes()).and_then(|()| out.flush());
@@ -158,13 +158,13 @@ async fn serve_on(
     let router = http::router(app, config.api_keys.clone());
     let threads = Threads::start()?;
     run(listener, router, &threads, config.shutdown_timeout, shutdown).await;
-    // The threads go on meanwhile: runs left behind by their callers may still hand in records.
+    // The threads still run: executions whose clients disconnected may still hand in records.
     background.stop().await;
     Ok(())
 }
 
-/// Answers requests while work drains too, so that readiness can be seen to be gone; stops
-/// listening once the work is done.
+/// Answers requests while work drains, so that clients can see that the server is no longer ready;
+/// stops listening when the work is done.
 async fn run(
     listener: TcpListener,
     router: Router,

@@ -1,6 +1,5 @@
-//! The threads on which connections live. Each has a runtime of its own, so that a connection, its
-//! runs and their requests to LMs wake nobody on another thread (docs/performance.md). Knows no
-//! HTTP.
+//! The threads that serve connections. Each has a runtime of its own, so that a connection, its runs
+//! and their LM requests wake no other thread (docs/performance.md). Knows no HTTP.
 
 use std::io;
 use std::num::NonZero;
@@ -11,10 +10,10 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Shorter than the time limits that requests usually have.
-const BEAT: Duration = Duration::from_secs(1);
+/// Shorter than the usual time limits of requests.
+const KEEPALIVE_TICK: Duration = Duration::from_secs(1);
 
-/// One thread for each processor, until dropped.
+/// One thread for each processor. Dropping it stops them.
 pub(super) struct Threads {
     first: Thread,
     others: Vec<Thread>,
@@ -23,18 +22,18 @@ pub(super) struct Threads {
 
 struct Thread {
     runtime: Handle,
-    /// Every seat holds a copy.
-    seats: Arc<()>,
+    /// Every slot holds a copy.
+    slots: Arc<()>,
 }
 
-/// A place on a thread, taken until dropped.
-pub(super) struct Seat {
+/// A connection's slot on a thread. Dropping it frees the slot.
+pub(super) struct ThreadSlot {
     runtime: Handle,
-    _taken: Arc<()>,
+    _count: Arc<()>,
 }
 
 impl Threads {
-    /// Starts as many as there are processors.
+    /// Starts one thread for each processor.
     pub(super) fn start() -> io::Result<Self> {
         let count = thread::available_parallelism().map_or(1, NonZero::get);
         let stop = CancellationToken::new();
@@ -43,11 +42,11 @@ impl Threads {
         Ok(Self { first, others, _stop: stop.drop_guard() })
     }
 
-    /// A place on the thread that has the fewest taken.
-    pub(super) fn seat(&self) -> Seat {
-        let emptiest = self.all().min_by_key(|thread| Arc::strong_count(&thread.seats));
+    /// A slot on the thread with the fewest connections.
+    pub(super) fn slot(&self) -> ThreadSlot {
+        let emptiest = self.all().min_by_key(|thread| Arc::strong_count(&thread.slots));
         let emptiest = emptiest.unwrap_or(&self.first);
-        Seat { runtime: emptiest.runtime.clone(), _taken: emptiest.seats.clone() }
+        ThreadSlot { runtime: emptiest.runtime.clone(), _count: emptiest.slots.clone() }
     }
 
     fn all(&self) -> impl Iterator<Item = &Thread> {
@@ -55,8 +54,8 @@ impl Threads {
     }
 }
 
-impl Seat {
-    /// Where the work of whoever sits here is done.
+impl ThreadSlot {
+    /// The runtime of the thread.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
     }
@@ -66,17 +65,17 @@ fn start(number: usize, stop: &CancellationToken) -> io::Result<Thread> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let handle = runtime.handle().clone();
     let stopped = stop.clone();
-    let work = move || runtime.block_on(stopped.run_until_cancelled(beat()));
+    let work = move || runtime.block_on(stopped.run_until_cancelled(tick()));
     thread::Builder::new().name(format!("connections-{number}")).spawn(work)?;
-    Ok(Thread { runtime: handle, seats: Arc::default() })
+    Ok(Thread { runtime: handle, slots: Arc::default() })
 }
 
-/// Keeps a timer that is due soon. A runtime asleep is told of each new timer that is due before
-/// all others, by a call into the kernel; behind the beat, those of requests are not.
-async fn beat() {
-    let mut beat = tokio::time::interval(BEAT);
+/// Always has a timer that is due soon. A new timer that is due before all others wakes a sleeping
+/// runtime, which costs a system call; behind this tick, the timers of requests do not.
+async fn tick() {
+    let mut tick = tokio::time::interval(KEEPALIVE_TICK);
     loop {
-        beat.tick().await;
+        tick.tick().await;
     }
 }
 
@@ -87,23 +86,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_comes_sits_where_the_fewest_sit() {
+    fn a_connection_goes_to_the_thread_with_the_fewest() {
         let threads = Threads::start().unwrap();
-        let ids =
-            |seats: &[Seat]| -> HashSet<_> { seats.iter().map(|s| s.runtime().id()).collect() };
-        let mut seats: Vec<Seat> = threads.all().map(|_| threads.seat()).collect();
-        assert_eq!(ids(&seats).len(), threads.all().count());
-        let left = seats.pop().unwrap().runtime().id();
-        assert_eq!(threads.seat().runtime().id(), left);
+        let ids = |slots: &[ThreadSlot]| -> HashSet<_> {
+            slots.iter().map(|s| s.runtime().id()).collect()
+        };
+        let mut slots: Vec<ThreadSlot> = threads.all().map(|_| threads.slot()).collect();
+        assert_eq!(ids(&slots).len(), threads.all().count());
+        let left = slots.pop().unwrap().runtime().id();
+        assert_eq!(threads.slot().runtime().id(), left);
     }
 
     #[tokio::test]
-    async fn work_is_done_on_the_thread_of_its_seat_until_the_threads_are_stopped() {
+    async fn work_runs_on_the_thread_of_its_slot_until_the_threads_stop() {
         let threads = Threads::start().unwrap();
-        let seat = threads.seat();
-        let here = seat.runtime().spawn(async { thread::current().name().map(str::to_owned) });
+        let slot = threads.slot();
+        let here = slot.runtime().spawn(async { thread::current().name().map(str::to_owned) });
         assert!(here.await.unwrap().unwrap().starts_with("connections-"));
-        let unending = seat.runtime().spawn(std::future::pending::<()>());
+        let unending = slot.runtime().spawn(std::future::pending::<()>());
         drop(threads);
         assert!(unending.await.unwrap_err().is_cancelled());
     }

@@ -1,4 +1,4 @@
-//! The built-in tool `current_time`: LMs do not know what day it is.
+//! The built-in tool `current_time`: a model does not know the date.
 
 use chrono::{DateTime, FixedOffset, SecondsFormat, Utc};
 use dsrs::facet::Facet;
@@ -8,8 +8,8 @@ use dsrs::strategy::BuiltinTool;
 
 #[derive(Facet)]
 #[facet(crate = dsrs::facet)]
-struct Asked {
-    /// the distance from UTC, such as `+02:00`; UTC where it is left out
+struct CurrentTimeArguments {
+    /// the offset from UTC, such as `+02:00`; UTC if absent
     #[facet(default)]
     utc_offset: Option<String>,
 }
@@ -18,21 +18,23 @@ inventory::submit! {
     BuiltinTool {
         name: "current_time",
         make: |_| {
-            let tell = |asked: Asked| async move { told(Utc::now(), asked.utc_offset.as_deref()) };
+            let tool = |arguments: CurrentTimeArguments| async move {
+                format_time(Utc::now(), arguments.utc_offset.as_deref())
+            };
             function_tool("current_time", "Tells the date and the time of day, as in \
-                2026-01-31T14:05:09Z.", tell).map_err(|error| error.to_string())
+                2026-01-31T14:05:09Z.", tool).map_err(|error| error.to_string())
         },
     }
 }
 
-fn told(now: DateTime<Utc>, offset: Option<&str>) -> Result<String, String> {
+fn format_time(now: DateTime<Utc>, offset: Option<&str>) -> Result<String, String> {
     let offset = match offset.map(str::trim) {
         None | Some("" | "Z" | "UTC") => {
             return Ok(now.to_rfc3339_opts(SecondsFormat::Secs, true));
         }
         Some(offset) => offset.parse::<FixedOffset>().map_err(|_| {
             format!(
-                "`{}` is no distance from UTC; expected one such as `+02:00`",
+                "`{}` is not an offset from UTC; expected one such as `+02:00`",
                 offset.escape_debug()
             )
         })?,
@@ -45,13 +47,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_told_in_utc_or_at_a_distance_from_it() {
+    fn the_time_is_in_utc_or_at_the_requested_offset() {
         let now = DateTime::parse_from_rfc3339("2026-01-31T23:05:09.5Z").unwrap().to_utc();
-        assert_eq!(told(now, None).unwrap(), "2026-01-31T23:05:09Z");
-        assert_eq!(told(now, Some("+02:00")).unwrap(), "2026-02-01T01:05:09+02:00");
-        assert_eq!(told(now, Some("-0330")).unwrap(), "2026-01-31T19:35:09-03:30");
+        assert_eq!(format_time(now, None).unwrap(), "2026-01-31T23:05:09Z");
+        assert_eq!(format_time(now, Some("+02:00")).unwrap(), "2026-02-01T01:05:09+02:00");
+        assert_eq!(format_time(now, Some("-0330")).unwrap(), "2026-01-31T19:35:09-03:30");
         for odd in ["Europe/Berlin", "+99:00", "two"] {
-            assert!(told(now, Some(odd)).unwrap_err().contains("+02:00"), "{odd}");
+            assert!(format_time(now, Some(odd)).unwrap_err().contains("+02:00"), "{odd}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Connections to what the guard lets through. A name is looked up once, and the connection goes to
-//! the very addresses that were checked: no second look-up can put another in their place.
+//! Connections to destinations that the guard allows. A name is resolved once, and the connection goes
+//! to the addresses that were checked: a second lookup cannot replace them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,26 +15,26 @@ use tower_service::Service;
 
 use super::guard::{Guard, Refused};
 
-/// How long one address gets to take a connection.
+/// How long one address may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Looks names up.
-pub(super) trait Names: Send + Sync {
+/// Resolves names.
+pub(super) trait Resolver: Send + Sync {
     /// The addresses of a host.
     fn look_up<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// Asks the system.
-pub(super) struct SystemNames;
+/// The resolver of the system.
+pub(super) struct SystemResolver;
 
-impl Names for SystemNames {
+impl Resolver for SystemResolver {
     fn look_up<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         let found = tokio::net::lookup_host((host, 0));
         found.map(|found| Ok(found?.map(|address| address.ip()).collect())).boxed()
     }
 }
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DialError {
     #[error(transparent)]
@@ -43,16 +43,16 @@ pub(super) enum DialError {
     Failed(String),
 }
 
-/// Connects; the connector of the client.
+/// The connector of the HTTP client.
 #[derive(Clone)]
 pub(super) struct Dial {
     guard: Arc<Guard>,
-    names: Arc<dyn Names>,
+    resolver: Arc<dyn Resolver>,
 }
 
 impl Dial {
-    pub(super) fn new(guard: Arc<Guard>, names: Arc<dyn Names>) -> Self {
-        Self { guard, names }
+    pub(super) fn new(guard: Arc<Guard>, resolver: Arc<dyn Resolver>) -> Self {
+        Self { guard, resolver }
     }
 
     async fn dial(self, to: Uri) -> Result<TokioIo<TcpStream>, DialError> {
@@ -61,7 +61,7 @@ impl Dial {
         let default = if to.scheme_str() == Some("https") { 443 } else { 80 };
         let port = to.port_u16().unwrap_or(default);
         let addresses = self.addresses(host).await?;
-        // One that may not be reached among them is a trick or a mistake; none is tried.
+        // A forbidden address among allowed ones is an attack or a mistake; none of them is tried.
         for &address in &addresses {
             self.guard.connect(host, address, port)?;
         }
@@ -72,8 +72,8 @@ impl Dial {
         if let Ok(address) = host.parse() {
             return Ok(vec![address]);
         }
-        let failed = |error| DialError::Failed(format!("`{host}` cannot be looked up: {error}"));
-        self.names.look_up(host).await.map_err(failed)
+        let failed = |error| DialError::Failed(format!("`{host}` cannot be resolved: {error}"));
+        self.resolver.look_up(host).await.map_err(failed)
     }
 }
 
@@ -87,7 +87,7 @@ async fn connect(
         let connecting = TcpStream::connect(SocketAddr::new(address, port));
         match tokio::time::timeout(PATIENCE, connecting).await {
             Ok(Ok(stream)) => {
-                // Only speed is lost without it.
+                // A failure costs only speed.
                 let _ = stream.set_nodelay(true);
                 return Ok(TokioIo::new(stream));
             }
@@ -117,12 +117,12 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::config::Allowed;
+    use crate::config::Destination;
 
-    /// Answers one look-up after the other from a list, as a name server that changes its mind.
+    /// Answers lookups from a list, one after the other, like a name server that changes its answers.
     struct Fickle(Mutex<Vec<Vec<IpAddr>>>);
 
-    impl Names for Fickle {
+    impl Resolver for Fickle {
         fn look_up<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
             let answer = self.0.lock().unwrap().remove(0);
             async move { Ok(answer) }.boxed()
@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn dial(allow: &[&str], answers: &[&[&str]]) -> (Dial, Arc<Fickle>) {
-        let allowed = allow.iter().map(|entry| Allowed::read(entry).unwrap()).collect();
+        let allowed = allow.iter().map(|entry| Destination::read(entry).unwrap()).collect();
         let answer = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
         let names = Arc::new(Fickle(Mutex::new(answers.iter().map(answer).collect())));
         (Dial::new(Arc::new(Guard::new(allowed)), names.clone()), names)
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_means_loopback_is_refused_though_its_host_is_allowed() {
+    async fn an_allowed_name_that_resolves_to_loopback_is_refused() {
         for address in ["127.0.0.1", "::1", "::ffff:10.0.0.1", "169.254.169.254"] {
             let refused = refusal(&["public.example", "*"], &[&[address]]).await;
             assert!(refused.contains("not a public address"), "{refused}");
@@ -153,15 +153,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_private_address_among_public_ones_spoils_them_all() {
+    async fn one_private_address_among_public_ones_refuses_all() {
         refusal(&["*"], &[&["1.1.1.1", "127.0.0.1"]]).await;
     }
 
     #[tokio::test]
-    async fn a_name_is_looked_up_once_and_connected_to_where_it_was_checked() {
+    async fn a_name_is_resolved_once_and_the_checked_address_is_used() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        // The second answer would be refused; it is never asked for.
+        // The second answer would be refused, but no second lookup happens.
         let (dial, names) = dial(&[&format!("{address}")], &[&["127.0.0.1"], &["10.0.0.1"]]);
         let to = format!("http://public.example:{}/", address.port()).parse().unwrap();
         dial.dial(to).await.unwrap();

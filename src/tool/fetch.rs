@@ -1,5 +1,5 @@
-//! The HTTP client of tools: one request, with every redirect checked like the first address, and a
-//! bounded answer. Takes no proxy from anywhere, keeps no cookies, unpacks nothing. Knows no LM.
+//! The HTTP client of tools: one request, whose redirects are checked like its first address, and a
+//! bounded response. Uses no proxy and no cookies, decompresses nothing. Knows no LM.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -18,47 +18,47 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use url::Url;
 
-use super::dial::{Dial, DialError, SystemNames};
+use super::dial::{Dial, DialError, SystemResolver};
 use super::guard::{Guard, Refused};
 
-/// How many redirects are followed.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 5;
 
-/// Unused connections that are kept for a host, and for how long.
+/// Maximum number of idle connections for each host, and their lifetime.
 const IDLE: (usize, Duration) = (8, Duration::from_secs(30));
 
-/// Who asks.
+/// The `User-Agent` header.
 const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("dsrs-server/", env!("CARGO_PKG_VERSION")));
 
-/// A request on its way.
-pub(super) struct Request {
+/// One request.
+pub(super) struct FetchRequest {
     pub(super) method: Method,
     pub(super) url: Url,
-    /// Those that are marked sensitive stay with the first origin.
+    /// Its headers. Those marked sensitive go to the first origin only.
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Bytes>,
 }
 
-/// An answer, whatever its status.
-pub(super) struct Answer {
+/// A response of any status.
+pub(super) struct FetchResponse {
     pub(super) status: u16,
     pub(super) succeeded: bool,
-    /// Its `Content-Type`, or nothing.
+    /// Its `Content-Type`, or empty.
     pub(super) media: String,
-    /// At most as much of it as was asked for.
+    /// Its body, up to the requested limit.
     pub(super) body: Vec<u8>,
-    /// Whether there was more.
-    pub(super) cut: Option<Cut>,
+    /// Set if the body is longer than the limit.
+    pub(super) truncated: Option<Truncation>,
 }
 
-/// What an answer was cut down from.
-pub(super) struct Cut {
-    /// Its size, if the server said it.
+/// The whole body of a truncated response.
+pub(super) struct Truncation {
+    /// Its size, if the server sent one.
     pub(super) whole: Option<u64>,
 }
 
-/// Why there is no answer. Says nothing of headers.
+/// Why there is no response. Contains no headers.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
     #[error("the request was refused: {0}")]
@@ -74,10 +74,10 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// A client that goes where the guard lets it. Connects to nothing yet.
+    /// A client that reaches what the guard allows. Connects to nothing yet.
     pub(super) fn new(guard: Guard) -> Self {
         let guard = Arc::new(guard);
-        let dial = Dial::new(guard.clone(), Arc::new(SystemNames));
+        let dial = Dial::new(guard.clone(), Arc::new(SystemResolver));
         let client = dsrs::lm::tls().map(|tls| {
             let connector = HttpsConnectorBuilder::new()
                 .with_tls_config(tls)
@@ -93,18 +93,18 @@ impl Fetch {
         Self { guard, client }
     }
 
-    /// Whether a URL may be asked for at all.
+    /// Whether the guard allows a URL.
     pub(super) fn admit(&self, url: &Url) -> Result<(), Refused> {
         self.guard.admit(url)
     }
 
-    /// Asks, follows redirects, and reads at most `limit` bytes of the answer. Dropping the future
-    /// closes the connection.
+    /// Sends the request, follows redirects, and reads at most `limit` bytes of the response. Dropping
+    /// the future closes the connection.
     pub(super) async fn fetch(
         &self,
-        mut request: Request,
+        mut request: FetchRequest,
         limit: usize,
-    ) -> Result<Answer, FetchError> {
+    ) -> Result<FetchResponse, FetchError> {
         request.headers.entry(USER_AGENT).or_insert(AGENT);
         for _ in 0..=REDIRECTS {
             let response = self.send(&request).await?;
@@ -116,7 +116,7 @@ impl Fetch {
         Err(FetchError::Failed(format!("more than {REDIRECTS} redirects")))
     }
 
-    async fn send(&self, request: &Request) -> Result<Response<Incoming>, FetchError> {
+    async fn send(&self, request: &FetchRequest) -> Result<Response<Incoming>, FetchError> {
         self.guard.admit(&request.url)?;
         let client = self.client.as_ref().map_err(|reason| FetchError::Failed(reason.clone()))?;
         let uri = hyper::Uri::try_from(request.url.as_str())
@@ -129,8 +129,8 @@ impl Fetch {
     }
 }
 
-impl Request {
-    /// Turns into the request that a redirect asks for. What is secret stays with its origin.
+impl FetchRequest {
+    /// Becomes the request that a redirect asks for. Sensitive headers stay with their origin.
     fn follow(&mut self, next: Url, status: u16) {
         if next.origin() != self.url.origin() {
             let private = |name: &_, value: &HeaderValue| {
@@ -156,51 +156,55 @@ impl Request {
     }
 }
 
-/// Where a redirect leads; its address is checked when it is asked.
-fn redirected(request: &Request, response: &Response<Incoming>) -> Result<Option<Url>, FetchError> {
+/// The target of a redirect; its address is checked before it is requested.
+fn redirected(
+    request: &FetchRequest,
+    response: &Response<Incoming>,
+) -> Result<Option<Url>, FetchError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
     let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
     let next = location.to_str().ok().and_then(|location| request.url.join(location).ok());
     let mut next =
-        next.ok_or_else(|| FetchError::Failed("a redirect leads to what is no URL".to_owned()))?;
+        next.ok_or_else(|| FetchError::Failed("the target of a redirect is not a URL".to_owned()))?;
     next.set_fragment(None);
     Ok(Some(next))
 }
 
-async fn read(response: Response<Incoming>, limit: usize) -> Result<Answer, FetchError> {
+async fn read(response: Response<Incoming>, limit: usize) -> Result<FetchResponse, FetchError> {
     let (head, mut body) = response.into_parts();
     let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(packed) = text(CONTENT_ENCODING).filter(|packed| *packed != "identity") {
+    if let Some(encoding) = text(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
         return Err(FetchError::Failed(format!(
-            "the answer is packed with `{packed}`, which was not asked for and is not read"
+            "the response is compressed with `{encoding}`, which was not requested and is not supported"
         )));
     }
     let whole = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    let mut answer = Answer {
+    let mut answer = FetchResponse {
         status: head.status.as_u16(),
         succeeded: head.status.is_success(),
         media: text(CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase(),
         body: Vec::new(),
-        cut: None,
+        truncated: None,
     };
     while !body.is_end_stream() {
         let Some(frame) = body.frame().await else { break };
-        let frame =
-            frame.map_err(|error| FetchError::Failed(format!("the answer broke off: {error}")))?;
+        let frame = frame.map_err(|error| {
+            FetchError::Failed(format!("the response was interrupted: {error}"))
+        })?;
         let Ok(data) = frame.into_data() else { continue };
         let room = limit - answer.body.len();
         answer.body.extend_from_slice(data.get(..room).unwrap_or(&data));
         if data.len() > room {
-            answer.cut = Some(Cut { whole });
+            answer.truncated = Some(Truncation { whole });
             break;
         }
     }
     Ok(answer)
 }
 
-/// What the guard said, if it was the guard; else the innermost reason.
+/// The guard's reason, if the guard refused; else the innermost reason.
 fn failed(url: &Url, error: &(dyn Error + 'static)) -> FetchError {
     let mut cause = error;
     loop {
@@ -213,5 +217,5 @@ fn failed(url: &Url, error: &(dyn Error + 'static)) -> FetchError {
         cause = below;
     }
     let host = url.host_str().unwrap_or_default();
-    FetchError::Failed(format!("`{host}` gave no answer: {cause}"))
+    FetchError::Failed(format!("`{host}` did not respond: {cause}"))
 }

@@ -1,6 +1,6 @@
-//! What an outgoing request may reach. It is asked twice: whether the host of a URL is one that the
-//! owner lists, and, by whoever connects, whether each address is public or listed itself. A name
-//! that means a private address leads nowhere, whoever owns the name. Knows no sockets.
+//! Decides what outgoing requests may reach, in two steps: whether the operator lists the host of a
+//! URL, and, before each connection, whether the address is public or listed itself. A name that
+//! resolves to a private address is refused, no matter who owns it. Knows no sockets.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,15 +8,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
-use crate::config::Allowed;
+use crate::config::Destination;
 
-/// Decides by the owner's list.
+/// Decides by the list of the operator.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
-    allowed: Vec<Allowed>,
+    allowed: Vec<Destination>,
 }
 
-/// Why a request goes no further.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refused(String);
 
@@ -29,15 +29,15 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Guard {
-    pub(super) fn new(allowed: Vec<Allowed>) -> Self {
+    pub(super) fn new(allowed: Vec<Destination>) -> Self {
         Self { allowed }
     }
 
-    /// Whether a URL may be asked for: how it is spoken to, who it presents itself as, and its host.
+    /// Whether a URL is allowed: its scheme, its credentials and its host.
     pub(super) fn admit(&self, url: &Url) -> Result<(), Refused> {
         let scheme = url.scheme();
         if !matches!(scheme, "http" | "https") {
-            return Err(Refused(format!("`{scheme}` is refused: only http and https are asked")));
+            return Err(Refused(format!("`{scheme}` is refused: only http and https are allowed")));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Refused(
@@ -59,22 +59,22 @@ impl Guard {
             Host::Domain(name) => name.strip_suffix('.').unwrap_or(name),
         };
         self.allowed.iter().any(|allowed| match allowed {
-            Allowed::Public => true,
-            Allowed::Host { name: listed, port: only } => name == listed && fits(*only, port),
-            Allowed::Below { name: above, port: only } => {
+            Destination::Public => true,
+            Destination::Host { name: listed, port: only } => name == listed && fits(*only, port),
+            Destination::Subdomains { name: above, port: only } => {
                 is_below(name, above) && fits(*only, port)
             }
-            Allowed::Network { .. } => false,
+            Destination::Network { .. } => false,
         })
     }
 
-    /// Whether a URL may name this address: as one of the public ones, or as a listed one.
+    /// Whether a URL may contain this address: it is public and public ones are listed, or it is listed.
     fn reaches(&self, address: IpAddr, port: u16) -> bool {
-        let public = self.allowed.contains(&Allowed::Public) && is_public(address);
+        let public = self.allowed.contains(&Destination::Public) && is_public(address);
         public || self.lists_address(address, port)
     }
 
-    /// Whether a connection may go to an address that an admitted host stands for.
+    /// Whether a connection may go to an address of an allowed host.
     pub(super) fn connect(&self, host: &str, address: IpAddr, port: u16) -> Result<(), Refused> {
         if is_public(address) || self.lists_address(address, port) {
             return Ok(());
@@ -88,7 +88,7 @@ impl Guard {
     fn lists_address(&self, address: IpAddr, port: u16) -> bool {
         let plain = address.to_canonical();
         self.allowed.iter().any(|allowed| match allowed {
-            Allowed::Network { network, port: only } => {
+            Destination::Network { network, port: only } => {
                 (network.contains(&plain) || network.contains(&address)) && fits(*only, port)
             }
             _ => false,
@@ -97,7 +97,7 @@ impl Guard {
 }
 
 fn unlisted(host: &Host<&str>, port: u16) -> Refused {
-    Refused(format!("`{host}` (port {port}) is not among the server's `tools.allow`"))
+    Refused(format!("`{host}` (port {port}) is not in the server's `tools.allow`"))
 }
 
 fn fits(only: Option<u16>, port: u16) -> bool {
@@ -108,7 +108,7 @@ fn is_below(name: &str, above: &str) -> bool {
     name.strip_suffix(above).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }
 
-/// Whether an address is one that anybody on the internet may be asked at.
+/// Whether an address belongs to the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => !NOT_PUBLIC_4.iter().any(|network| network.contains(&address)),
@@ -122,7 +122,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address within one that a NAT64 translates.
+/// The IPv4 address inside one that a NAT64 translates.
 fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., a, b, c, d] = address.octets();
     NAT64.contains(&address).then(|| Ipv4Addr::new(a, b, c, d))
@@ -135,11 +135,11 @@ const NOT_PUBLIC_4: [Ipv4Net; 15] = [
     v4([10, 0, 0, 0], 8),
     v4([172, 16, 0, 0], 12),
     v4([192, 168, 0, 0], 16),
-    // shared by carriers
+    // carrier-grade NAT
     v4([100, 64, 0, 0], 10),
     // loopback
     v4([127, 0, 0, 0], 8),
-    // link-local, with the metadata services of clouds
+    // link-local, including the metadata services of clouds
     v4([169, 254, 0, 0], 16),
     // protocol assignments, documentation, relays, benchmarks
     v4([192, 0, 0, 0], 24),
@@ -154,7 +154,7 @@ const NOT_PUBLIC_4: [Ipv4Net; 15] = [
     v4([240, 0, 0, 0], 4),
 ];
 
-/// All that is given out for the internet; loopback, private and link-local ones lie outside.
+/// Global unicast addresses; loopback, private and link-local ones are outside this range.
 const PUBLIC_6: Ipv6Net = v6([0x2000, 0], 3);
 
 const NOT_PUBLIC_6: [Ipv6Net; 4] = [
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn guard(entries: &[&str]) -> Guard {
-        Guard::new(entries.iter().map(|entry| Allowed::read(entry).unwrap()).collect())
+        Guard::new(entries.iter().map(|entry| Destination::read(entry).unwrap()).collect())
     }
 
     fn admits(guard: &Guard, url: &str) -> bool {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_admitted_unless_it_is_listed() {
+    fn only_listed_hosts_are_allowed() {
         assert!(!admits(&guard(&[]), "https://example.com/"));
         let guard = guard(&["api.example.com", "*.example.org", "one.example:8443"]);
         for url in [
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_public_host_does_not_mean_addresses_that_are_not_public() {
+    fn a_star_does_not_allow_private_addresses() {
         let guard = guard(&["*"]);
         assert!(admits(&guard, "https://example.com/") && admits(&guard, "https://1.1.1.1/"));
         assert!(admits(&guard, "https://[2606:4700::1]/"));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_address_is_reached_in_every_spelling_and_by_names_that_are_listed() {
+    fn a_listed_address_is_allowed_in_every_spelling_and_through_listed_names() {
         let guard = guard(&["127.0.0.1:9000", "wiki.example", "10.0.0.0/8"]);
         for url in
             ["http://127.0.0.1:9000/", "http://127.1:9000/", "http://[::ffff:127.0.0.1]:9000/"]

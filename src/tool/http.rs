@@ -1,5 +1,5 @@
-//! HTTP requests as tools: sends what the engine makes of a call, with the owner's secrets in the
-//! headers that name them, and tells the answer. Where a request may go is the guard's to say.
+//! HTTP requests as tools: sends the request that the engine makes from a call, inserts the operator's
+//! secrets into headers, and returns the response. The guard decides where a request may go.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::fetch::{Answer, Fetch, Request};
+use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use crate::config::Secrets;
 
-/// How much of a failure's body the LM is shown.
+/// How much of an error response the LM sees, in characters.
 const SHOWN: usize = 2000;
 
-/// A request that an LM may have sent.
+/// A request that an LM may trigger.
 struct HttpCaller {
     tool: HttpTool,
     headers: HeaderMap,
-    /// Those that the headers hold: no answer gives them away.
+    /// The secrets in its headers, which are removed from every response.
     secrets: Vec<(Arc<str>, SecretString)>,
     fetch: Arc<Fetch>,
 }
 
-/// Makes a tool of the description of a request.
+/// Makes a tool from the description of a request.
 ///
 /// # Errors
-/// A host that is not allowed, a secret that is not there, or one that no header can hold.
+/// A host that is not allowed, an unknown secret, or a secret that does not fit into a header.
 pub(super) fn http_tool(
     tool: &HttpTool,
     secrets: &Secrets,
     fetch: &Arc<Fetch>,
 ) -> Result<Arc<dyn Tool>, String> {
     let origin = tool.url.origin();
-    let url = Url::parse(origin).map_err(|error| format!("`{origin}` is no URL: {error}"))?;
+    let url = Url::parse(origin).map_err(|error| format!("`{origin}` is not a URL: {error}"))?;
     fetch.admit(&url).map_err(|refused| refused.to_string())?;
     let mut caller = HttpCaller {
         tool: tool.clone(),
@@ -51,7 +51,7 @@ pub(super) fn http_tool(
         let value =
             caller.header(text, secrets).map_err(|why| format!("header `{name}`: {why}"))?;
         let name = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| format!("`{name}` is no name of a header"))?;
+            .map_err(|_| format!("`{name}` is not a header name"))?;
         caller.headers.insert(name, value);
     }
     if tool.method.has_body() {
@@ -62,8 +62,8 @@ pub(super) fn http_tool(
 }
 
 impl HttpCaller {
-    /// The value of a header. One with a secret is marked, so that it stays with its origin and is
-    /// never printed.
+    /// The value of a header. A value with a secret is marked sensitive, so that it stays with its
+    /// origin and is never printed.
     fn header(&mut self, text: &HeaderText, secrets: &Secrets) -> Result<HeaderValue, String> {
         let (name, prefix) = match text {
             HeaderText::Text(text) => {
@@ -73,7 +73,7 @@ impl HttpCaller {
         };
         let secret = secrets.get(name)?;
         let mut value = HeaderValue::from_str(&format!("{prefix}{}", secret.expose_secret()))
-            .map_err(|_| format!("no header can hold the secret \"{name}\""))?;
+            .map_err(|_| format!("the secret \"{name}\" does not fit into a header"))?;
         value.set_sensitive(true);
         self.secrets.push((name.clone(), secret.clone()));
         Ok(value)
@@ -84,14 +84,17 @@ impl HttpCaller {
         let asked = self.fetch.fetch(request, self.tool.max_bytes);
         let answer = tokio::time::timeout(self.tool.timeout, asked).await;
         let answer = answer.map_err(|_| {
-            format!("no answer within {} ms (the tool's timeout_ms)", self.tool.timeout.as_millis())
+            format!(
+                "no response within {} ms (the tool's timeout_ms)",
+                self.tool.timeout.as_millis()
+            )
         })?;
-        self.told(&answer.map_err(|error| error.to_string())?)
+        self.describe(&answer.map_err(|error| error.to_string())?)
     }
 
-    fn request(&self, args: &Fields) -> Result<Request, String> {
+    fn request(&self, args: &Fields) -> Result<FetchRequest, String> {
         let call = self.tool.call(args)?;
-        Ok(Request {
+        Ok(FetchRequest {
             method: method(self.tool.method),
             url: Url::parse(&call.url).map_err(|error| format!("the URL is not valid: {error}"))?,
             headers: self.headers.clone(),
@@ -99,35 +102,39 @@ impl HttpCaller {
         })
     }
 
-    /// An answer for the LM: JSON as data, any other text as it is.
-    fn told(&self, answer: &Answer) -> Result<Payload, String> {
+    /// The response for the LM: JSON as data, any other text as text.
+    fn describe(&self, answer: &FetchResponse) -> Result<Payload, String> {
         let text = self.text(answer)?;
         if !answer.succeeded {
             let shown = shortened(&text, SHOWN);
-            return Err(format!("the server answered with status {}: {shown}", answer.status));
+            return Err(format!("the server responded with status {}: {shown}", answer.status));
         }
         if text.is_empty() {
             return Ok(Payload::str(format!("(status {}, no body)", answer.status)));
         }
-        if let Some(cut) = &answer.cut {
-            let whole = cut.whole.map_or_else(|| "more".to_owned(), |bytes| format!("{bytes}"));
+        if let Some(truncation) = &answer.truncated {
+            let whole =
+                truncation.whole.map_or_else(|| "more".to_owned(), |bytes| format!("{bytes}"));
             let read = answer.body.len();
-            return Ok(Payload::str(format!("{text}\n… (cut: the first {read} of {whole} bytes)")));
+            return Ok(Payload::str(format!(
+                "{text}
+            … (truncated: the first {read} of {whole} bytes)"
+            )));
         }
         let json = is_json(&answer.media).then(|| Payload::from_json(&text).ok()).flatten();
         Ok(json.unwrap_or_else(|| Payload::str(text)))
     }
 
-    /// The body as text, without the secrets that a server may send back.
-    fn text(&self, answer: &Answer) -> Result<String, String> {
+    /// The body as text, without secrets that a server may echo.
+    fn text(&self, answer: &FetchResponse) -> Result<String, String> {
         let mut body = answer.body.as_slice();
         if let Err(error) = std::str::from_utf8(body) {
-            // The cut may go through a character.
-            let whole = error.error_len().is_some() || answer.cut.is_none();
+            // The limit may split a character.
+            let whole = error.error_len().is_some() || answer.truncated.is_none();
             let textual = answer.media.starts_with("text/") || is_json(&answer.media);
             if whole && !textual {
                 let media = if answer.media.is_empty() { "no type given" } else { &answer.media };
-                return Err(format!("the answer is no text ({media}, {} bytes)", body.len()));
+                return Err(format!("the response is not text ({media}, {} bytes)", body.len()));
             }
             if !whole {
                 body = body.get(..error.valid_up_to()).unwrap_or_default();
@@ -163,7 +170,7 @@ const fn method(method: HttpMethod) -> Method {
     }
 }
 
-/// `application/json`, `application/problem+json` and their like.
+/// `application/json`, `application/problem+json` and similar types.
 fn is_json(media: &str) -> bool {
     let kind = media.split(';').next().unwrap_or_default().trim();
     kind == "application/json" || kind.ends_with("+json")

@@ -1,6 +1,6 @@
-//! The MCP servers of the settings: each is connected to in the background, connected to again when
-//! it is lost, and asked now and then which tools it has, so that a definition gets its answer at
-//! once. Calls wait for a connection; whoever waits hurries the next try.
+//! The MCP servers of the settings. Each is connected in the background and reconnected when the
+//! connection is lost; its tools are listed periodically, so that a definition does not wait for
+//! them. Calls wait for a connection; a waiting call speeds up the next attempt.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::mcp_connect::{Running, connect};
+use super::mcp_connect::{McpConnection, connect};
 use super::mcp_tool::McpTool;
 use crate::config::{McpConfig, McpTransport};
 
-/// How long a server gets to start and to list its tools. Old ones are found out after 10 s.
+/// How long a server may take to start and to list its tools. An old protocol is detected after 10 s.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// How often the tools are listed again.
+/// How often tools are listed again.
 const REFRESH: Duration = Duration::from_secs(60);
 
 /// The first and the longest pause between two tries.
@@ -42,7 +42,7 @@ impl McpServers {
             let server = Server {
                 name: name.clone(),
                 config: config.clone(),
-                state: watch::Sender::new(State::Untried),
+                state: watch::Sender::new(ServerState::Pending),
                 stale: Arc::new(Notify::new()),
                 wanted: Notify::new(),
                 changes: changes.clone(),
@@ -52,42 +52,42 @@ impl McpServers {
         Self { servers: settings.iter().map(server).collect(), changes }
     }
 
-    /// Connects, and stays connected for as long as it is polled.
-    pub(super) async fn keep(&self) {
-        join_all(self.servers.values().map(|server| server.keep())).await;
+    /// Connects, and stays connected as long as it is polled.
+    pub(super) async fn maintain(&self) {
+        join_all(self.servers.values().map(|server| server.maintain())).await;
     }
 
-    /// Waits until every server has been tried.
-    pub(super) async fn tried(&self) {
+    /// Waits until every server was tried once.
+    pub(super) async fn attempted(&self) {
         for server in self.servers.values() {
             let mut state = server.state.subscribe();
-            let tried = state.wait_for(|state| !matches!(state, State::Untried));
-            // Where nobody keeps them, as while the service ends, there is nothing to wait for.
-            let _ = timeout(CONNECT, tried).await;
+            let attempted = state.wait_for(|state| !matches!(state, ServerState::Pending));
+            // If no task maintains the connections, as while the service ends, there is nothing to wait for.
+            let _ = timeout(CONNECT, attempted).await;
         }
     }
 
-    /// Counts how often any tool came, changed or went.
+    /// A count that grows when any tool appears, changes or disappears.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The tools of a server, as it listed them last.
+    /// The tools of a server, as it last listed them.
     pub(super) fn tools(&self, name: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
         let Some(server) = self.servers.get(name) else {
             let known: Vec<&str> = self.servers.keys().map(String::as_str).collect();
             let known = match known.is_empty() {
-                true => "the server's settings have none".to_owned(),
-                false => format!("the server's settings have {}", known.join(", ")),
+                true => "the server has no MCP servers configured".to_owned(),
+                false => format!("configured are {}", known.join(", ")),
             };
             return Err(format!("there is no MCP server `{}`; {known}", name.escape_debug()));
         };
         match &*server.state.borrow() {
-            State::Up { tools, .. } | State::Lost { tools } => {
+            ServerState::Up { tools, .. } | ServerState::Lost { tools } => {
                 Ok(tools.iter().map(|tool| tool.clone() as Arc<dyn Tool>).collect())
             }
-            State::Untried => Err(server.unreachable("it has not answered yet")),
-            State::Down { reason } => Err(server.unreachable(reason)),
+            ServerState::Pending => Err(server.unreachable("it has not answered yet")),
+            ServerState::Down { reason } => Err(server.unreachable(reason)),
         }
     }
 }
@@ -96,38 +96,38 @@ impl McpServers {
 pub(super) struct Server {
     name: String,
     config: McpConfig,
-    state: watch::Sender<State>,
-    /// Told when its list of tools may no longer hold.
+    state: watch::Sender<ServerState>,
+    /// Notified when its list of tools may be outdated.
     stale: Arc<Notify>,
-    /// Told when somebody waits for a connection.
+    /// Notified when a call waits for a connection.
     wanted: Notify,
     changes: Arc<AtomicU64>,
 }
 
 type Tools = Arc<[Arc<McpTool>]>;
 
-enum State {
-    /// Nothing has been tried yet.
-    Untried,
-    /// It can be called.
+enum ServerState {
+    /// No attempt has finished yet.
+    Pending,
+    /// Ready for calls.
     Up { peer: Peer<RoleClient>, tools: Tools },
-    /// The connection ended, and is being made again.
+    /// The connection ended; a new one is being made.
     Lost { tools: Tools },
-    /// The last try failed.
+    /// The last attempt failed.
     Down { reason: String },
 }
 
-impl State {
+impl ServerState {
     fn tools(&self) -> Option<&Tools> {
         match self {
             Self::Up { tools, .. } | Self::Lost { tools } => Some(tools),
-            Self::Untried | Self::Down { .. } => None,
+            Self::Pending | Self::Down { .. } => None,
         }
     }
 }
 
 impl Server {
-    /// Calls a tool by the server's own name of it; an error is a sentence for the LM.
+    /// Calls a tool by the server's name for it; an error is a sentence for the LM.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -143,26 +143,28 @@ impl Server {
         match called.await {
             Ok(Ok(CallToolResponse::Complete(result))) => Ok(result),
             Ok(Ok(_)) => Err(format!(
-                "the MCP server `{}` wants more than arguments for `{tool}`, which is not given",
+                "the MCP server `{}` asks for input beyond the arguments of `{tool}`, which is not supported",
                 self.name
             )),
             Ok(Err(reason)) => Err(reason),
             Err(_) => Err(format!(
-                "the MCP server `{}` gave no answer within {} ms (its timeout_ms)",
+                "the MCP server `{}` did not respond within {} ms (its timeout_ms)",
                 self.name,
                 limit.as_millis()
             )),
         }
     }
 
-    /// The connection, once there is one; fails when a try that began after this call does.
+    /// The connection, once there is one; fails if an attempt that began after this call fails.
     async fn peer(&self) -> Result<Peer<RoleClient>, String> {
         let mut state = self.state.subscribe();
         let mut hurried = false;
         loop {
             match &*state.borrow_and_update() {
-                State::Up { peer, .. } if !peer.is_transport_closed() => return Ok(peer.clone()),
-                State::Down { reason } if hurried => return Err(self.unreachable(reason)),
+                ServerState::Up { peer, .. } if !peer.is_transport_closed() => {
+                    return Ok(peer.clone());
+                }
+                ServerState::Down { reason } if hurried => return Err(self.unreachable(reason)),
                 _ => {}
             }
             hurried = true;
@@ -178,10 +180,10 @@ impl Server {
                 format!("the MCP server `{}` refused the call: {}", self.name, refusal.message)
             }
             other => {
-                // Whether the server is still there is found out by asking for its tools.
+                // Listing its tools shows whether the server still exists.
                 self.stale.notify_one();
                 let reason = self.without_url(other.to_string());
-                format!("the MCP server `{}` gave no answer: {reason}", self.name)
+                format!("the MCP server `{}` did not respond: {reason}", self.name)
             }
         }
     }
@@ -190,7 +192,7 @@ impl Server {
         format!("the MCP server `{}` cannot be reached: {reason}", self.name)
     }
 
-    /// A reason without the address, which may hold a key.
+    /// A reason without the address, which may contain a key.
     fn without_url(&self, reason: String) -> String {
         match &self.config.transport {
             McpTransport::Http { url, .. } => reason.replace(url.as_str(), "its url"),
@@ -198,7 +200,7 @@ impl Server {
         }
     }
 
-    async fn keep(self: &Arc<Self>) {
+    async fn maintain(self: &Arc<Self>) {
         let mut pause = PAUSES.0;
         loop {
             let began = Instant::now();
@@ -210,10 +212,10 @@ impl Server {
                 }
                 Err(reason) => {
                     tracing::warn!(server = self.name, reason, "MCP server not reachable");
-                    self.enter(State::Down { reason });
+                    self.enter(ServerState::Down { reason });
                 }
             }
-            // One that falls as soon as it stands is not picked up without end.
+            // A server that ends right after its start is not restarted in a tight loop.
             if began.elapsed() > PAUSES.1 {
                 pause = PAUSES.0;
                 continue;
@@ -225,15 +227,16 @@ impl Server {
         }
     }
 
-    fn enter(&self, state: State) {
+    fn enter(&self, state: ServerState) {
         let listed = |tools: Option<&Tools>| tools.map(|tools| tools.to_vec());
         let before = listed(self.state.borrow().tools());
         let after = listed(state.tools());
         self.state.send_replace(state);
         let same = match (before, after) {
-            (Some(before), Some(after)) => {
-                before.iter().map(|tool| tool.told()).eq(after.iter().map(|tool| tool.told()))
-            }
+            (Some(before), Some(after)) => before
+                .iter()
+                .map(|tool| tool.description())
+                .eq(after.iter().map(|tool| tool.description())),
             (None, None) => true,
             _ => false,
         };
@@ -242,7 +245,7 @@ impl Server {
         }
     }
 
-    async fn connect(self: &Arc<Self>) -> Result<(Running, Tools), String> {
+    async fn connect(self: &Arc<Self>) -> Result<(McpConnection, Tools), String> {
         let connecting = async {
             let running = connect(&self.config.transport, &self.stale).await;
             let running = running.map_err(|reason| self.without_url(reason))?;
@@ -253,12 +256,12 @@ impl Server {
         connected.unwrap_or_else(|_| Err(format!("no answer within {} s", CONNECT.as_secs())))
     }
 
-    /// Stays until the connection ends.
-    async fn stay(self: &Arc<Self>, running: Running, mut tools: Tools) {
+    /// Waits until the connection ends.
+    async fn stay(self: &Arc<Self>, running: McpConnection, mut tools: Tools) {
         let peer = running.peer().clone();
         let mut ended = pin!(running.waiting());
         loop {
-            self.enter(State::Up { peer: peer.clone(), tools: tools.clone() });
+            self.enter(ServerState::Up { peer: peer.clone(), tools: tools.clone() });
             tokio::select! {
                 _ = &mut ended => break,
                 () = sleep(REFRESH) => {}
@@ -269,7 +272,7 @@ impl Server {
                 _ => break,
             }
         }
-        self.enter(State::Lost { tools });
+        self.enter(ServerState::Lost { tools });
     }
 
     async fn list(self: &Arc<Self>, peer: &Peer<RoleClient>) -> Result<Tools, String> {

@@ -1,5 +1,5 @@
-//! One connection to an MCP server: a child process or streamable HTTP, the newest protocol or an
-//! older one. Whether and when to connect again is not decided here.
+//! One connection to an MCP server: a child process or streamable HTTP, with the newest protocol or an
+//! older one. Does not decide when to reconnect.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use url::Url;
 
 use crate::config::{McpTransport, SecretText};
 
-/// A connection that is served.
-pub(super) type Running = RunningService<RoleClient, Listener>;
+/// An open connection.
+pub(super) type McpConnection = RunningService<RoleClient, McpListener>;
 
-/// What a server may tell us unasked.
-pub(super) struct Listener {
+/// Receives notifications of a server.
+pub(super) struct McpListener {
     stale: Arc<Notify>,
 }
 
-impl ClientHandler for Listener {
+impl ClientHandler for McpListener {
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.stale.notify_one();
     }
@@ -40,20 +40,20 @@ impl ClientHandler for Listener {
     }
 }
 
-/// Connects; `stale` is told when the server says that its tools have changed.
+/// Connects; `stale` is notified when the server reports that its tools changed.
 ///
 /// # Errors
-/// Why not. It may hold the address.
+/// The reason. It may contain the address.
 pub(super) async fn connect(
     transport: &McpTransport,
     stale: &Arc<Notify>,
-) -> Result<Running, String> {
+) -> Result<McpConnection, String> {
     let newest = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::LATEST],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     };
     let begun = match begin(transport, stale, newest).await? {
-        // An old server may end at the first word that it does not know.
+        // An old server may end when it receives a message that it does not know.
         Err(ClientInitializeError::ConnectionClosed(_)) => {
             begin(transport, stale, ClientLifecycleMode::Initialize).await?
         }
@@ -66,8 +66,8 @@ async fn begin(
     transport: &McpTransport,
     stale: &Arc<Notify>,
     lifecycle: ClientLifecycleMode,
-) -> Result<Result<Running, ClientInitializeError>, String> {
-    let listener = Listener { stale: stale.clone() };
+) -> Result<Result<McpConnection, ClientInitializeError>, String> {
+    let listener = McpListener { stale: stale.clone() };
     Ok(match transport {
         McpTransport::Child { program, arguments, env } => {
             let child = child(program, arguments, env)?;
@@ -88,7 +88,7 @@ fn child(
     let mut command = Command::new(program);
     command.args(arguments).env_clear();
     command.envs(env.iter().map(|(name, text)| (name, text.expose())));
-    // Out of reach of a Ctrl-C in our terminal: runs that go on may still need it.
+    // Out of reach of Ctrl-C in the server's terminal: active runs may still need it.
     command.kill_on_drop(true).process_group(0);
     TokioChildProcess::new(command)
         .map_err(|error| format!("`{program}` cannot be started: {error}"))
@@ -101,9 +101,9 @@ fn http(
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(dsrs::lm::tls()?)
         .no_proxy()
-        // A redirect would take the headers along.
+        // A redirect would forward the headers.
         .redirect(redirect::Policy::none())
-        // As the SDK's own client: a kept connection may stall behind an unread stream.
+        // As in the SDK's own client: a pooled connection may stall behind an unread stream.
         .pool_max_idle_per_host(0)
         .build()
         .map_err(|error| error.to_string())?;
@@ -115,7 +115,7 @@ fn http(
 
 fn header(name: &str, text: &SecretText) -> Result<(HeaderName, HeaderValue), String> {
     let unfit =
-        || format!("header `{name}` cannot be sent: its name or its text is not one of headers");
+        || format!("header `{name}` cannot be sent: its name or its text is not valid in a header");
     let mut value = HeaderValue::from_str(text.expose()).map_err(|_| unfit())?;
     value.set_sensitive(true);
     Ok((HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?, value))

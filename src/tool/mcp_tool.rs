@@ -1,5 +1,5 @@
-//! A tool of an MCP server as an LM knows it: its name and schema on the way in, its contents as
-//! data on the way out. Knows nothing of connections.
+//! A tool of an MCP server as an LM sees it: its name and schema as input, its contents as data.
+//! Knows no connections.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, To
 use super::http::shortened;
 use super::mcp::Server;
 
-/// The most characters of a result that are kept.
+/// Maximum length of a result, in characters.
 const LONGEST: usize = 256 << 10;
 
 /// One tool of one server.
 pub(super) struct McpTool {
     spec: ToolSpec,
-    /// What the server calls it.
+    /// The server's name for it.
     name: String,
     server: Arc<Server>,
 }
 
 impl McpTool {
-    /// The tool that a server lists, if it can be written down.
+    /// A tool from the server's list, if its schema can be described.
     pub(super) fn new(listed: &Listed, server: Arc<Server>) -> Option<Self> {
         let description = listed.description.as_deref().or(listed.title.as_deref());
         let parameters = serde_json::value::to_raw_value(&*listed.input_schema).ok()?;
@@ -36,8 +36,8 @@ impl McpTool {
         Some(Self { spec, name: listed.name.to_string(), server })
     }
 
-    /// All that the LM is told of it.
-    pub(super) fn told(&self) -> (&str, &str, &str) {
+    /// The description for the LM.
+    pub(super) fn description(&self) -> (&str, &str, &str) {
         (&self.spec.name, &self.spec.description, self.spec.parameters.get())
     }
 
@@ -60,7 +60,7 @@ impl Tool for McpTool {
     }
 }
 
-/// A name that every provider of LMs takes.
+/// A name that every LM provider accepts.
 fn plain_name(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     name.chars().take(64).map(|c| if fits(c) { c } else { '_' }).collect()
@@ -73,13 +73,12 @@ fn members(args: Fields) -> JsonObject {
     }
 }
 
-/// The structured result, where there is one, else the texts.
+/// The structured result if there is one, else the texts.
 fn data(result: &CallToolResult) -> Result<Payload, String> {
     let structured = result.structured_content.as_ref().map(serde_json::Value::to_string);
     match structured.filter(|json| json.len() <= LONGEST) {
-        Some(json) => {
-            Payload::from_json(&json).map_err(|error| format!("the result is no data: {error}"))
-        }
+        Some(json) => Payload::from_json(&json)
+            .map_err(|error| format!("the result is not valid data: {error}")),
         None => Ok(Payload::str(shortened(&text(result), LONGEST))),
     }
 }
@@ -89,17 +88,17 @@ fn text(result: &CallToolResult) -> String {
     texts.join("\n")
 }
 
-/// A piece of a result as text; what is none is named.
+/// A part of a result as text; the kind of any other part is named.
 fn block(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, .. } => text.clone(),
-            _ => "(a resource that is no text)".to_owned(),
+            _ => "(a resource that is not text)".to_owned(),
         },
         ContentBlock::ResourceLink(link) => format!("({}: {})", link.name, link.uri),
         ContentBlock::Image(image) => format!("(an image, {})", image.mime_type),
         ContentBlock::Audio(audio) => format!("(a sound, {})", audio.mime_type),
-        _ => "(contents of an unknown kind)".to_owned(),
+        _ => "(content of an unknown kind)".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
 //! Tools that leave the engine: HTTP requests, MCP servers, the clock. Knows the settings and the
-//! engine; where requests may go is decided in here and nowhere else. No SQL, no graphs.
+//! engine; the only room that decides where requests may go. No SQL, no graphs.
 
 mod current_time;
 mod dial;
@@ -20,14 +20,14 @@ use fetch::Fetch;
 use guard::Guard;
 use mcp::McpServers;
 
-/// What the settings allow tools to do.
-pub struct Toolbox {
+/// The tools that the settings allow.
+pub struct ToolSource {
     secrets: Secrets,
     fetch: Arc<Fetch>,
     mcp: McpServers,
 }
 
-impl Toolbox {
+impl ToolSource {
     /// The tools of the settings. Connects to nothing yet.
     #[must_use]
     pub fn new(settings: &ToolSettings) -> Self {
@@ -41,30 +41,31 @@ impl Toolbox {
     /// An HTTP request as a tool.
     ///
     /// # Errors
-    /// A host that is not allowed, or a secret that is not there.
+    /// A host that is not allowed, or an unknown secret.
     pub fn http(&self, tool: &HttpTool) -> Result<Arc<dyn Tool>, String> {
         http::http_tool(tool, &self.secrets, &self.fetch)
     }
 
-    /// The tools of an MCP server, as it listed them last.
+    /// The tools of an MCP server, as it last listed them.
     ///
     /// # Errors
-    /// That there is no such server, or that it cannot be reached.
+    /// There is no such server, or it cannot be reached.
     pub fn mcp(&self, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
         self.mcp.tools(server)
     }
 
-    /// Connects to the MCP servers, and stays connected for as long as it is polled.
-    pub async fn keep(&self) {
-        self.mcp.keep().await;
+    /// Connects to the MCP servers, and stays connected as long as it is polled.
+    pub async fn maintain(&self) {
+        self.mcp.maintain().await;
     }
 
-    /// Waits until every MCP server has been tried.
-    pub async fn tried(&self) {
-        self.mcp.tried().await;
+    /// Waits until every MCP server was tried once.
+    pub async fn attempted(&self) {
+        self.mcp.attempted().await;
     }
 
-    /// Counts how often any tool came, changed or went: what was built of tools holds for one count.
+    /// A count that grows when any tool appears, changes or disappears: a program built with tools is
+    /// valid for one count.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.mcp.changes()

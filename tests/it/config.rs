@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dsrs_server::config::{
-    Config, Environment, Flags, McpTransport, Record, SETTINGS, settings_markdown,
+    Config, Environment, Flags, McpTransport, Record, all_settings, settings_markdown,
 };
 use secrecy::ExposeSecret;
 
@@ -484,7 +484,7 @@ fn tools_secrets_and_mcp_servers_are_read_from_the_file_and_the_environment() {
 #[test]
 fn the_table_of_settings_has_a_row_for_each_and_the_names_that_api_md_fixes() {
     let table = settings_markdown();
-    assert_eq!(table.lines().count(), SETTINGS.len() + 2);
+    assert_eq!(table.lines().count(), all_settings().count() + 2);
     for name in [
         "`DSRS_BIND`",
         "`DSRS_DATA_DIR`",

@@ -16,7 +16,7 @@ use secrecy::ExposeSecret;
 use crate::app::model::native::native_model;
 use crate::config::{
     CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits, ModelConfig,
-    Models as ModelSettings, Provider,
+    ModelTable, Provider,
 };
 
 /// A model that cannot be used as it is configured.
@@ -32,7 +32,7 @@ pub struct ModelError {
 ///
 /// # Errors
 /// Names the first model whose address or key cannot be used.
-pub fn engine_models(settings: &ModelSettings, limits: &Limits) -> Result<Models, ModelError> {
+pub fn engine_models(settings: &ModelTable, limits: &Limits) -> Result<Models, ModelError> {
     let models = settings.iter().map(|(alias, model)| engine_model(alias, model));
     let models = models.collect::<Result<Vec<_>, _>>()?;
     let default = settings.default_alias().filter(|alias| *alias != DEFAULT_ALIAS);
@@ -86,7 +86,7 @@ fn embedding_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelEr
 }
 
 fn reply_cache(settings: CacheConfig) -> Arc<ReplyCache> {
-    Arc::new(ReplyCache::of(settings.bytes as u64, settings.keep))
+    Arc::new(ReplyCache::of(settings.bytes as u64, settings.ttl))
 }
 
 const fn constraint_form(setting: ConstrainSetting) -> Option<ConstraintForm> {

@@ -1,6 +1,6 @@
-//! A connection's stream on which no refusal is bare. The HTTP library refuses what is no request
-//! by itself and has no hook for it, so its head is replaced on the way to the socket. Knows no
-//! problem.
+//! A connection's stream that replaces bare refusals by problem documents. The HTTP library refuses
+//! malformed requests itself and has no hook for it, so its head is replaced before it reaches the
+//! socket. Does not know the problems.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,27 +12,27 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use crate::http;
 
-/// How long what else a refused caller says is listened to, so that it gets to read the answer
-/// instead of a broken connection.
+/// How long the rest of a refused request is read, so that the client can read the response instead
+/// of a reset connection.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A stream that sends problems instead of bare refusals.
-pub(super) struct Explaining<S> {
+pub(super) struct ProblemStream<S> {
     stream: S,
-    /// What stands for a refusal and is not sent yet.
+    /// The part of a replacement that is not sent yet.
     unsent: Bytes,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Explaining<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> ProblemStream<S> {
     pub(super) fn new(stream: S) -> Self {
         Self { stream, unsent: Bytes::new() }
     }
 
-    /// Listens on after the last answer, for a while.
+    /// Reads on for a while after the last response.
     pub(super) async fn linger(mut self) {
         let mut unread = [0; 4096];
         let rest = async { while matches!(self.stream.read(&mut unread).await, Ok(1..)) {} };
-        // Who still speaks then is cut off.
+        // After that the connection is closed even if the client still sends.
         let _ = tokio::time::timeout(LINGER, rest).await;
     }
 
@@ -48,9 +48,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Explaining<S> {
     }
 }
 
-/// What to send instead, if a refusal stands at the end.
-fn instead(written: &[IoSlice<'_>]) -> Option<Bytes> {
-    // Nearly every answer ends here: only a head without a body ends like this, and no JSON does.
+/// The replacement, if the bytes end with a bare refusal.
+fn replacement(written: &[IoSlice<'_>]) -> Option<Bytes> {
+    // Nearly every response returns here: only a head without a body ends like this, and no JSON does.
     let last = written.iter().rfind(|part| !part.is_empty())?;
     if !last.ends_with(b"\r\n\r\n") {
         return None;
@@ -61,7 +61,7 @@ fn instead(written: &[IoSlice<'_>]) -> Option<Bytes> {
     Some([&all[..start], explained.as_bytes()].concat().into())
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Explaining<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ProblemStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -76,10 +76,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Explaining<S> {
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_send(cx))?;
-        match instead(bytes) {
+        match replacement(bytes) {
             None => Pin::new(&mut self.stream).poll_write_vectored(cx, bytes),
-            Some(instead) => {
-                self.unsent = instead;
+            Some(replacement) => {
+                self.unsent = replacement;
                 Poll::Ready(Ok(bytes.iter().map(|part| part.len()).sum()))
             }
         }
@@ -100,7 +100,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Explaining<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Explaining<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ProblemStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

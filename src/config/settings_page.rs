@@ -1,12 +1,13 @@
-//! The table of settings as people read it: Markdown for the README.
+//! The table of settings in Markdown, for the README.
 
-use super::table::{Kind, SETTINGS, Setting};
+use super::setting::{Setting, SettingKind};
+use super::settings::all_settings;
 
-/// The table of settings in Markdown, one row a setting.
+/// The table of settings in Markdown, one row for each setting.
 pub fn settings_markdown() -> String {
     let mut page =
         "| Setting | Environment | Flag | Default | Meaning |\n|---|---|---|---|---|\n".to_owned();
-    for row in SETTINGS {
+    for row in all_settings() {
         page.push_str(&markdown_row(row));
     }
     page
@@ -20,12 +21,12 @@ fn markdown_row(row: &Setting) -> String {
     let default = row.default.map(code).unwrap_or_default();
     let path = code(&row.path.replace('*', "NAME"));
     let meaning = match row.kind {
-        Kind::OneOf(words) => format!(
+        SettingKind::OneOf(words) => format!(
             "{} ({})",
-            row.doc,
+            row.meaning(),
             words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
         ),
-        _ => row.doc.to_owned(),
+        _ => row.meaning().to_owned(),
     };
     format!("| {path} | {} | {flag} | {default} | {meaning} |\n", names.join(", "))
 }

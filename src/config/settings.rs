@@ -1,0 +1,225 @@
+//! Every setting of the server, once. A new setting is one line here and its use: file, environment,
+//! flag, `--help`, the table in the README and the checked value all follow from the line. How a
+//! value is found belongs to `layers`, how its text is parsed to `value`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use url::Url;
+
+use super::Record;
+use super::endpoint::{Constrain, Provider};
+use super::reader::SettingReader;
+use super::setting::FlagCommands::{All, Serve, Work};
+use super::setting::{Setting, settings};
+use super::value::{
+    ADDRESS, BYTES, CONSTRAIN, DATABASE_URL, DURATION, HTTP_URL, LEASE, LIST, MILLIS, OUTPUT_KIB,
+    PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED, SWITCH, TEMPERATURE, TEXT,
+    TOP_P,
+};
+
+settings! {
+    /// Where the server listens and keeps its files.
+    pub(super) struct HostSettings in "" {
+        /// address to listen on; port 0 selects a free port
+        bind: SocketAddr = required(ADDRESS).default("127.0.0.1:8080").flag(Serve);
+        /// directory of the private Postgres
+        data_dir: PathBuf = required(PATH).default("./data").flag(All);
+    }
+
+    /// How the database is found.
+    pub struct DatabaseConfig in "database." {
+        /// a Postgres to use instead of the private one
+        url: Option<SecretString> = optional(DATABASE_URL).also(&["DATABASE_URL"]).flag(All);
+        /// size of the connection pool
+        max_connections: u32 = required(POSITIVE).default("16").flag(All);
+        /// directory with `initdb` and `postgres`, instead of searching
+        pg_bin: Option<PathBuf> = optional(PATH).also(&["PG_BIN"]).flag(All);
+    }
+
+    /// Who may call.
+    pub(super) struct AccessSettings in "" {
+        /// API keys that the server accepts, separated by commas
+        api_keys: Vec<String> = listed(SECRET_LIST);
+        /// file with API keys, one on each line
+        api_keys_file: Option<PathBuf> = optional(PATH).flag(Serve);
+        /// allow an address that others can reach without an API key
+        insecure: bool = required(SWITCH).default("false").flag(Serve);
+    }
+
+    /// The model that applies if a graph names none.
+    pub(super) struct DefaultModelSettings in "" {
+        /// alias that `default` stands for
+        default_model: Option<String> = optional(TEXT).flag(Work);
+        /// model of the alias `default` if no model is configured
+        model: Option<String> = optional(TEXT).default("gpt-4o-mini").flag(Work);
+    }
+
+    /// The endpoint of models that name none.
+    pub(super) struct OpenAiSettings in "openai." {
+        /// endpoint of models without a `base_url`
+        base_url: Option<Url> = optional(HTTP_URL).also(&["OPENAI_BASE_URL"]).flag(Work);
+        /// API key of that endpoint
+        api_key: Option<SecretString> = optional(SECRET).also(&["OPENAI_API_KEY"]);
+    }
+
+    /// One model, as configured.
+    pub(super) struct ModelSettings in "models.*." {
+        /// protocol of the endpoint
+        provider: Option<Provider> = optional(PROVIDER).default("openai");
+        /// endpoint, including its version, such as `/v1`
+        base_url: Option<Url> = optional(HTTP_URL);
+        /// the provider's name of the model
+        model: Option<String> = optional(TEXT);
+        /// environment variable that holds the API key
+        api_key_env: Option<String> = optional(TEXT);
+        /// the API key
+        api_key: Option<SecretString> = optional(SECRET);
+        /// sampling temperature, 0 to 2
+        temperature: Option<f64> = optional(TEMPERATURE);
+        /// maximum length of an answer, in tokens
+        max_tokens: Option<u32> = optional(POSITIVE);
+        /// nucleus sampling, above 0 and up to 1
+        top_p: Option<f64> = optional(TOP_P);
+        /// seed for repeatable sampling
+        seed: Option<i64> = optional(SEED);
+        /// time limit of one request
+        timeout as "timeout_ms": Option<Duration> = optional(MILLIS).default("60000");
+        /// maximum number of open connections to the endpoint
+        max_connections: Option<u32> = optional(POSITIVE).default("256");
+        /// maximum number of concurrent requests; runs take turns
+        max_concurrent: Option<u32> = optional(POSITIVE);
+        /// aliases to try, in order, if this model fails
+        fallback: Vec<String> = listed(LIST);
+        /// memory for cached replies to identical requests; no cache if not set
+        cache_bytes: Option<usize> = optional(BYTES);
+        /// lifetime of a cached reply
+        cache_ttl: Option<Duration> = optional(DURATION).default("1h");
+        /// capabilities of the endpoint beyond plain chat
+        capabilities: Vec<String> = listed(LIST);
+        /// whether this is an embedding model, which returns vectors instead of answers
+        embedding: Option<bool> = optional(SWITCH).default("false");
+        /// constrained decoding: what the endpoint enforces while it generates an answer
+        constrain: Option<Constrain> = optional(CONSTRAIN).default("none");
+        /// price of a million input tokens
+        input_price: Option<f64> = optional(PRICE);
+        /// price of a million output tokens
+        output_price: Option<f64> = optional(PRICE);
+    }
+
+    /// The secrets that tools may name.
+    pub(super) struct SecretSettings in "secrets." {
+        /// a secret that tools refer to by name; definitions never contain its text
+        names as "*": Vec<String> = members(SECRET);
+    }
+
+    /// What tools may reach.
+    pub(super) struct ToolAccessSettings in "tools." {
+        /// destinations that tools may reach: hosts, `*.` of a host, `*` for every public host, addresses and networks
+        allow: Vec<String> = listed(LIST);
+    }
+
+    /// One MCP server, as configured.
+    pub(super) struct McpSettings in "mcp.*." {
+        /// an MCP server to start: its program and arguments
+        command: Vec<String> = items(LIST);
+        /// an environment variable of the process; `${NAME}` inserts a secret
+        env as "env.*": Vec<String> = members(SECRET);
+        /// an MCP server to call over HTTP
+        url: Option<Url> = optional(HTTP_URL);
+        /// a header of each request; `${NAME}` inserts a secret
+        headers as "headers.*": Vec<String> = members(SECRET);
+        /// time limit of one call
+        timeout as "timeout_ms": Option<Duration> = optional(MILLIS).default("30000");
+    }
+
+    /// How executions are recorded and cancelled.
+    pub(super) struct RunSettings in "runs." {
+        /// record runs before the response is sent, after it, or never
+        record: Record = required(RECORD).default("ack").flag(Serve);
+        /// if the client disconnects, cancel its execution and the execution's LM requests
+        cancel_on_disconnect: bool = required(SWITCH).default("true").flag(Work);
+    }
+
+    /// Limits of requests and runs.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Limits in "limits." {
+        /// maximum size of a request body
+        body_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
+        /// maximum size of the body of a batch
+        batch_bytes: usize = required(BYTES).default("256MiB").flag(Work);
+        /// maximum number of items of a batch
+        batch_items: u32 = required(POSITIVE).default("1000000").flag(Work);
+        /// maximum size of a dataset upload
+        dataset_bytes: usize = required(BYTES).default("1GiB").flag(Work);
+        /// maximum number of examples of a dataset
+        dataset_examples: u32 = required(POSITIVE).default("1000000").flag(Work);
+        /// time limit of a run
+        run_timeout as "run_timeout_ms": Duration = required(MILLIS).default("300000").flag(Work);
+        /// maximum number of concurrent executions
+        max_concurrent_runs: u32 = required(POSITIVE).default("1024").flag(Work);
+        /// maximum number of concurrent LM requests of all runs; runs take turns
+        max_concurrent_lm_requests: Option<u32> = optional(POSITIVE).flag(Work);
+        /// maximum number of concurrent LM requests of each run
+        max_concurrent_lm_requests_per_run: Option<u32> = optional(POSITIVE).flag(Work);
+    }
+
+    /// How background work is done.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct WorkerConfig in "worker." {
+        /// process background work beside serving requests
+        enabled: bool = required(SWITCH).default("true").flag(Serve);
+        /// maximum number of concurrent jobs in one process
+        concurrency: u32 = required(POSITIVE).default("64").flag(Work);
+        /// time without a heartbeat after which another worker claims a worker's jobs
+        lease: Duration = required(LEASE).default("15s").flag(Work);
+        /// maximum number of concurrent items of one batch; a batch may ask for fewer
+        batch_concurrency: u32 = required(POSITIVE).default("32").flag(Work);
+        /// maximum number of concurrent examples of one evaluation; an evaluation may ask for fewer
+        evaluation_concurrency: u32 = required(POSITIVE).default("64").flag(Work);
+        /// maximum number of attempts at a job; then it fails
+        attempts: u32 = required(POSITIVE).default("5").flag(Work);
+        /// store the events of background runs, so that clients can follow them
+        events: bool = required(SWITCH).default("true").flag(Work);
+    }
+
+    /// Limits of the Python sandbox.
+    pub(super) struct SandboxSettings in "sandbox." {
+        /// run Python that a model wrote, in a confined process
+        enabled: bool = required(SWITCH).default("true").flag(Work);
+        /// time limit of one program, in seconds
+        time_s: u32 = required(POSITIVE).default("5").flag(Work);
+        /// memory limit of one program, in MiB
+        memory_mib: u32 = required(POSITIVE).default("128").flag(Work);
+        /// maximum size of the output of one program, in KiB
+        output_kib: usize = required(OUTPUT_KIB).default("64").flag(Work);
+    }
+
+    /// Removal of old data.
+    pub(super) struct RetentionSettings in "retention." {
+        /// age at which ended runs and batches and deleted datasets are removed, such as `90d`; never if not set
+        runs: Option<Duration> = optional(DURATION).flag(Work);
+    }
+
+    /// How the process behaves.
+    pub(super) struct ProcessSettings in "" {
+        /// how long an `Idempotency-Key` is remembered
+        idempotency_window: Duration = required(DURATION).default("24h").flag(Serve);
+        /// time for running work to finish when the server stops
+        shutdown_timeout: Duration = required(DURATION).default("30s").flag(Work);
+        /// log filter, such as `info,sqlx=warn`
+        log: String = required(TEXT).default("info,sqlx=warn").also(&["RUST_LOG"]).flag(All);
+    }
+}
+
+/// Every setting, in the order of the sections.
+pub fn all_settings() -> impl Iterator<Item = &'static Setting> {
+    SECTIONS.iter().copied().flatten()
+}
+
+/// The row of a plain path such as `limits.body_bytes` or `models.fast.model`.
+pub fn setting(path: &str) -> Option<&'static Setting> {
+    all_settings().find(|row| row.describes(path))
+}

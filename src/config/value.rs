@@ -1,0 +1,217 @@
+//! Text of one setting to its checked value. A refusal says what was expected; the caller says where
+//! the text came from.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use url::Url;
+
+use super::Record;
+use super::endpoint::{self, Constrain, Provider};
+use super::setting::SettingKind as Kind;
+
+/// What was expected instead.
+pub(super) type Expected = String;
+
+/// The type of a setting: the form of its text, and how it is parsed.
+pub(super) struct ValueType<T> {
+    pub(super) kind: Kind,
+    pub(super) parse: fn(&str) -> Result<T, Expected>,
+}
+
+const fn value<T>(kind: Kind, parse: fn(&str) -> Result<T, Expected>) -> ValueType<T> {
+    ValueType { kind, parse }
+}
+
+pub(super) const TEXT: ValueType<String> = value(Kind::Text, text);
+pub(super) const SECRET: ValueType<SecretString> = value(Kind::Secret, secret);
+pub(super) const SECRET_LIST: ValueType<String> = value(Kind::Secret, text);
+pub(super) const LIST: ValueType<String> = value(Kind::List, text);
+pub(super) const PATH: ValueType<PathBuf> = value(Kind::Path, path);
+pub(super) const ADDRESS: ValueType<SocketAddr> = value(Kind::Address, address);
+pub(super) const HTTP_URL: ValueType<Url> = value(Kind::Url, http_url);
+pub(super) const DATABASE_URL: ValueType<SecretString> = value(Kind::Url, database_url);
+pub(super) const SWITCH: ValueType<bool> = value(Kind::Switch, switch);
+pub(super) const POSITIVE: ValueType<u32> = value(Kind::Count, positive);
+pub(super) const OUTPUT_KIB: ValueType<usize> = value(Kind::Count, output_kib);
+pub(super) const SEED: ValueType<i64> = value(Kind::Count, seed);
+pub(super) const TEMPERATURE: ValueType<f64> = value(Kind::Number, temperature);
+pub(super) const TOP_P: ValueType<f64> = value(Kind::Number, top_p);
+pub(super) const PRICE: ValueType<f64> = value(Kind::Number, price);
+pub(super) const BYTES: ValueType<usize> = value(Kind::Bytes, bytes);
+pub(super) const DURATION: ValueType<Duration> = value(Kind::Duration, duration);
+pub(super) const LEASE: ValueType<Duration> = value(Kind::Duration, lease);
+pub(super) const MILLIS: ValueType<Duration> = value(Kind::Millis, millis);
+pub(super) const RECORD: ValueType<Record> = value(Kind::OneOf(&["ack", "async", "off"]), record);
+pub(super) const PROVIDER: ValueType<Provider> =
+    value(Kind::OneOf(Provider::WORDS), endpoint::provider);
+pub(super) const CONSTRAIN: ValueType<Constrain> =
+    value(Kind::OneOf(&["none", "gbnf", "json_schema"]), endpoint::constrain);
+
+fn text(text: &str) -> Result<String, Expected> {
+    match text.trim() {
+        "" => Err("expected some text".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+fn path(text: &str) -> Result<PathBuf, Expected> {
+    self::text(text).map(PathBuf::from)
+}
+
+fn secret(text: &str) -> Result<SecretString, Expected> {
+    self::text(text).map(|text| SecretString::from(text.trim()))
+}
+
+fn address(text: &str) -> Result<SocketAddr, Expected> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:8080".to_owned())
+}
+
+fn switch(text: &str) -> Result<bool, Expected> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<u32, Expected> {
+    let refusal = || format!("expected a whole number from 1 to {}", u32::MAX);
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(refusal)
+}
+
+fn seed(text: &str) -> Result<i64, Expected> {
+    text.parse().map_err(|_| "expected a whole number".to_owned())
+}
+
+fn temperature(text: &str) -> Result<f64, Expected> {
+    number(text, "expected a number from 0 to 2", |n| (0.0..=2.0).contains(&n))
+}
+
+fn top_p(text: &str) -> Result<f64, Expected> {
+    number(text, "expected a number above 0 and up to 1", |n| n > 0.0 && n <= 1.0)
+}
+
+fn price(text: &str) -> Result<f64, Expected> {
+    number(text, "expected a price, 0 or more", |n| n >= 0.0)
+}
+
+fn number(text: &str, expected: &str, fits: fn(f64) -> bool) -> Result<f64, Expected> {
+    let found: Option<f64> = text.parse().ok();
+    found.filter(|n| n.is_finite() && fits(*n)).ok_or_else(|| expected.to_owned())
+}
+
+fn millis(text: &str) -> Result<Duration, Expected> {
+    let refusal = |_| "expected a whole number of milliseconds, 1 or more".to_owned();
+    positive(text).map(|n| Duration::from_millis(n.into())).map_err(refusal)
+}
+
+fn duration(text: &str) -> Result<Duration, Expected> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let seconds = match unit.trim() {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => f64::NAN,
+    };
+    digits
+        .parse::<f64>()
+        .ok()
+        .and_then(|n| Duration::try_from_secs_f64(n * seconds).ok())
+        .filter(|found| *found <= LONGEST)
+        .ok_or_else(|| "expected a duration up to 365d, such as 500ms, 30s, 5m or 24h".to_owned())
+}
+
+/// Longer than this is a mistake, and arithmetic on deadlines stays far from overflow.
+const LONGEST: Duration = Duration::from_secs(365 * 86400);
+
+fn bytes(text: &str) -> Result<usize, Expected> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let scale = match unit.trim() {
+        "" | "B" => Some(1),
+        "KiB" | "K" | "k" => Some(1 << 10),
+        "MiB" | "M" => Some(1 << 20),
+        "GiB" | "G" => Some(1 << 30),
+        _ => None,
+    };
+    let size = digits.parse::<usize>().ok().zip(scale).and_then(|(n, scale)| n.checked_mul(scale));
+    size.filter(|&n| n > 0)
+        .ok_or_else(|| "expected a size in bytes, such as 4194304 or 4MiB".to_owned())
+}
+
+fn http_url(text: &str) -> Result<Url, Expected> {
+    let fits = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let found = Url::parse(text).ok().filter(fits);
+    found.ok_or_else(|| "expected a URL that begins with http:// or https://".to_owned())
+}
+
+fn database_url(text: &str) -> Result<SecretString, Expected> {
+    let fits = |url: &Url| matches!(url.scheme(), "postgres" | "postgresql");
+    let found = Url::parse(text).ok().filter(fits);
+    found
+        .map(|url| SecretString::from(String::from(url)))
+        .ok_or_else(|| "expected a URL such as postgres://user:password@host:5432/name".to_owned())
+}
+
+/// A lease is renewed several times before it expires, so it has to outlast a busy moment of the
+/// database.
+fn lease(text: &str) -> Result<Duration, Expected> {
+    let found = duration(text)?;
+    let long_enough = found >= Duration::from_secs(1);
+    long_enough.then_some(found).ok_or_else(|| "expected a second or more".to_owned())
+}
+
+/// Output is held in memory and sent to a model: a GiB of it is a mistake.
+fn output_kib(text: &str) -> Result<usize, Expected> {
+    let kib = positive(text).ok().filter(|kib| *kib <= 1 << 20);
+    kib.and_then(|kib| usize::try_from(kib).ok())
+        .ok_or_else(|| "expected a whole number from 1 to 1048576".to_owned())
+}
+
+fn record(word: &str) -> Result<Record, Expected> {
+    match word {
+        "ack" => Ok(Record::Ack),
+        "async" => Ok(Record::Async),
+        "off" => Ok(Record::Off),
+        _ => Err("expected ack, async or off".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit_or_counts_seconds() {
+        for (text, millis) in [("30", 30_000), ("1.5s", 1500), ("500ms", 500), ("24h", 86_400_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "s", "-1", "3 weeks", "1e9", "400d", "1.2.3s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_size_has_a_binary_unit_or_counts_bytes() {
+        assert_eq!(bytes("4194304"), Ok(4 << 20));
+        assert_eq!(bytes("4MiB"), Ok(4 << 20));
+        for text in ["", "0", "-4", "4 bananas", "99999999999GiB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_outside_the_range_of_an_endpoint_are_refused() {
+        assert_eq!(temperature("0"), Ok(0.0));
+        assert!(temperature("2.1").is_err() && temperature("NaN").is_err());
+        assert!(top_p("0").is_err() && top_p("1").is_ok());
+        assert!(positive("0").is_err() && positive("-1").is_err() && positive("16").is_ok());
+    }
+}
