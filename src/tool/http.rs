@@ -117,8 +117,7 @@ impl HttpCaller {
                 truncation.whole.map_or_else(|| "more".to_owned(), |bytes| format!("{bytes}"));
             let read = answer.body.len();
             return Ok(Payload::str(format!(
-                "{text}
-            … (truncated: the first {read} of {whole} bytes)"
+                "{text}\n… (truncated: the first {read} of {whole} bytes)"
             )));
         }
         let json = is_json(&answer.media).then(|| Payload::from_json(&text).ok()).flatten();
