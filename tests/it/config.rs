@@ -43,7 +43,7 @@ fn problems(result: Result<Config, Vec<String>>) -> Vec<String> {
 }
 
 #[test]
-fn the_defaults_alone_make_a_server_for_this_machine() {
+fn the_defaults_make_a_server_for_this_machine() {
     let config = load(&[], &[]).unwrap();
     assert_eq!(config.bind.to_string(), "127.0.0.1:8080");
     assert_eq!(config.data_dir, PathBuf::from("./data"));
@@ -79,7 +79,7 @@ fn dsrs_config_names_the_file_and_the_flag_names_another() {
 }
 
 #[test]
-fn the_few_names_without_a_prefix_count_and_ours_win_over_them() {
+fn our_variables_win_over_the_common_ones_without_a_prefix() {
     let url = |env: &[(&str, &str)]| {
         load(env, &[]).unwrap().database.url.unwrap().expose_secret().to_owned()
     };
@@ -90,12 +90,12 @@ fn the_few_names_without_a_prefix_count_and_ours_win_over_them() {
 }
 
 #[test]
-fn an_empty_variable_is_one_that_is_not_set() {
+fn an_empty_variable_counts_as_not_set() {
     assert!(load(&[("DSRS_API_KEYS", ""), ("DSRS_BIND", "")], &[]).unwrap().api_keys.is_empty());
 }
 
 #[test]
-fn a_variable_of_ours_that_is_no_setting_is_a_warning_not_an_error() {
+fn an_unknown_variable_with_our_prefix_is_a_warning() {
     let config = load(&[("DSRS_BNID", "x"), ("DSRS_PORT_8080_TCP", "tcp://10.0.0.1:8080")], &[]);
     assert_eq!(
         config.unwrap().warnings,
@@ -107,7 +107,7 @@ fn a_variable_of_ours_that_is_no_setting_is_a_warning_not_an_error() {
 }
 
 #[test]
-fn every_mistake_is_told_at_once_in_one_line_each() {
+fn all_problems_are_reported_at_once_one_line_each() {
     let env = [
         ("DSRS_BIND", "localhost"),
         ("DSRS_LIMITS_BODY_BYTES", "lots"),
@@ -133,21 +133,21 @@ fn every_mistake_is_told_at_once_in_one_line_each() {
 }
 
 #[test]
-fn a_mistake_in_the_file_is_told_with_its_line_beside_those_elsewhere() {
+fn a_problem_in_the_file_has_its_line_beside_other_problems() {
     let file = SettingsFile::new("log = 'info'\nbnid = 1\n[models.fast]\ntemperature = 3\n");
     assert_eq!(
         problems(file.load(&[("DSRS_BIND", "x")])),
         [
             "FILE:2: unknown key \"bnid\"; did you mean \"bind\"?",
             "bind = \"x\" (environment variable DSRS_BIND): expected an IP address and a port, such as 127.0.0.1:8080",
-            "models.fast.model is missing",
             "models.fast.temperature = \"3\" (FILE:4): expected a number from 0 to 2",
+            "models.fast.model is missing",
         ]
     );
 }
 
 #[test]
-fn a_file_that_is_named_must_be_there() {
+fn a_named_file_must_exist() {
     let flags = Flags { config: Some("/nowhere/dsrs.toml".into()), ..Flags::default() };
     let error = Config::load(&flags, &Environment::default()).err().unwrap();
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_file_that_is_named_must_be_there() {
 }
 
 #[test]
-fn an_address_that_others_reach_wants_keys_or_a_word_that_it_is_meant() {
+fn a_public_address_needs_keys_or_the_insecure_switch() {
     let open = ("DSRS_BIND", "0.0.0.0:8080");
     assert_eq!(
         problems(load(&[open], &[])),
@@ -173,7 +173,7 @@ fn an_address_that_others_reach_wants_keys_or_a_word_that_it_is_meant() {
 }
 
 #[test]
-fn keys_come_from_a_list_and_from_a_file_together() {
+fn keys_of_the_list_and_of_the_file_are_combined() {
     let keys = SettingsFile::new("# ours\nthird\n\n  fourth \n");
     let path = keys.path.to_str().unwrap();
     let config = load(&[("DSRS_API_KEYS", "one, two"), ("DSRS_API_KEYS_FILE", path)], &[]).unwrap();
@@ -186,13 +186,14 @@ fn keys_come_from_a_list_and_from_a_file_together() {
 }
 
 #[test]
-fn a_key_that_fits_no_header_and_a_file_without_keys_are_refused() {
+fn an_unusable_key_and_an_empty_key_file_are_refused() {
     let keys = SettingsFile::new("# nothing yet\n");
     let path = keys.path.to_str().unwrap();
     assert_eq!(
         problems(load(&[("DSRS_API_KEYS", "fine,not fine"), ("DSRS_API_KEYS_FILE", path)], &[])),
         [
-            "api_keys: key 2 holds a character that no Authorization header can carry".to_owned(),
+            "api_keys: key 2 contains a character that an Authorization header cannot carry"
+                .to_owned(),
             format!("api_keys_file: {path} holds no key"),
         ]
     );
@@ -239,7 +240,7 @@ fn a_key_or_an_endpoint_alone_makes_the_default_model() {
 }
 
 #[test]
-fn default_is_the_named_one_else_the_one_called_so_else_the_only_one() {
+fn default_is_the_named_model_else_its_namesake_else_the_only_model() {
     let default = |text: &str| {
         SettingsFile::new(text).load(&[]).unwrap().models.default_alias().map(str::to_owned)
     };
@@ -252,7 +253,7 @@ fn default_is_the_named_one_else_the_one_called_so_else_the_only_one() {
 }
 
 #[test]
-fn an_embedding_model_is_never_the_default_nor_asked_instead_and_has_nothing_of_answers() {
+fn an_embedding_model_is_no_default_and_no_fallback() {
     let vectors = "[models.vectors]\nmodel = 'e'\nembedding = true\n";
     let models = SettingsFile::new(&format!("{vectors}[models.fast]\nmodel = 'x'\n"));
     let models = models.load(&[]).unwrap().models;
@@ -267,17 +268,17 @@ fn an_embedding_model_is_never_the_default_nor_asked_instead_and_has_nothing_of_
     assert_eq!(
         problems(file.load(&[])),
         [
-            "models.vectors.temperature = \"1\" (FILE:5): an embedding model does not answer; leave it out",
-            "models.vectors.fallback = \"fast\" (FILE:6): an embedding model does not answer; leave it out",
-            "models.vectors.fallback = \"fast\" (FILE:6): this leads back to itself, vectors -> fast -> vectors; leave out one of them",
+            "models.vectors.temperature = \"1\" (FILE:5): an embedding model does not answer; remove this setting",
+            "models.vectors.fallback = \"fast\" (FILE:6): an embedding model does not answer; remove this setting",
+            "models.vectors.fallback = \"fast\" (FILE:6): the fallbacks form a cycle, vectors -> fast -> vectors; remove one of them",
             "models.fast.fallback = \"vectors\" (FILE:9): \"vectors\" is an embedding model and cannot answer",
-            "models.vectors is an embedding model and what `default` stands for; set default_model to one that answers",
+            "models.vectors is an embedding model and cannot be `default`; set default_model to a model that answers",
         ]
     );
 }
 
 #[test]
-fn a_default_model_that_is_none_of_them_is_refused() {
+fn an_unknown_default_model_is_refused() {
     let file = SettingsFile::new("default_model = 'fsat'\n[models.fast]\nmodel = 'x'\n");
     assert_eq!(
         problems(file.load(&[])),
@@ -286,7 +287,7 @@ fn a_default_model_that_is_none_of_them_is_refused() {
 }
 
 #[test]
-fn a_model_is_read_whole_and_the_environment_reaches_into_it() {
+fn variables_override_single_settings_of_a_model() {
     let file = SettingsFile::new(
         "[models.fast-1]\nmodel = 'x'\nbase_url = 'http://h/v1'\napi_key_env = 'FAST_KEY'\ntemperature = 0.5\n\
          max_tokens = 99\ntop_p = 1\nseed = -3\ntimeout_ms = 1500\ncapabilities = ['grammar', 'json_schema']\n\
@@ -308,14 +309,14 @@ fn a_model_is_read_whole_and_the_environment_reaches_into_it() {
 }
 
 #[test]
-fn the_environment_alone_can_make_a_model() {
+fn variables_alone_can_configure_a_model() {
     let models = load(&[("DSRS_MODELS__FAST__MODEL", "x")], &[]).unwrap().models;
     assert_eq!(models.get("fast").unwrap().model, "x");
     assert_eq!(models.default_alias(), Some("fast"));
 }
 
 #[test]
-fn a_key_is_given_itself_or_by_the_variable_that_holds_it() {
+fn a_key_is_set_directly_or_by_the_name_of_a_variable() {
     let env = [("HELD", "by-name"), ("DSRS_MODELS__A__MODEL", "x"), ("DSRS_MODELS__B__MODEL", "y")];
     let given = [("DSRS_MODELS__A__API_KEY", "itself"), ("DSRS_MODELS__B__API_KEY_ENV", "HELD")];
     let models = load(&[&env[..], &given[..]].concat(), &[]).unwrap().models;
@@ -325,7 +326,7 @@ fn a_key_is_given_itself_or_by_the_variable_that_holds_it() {
 }
 
 #[test]
-fn the_common_key_never_goes_to_an_endpoint_that_a_model_names_itself() {
+fn the_shared_key_never_goes_to_a_models_own_endpoint() {
     let env = [
         ("OPENAI_API_KEY", "sk"),
         ("DSRS_MODELS__OWN__MODEL", "x"),
@@ -338,7 +339,7 @@ fn the_common_key_never_goes_to_an_endpoint_that_a_model_names_itself() {
 }
 
 #[test]
-fn mistakes_in_a_model_are_told_by_its_alias() {
+fn problems_of_a_model_name_its_alias() {
     let file = SettingsFile::new(
         "[models.a]\nmodel = 'x'\nprovider = 'abacus'\napi_key_env = 'NOT_SET'\ncapabilities = ['gramar']\nconstrain = 'bnf'\n\
          [models.b]\nmodel = 'y'\napi_key = 'k'\napi_key_env = 'HOME'\n[models.\"b c\"]\nmodel = 'z'\n",
@@ -346,18 +347,18 @@ fn mistakes_in_a_model_are_told_by_its_alias() {
     assert_eq!(
         problems(file.load(&[("HOME", "/home/x")])),
         [
-            "models.a.api_key_env: environment variable NOT_SET is not set",
-            "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", which is every OpenAI-compatible endpoint, or \"anthropic\", \"gemini\", \"vertex\", \"bedrock\", \"cohere\", \"ollama\"",
-            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs, tools; did you mean \"grammar\"?",
+            "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", for every OpenAI-compatible endpoint, or \"anthropic\", \"gemini\", \"vertex\", \"bedrock\", \"cohere\", \"ollama\"",
             "models.a.constrain = \"bnf\" (FILE:6): expected \"none\", \"gbnf\" or \"json_schema\"",
-            "models.b.api_key and models.b.api_key_env are both given; keep one",
-            "models.b c: an alias is up to 63 letters, digits, \"_\", \"-\" and \".\", a letter or digit first",
+            "models.a.api_key_env: environment variable NOT_SET is not set",
+            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs, tools; did you mean \"grammar\"?",
+            "models.b.api_key and models.b.api_key_env are both set; remove one",
+            "models.b c: an alias has up to 63 letters, digits, \"_\", \"-\" and \".\", and begins with a letter or digit",
         ]
     );
 }
 
 #[test]
-fn a_model_says_whom_to_ask_instead_what_it_keeps_and_how_much_it_takes_at_a_time() {
+fn a_model_has_fallbacks_a_cache_and_a_limit_of_requests() {
     let file = SettingsFile::new(
         "[models.big]\nmodel = 'x'\nfallback = ['small', 'tiny']\nmax_concurrent = 8\ncache_bytes = '64MiB'\n\
          [models.small]\nmodel = 'y'\nfallback = 'tiny'\n[models.tiny]\nmodel = 'z'\n\
@@ -377,15 +378,15 @@ fn a_model_says_whom_to_ask_instead_what_it_keeps_and_how_much_it_takes_at_a_tim
         (&*model("big").fallback, model("big").max_concurrent),
         (&["small".to_owned(), "tiny".to_owned()][..], Some(8))
     );
-    let kept = |alias| model(alias).cache.map(|cache| (cache.bytes, cache.keep.as_secs()));
+    let cache_of = |alias| model(alias).cache.map(|cache| (cache.bytes, cache.ttl.as_secs()));
     assert_eq!(
-        [kept("big"), kept("small"), kept("tiny")],
+        [cache_of("big"), cache_of("small"), cache_of("tiny")],
         [Some((64 << 20, 3600)), None, Some((1000, 300))]
     );
 }
 
 #[test]
-fn a_fallback_that_is_no_model_or_leads_back_is_refused() {
+fn an_unknown_fallback_and_a_cycle_are_refused() {
     let file = SettingsFile::new(
         "[models.a]\nmodel = 'x'\nfallback = ['b', 'd']\n[models.b]\nmodel = 'x'\nfallback = ['c']\n\
          [models.c]\nmodel = 'x'\nfallback = ['b', 'a']\n[models.d]\nmodel = 'x'\nfallback = ['d', 'fsat']\n\
@@ -394,30 +395,30 @@ fn a_fallback_that_is_no_model_or_leads_back_is_refused() {
     assert_eq!(
         problems(file.load(&[])),
         [
-            "models.fast.cache_ttl = \"5m\" (FILE:15): nothing is kept without models.fast.cache_bytes, such as 64MiB; give it too",
-            "models.a.fallback = \"b,d\" (FILE:3): this leads back to itself, a -> b -> c -> a; leave out one of them",
-            "models.b.fallback = \"c\" (FILE:6): this leads back to itself, b -> c -> b; leave out one of them",
+            "models.fast.cache_ttl = \"5m\" (FILE:15): replies are not cached without models.fast.cache_bytes, such as 64MiB; set it too",
+            "models.a.fallback = \"b,d\" (FILE:3): the fallbacks form a cycle, a -> b -> c -> a; remove one of them",
+            "models.b.fallback = \"c\" (FILE:6): the fallbacks form a cycle, b -> c -> b; remove one of them",
             "models.d.fallback = \"d,fsat\" (FILE:12): no model has the alias \"fsat\"; did you mean \"fast\"?",
-            "models.d.fallback = \"d,fsat\" (FILE:12): this leads back to itself, d -> d; leave out one of them",
+            "models.d.fallback = \"d,fsat\" (FILE:12): the fallbacks form a cycle, d -> d; remove one of them",
         ]
     );
 }
 
 #[test]
 #[cfg(not(feature = "genai"))]
-fn a_provider_that_the_server_was_built_without_is_refused_with_the_ways_out() {
+fn a_provider_missing_from_the_build_is_refused_with_the_way_out() {
     let file = SettingsFile::new("[models.a]\nmodel = 'claude'\nprovider = 'anthropic'\n");
     assert_eq!(
         problems(file.load(&[])),
         [
-            "models.a.provider = \"anthropic\" (FILE:3): this server was built without the providers that are not OpenAI-compatible; build it with `cargo build --release --features genai`, or set \"openai\" and the base_url of an OpenAI-compatible endpoint of anthropic"
+            "models.a.provider = \"anthropic\" (FILE:3): this server was built without providers that are not OpenAI-compatible; build it with `cargo build --release --features genai`, or set \"openai\" and the base_url of an OpenAI-compatible endpoint of anthropic",
         ]
     );
 }
 
 #[test]
 #[cfg(feature = "genai")]
-fn a_provider_has_an_address_of_its_own_and_never_the_common_key() {
+fn another_provider_has_its_own_address_and_never_the_shared_key() {
     let file = SettingsFile::new(
         "[models.a]\nmodel = 'claude'\nprovider = 'anthropic'\napi_key = 'own'\n\
          [models.g]\nmodel = 'flash'\nprovider = 'gemini'\n",
@@ -444,7 +445,7 @@ fn a_provider_has_an_address_of_its_own_and_never_the_common_key() {
 }
 
 #[test]
-fn tools_secrets_and_mcp_servers_are_read_from_the_file_and_the_environment() {
+fn tools_secrets_and_mcp_servers_come_from_file_and_variables() {
     let file = SettingsFile::new(
         "[secrets]\nparcels-key = 'x'\nPARCELS = 'hush'\n\
          [tools]\nallow = ['api.example.com', 'http://a.example']\n\
@@ -457,15 +458,11 @@ fn tools_secrets_and_mcp_servers_are_read_from_the_file_and_the_environment() {
         found,
         [
             "FILE:16: unknown key \"mcp.odd.comand\"; did you mean \"mcp.odd.command\"?",
-            "tools.allow = \"api.example.com,http://a.example\" (FILE:5): \"http://a.example\" is not a \
-             host (api.example.com), a host and its port (api.example.com:8443), all below one \
-             (*.example.com), an address (10.0.0.5, 10.0.0.5:8080, [::1]:8080), a network \
-             (10.0.0.0/8) or * for every public host",
-            "secrets.parcels-key: the name of a secret is up to 63 letters, digits and \"_\"",
-            "mcp.files.env.TOKEN (FILE:8): there is no secret \"PARCEL\"; the server's settings have \
-             PARCELS, OTHER; did you mean \"PARCELS\"?",
-            "mcp.both: expected either a command, with env if need be, or a url, with headers",
-            "mcp.none: expected either a command, with env if need be, or a url, with headers",
+            "tools.allow = \"api.example.com,http://a.example\" (FILE:5): \"http://a.example\" is not a host (api.example.com), a host and its port (api.example.com:8443), its subdomains (*.example.com), an address (10.0.0.5, 10.0.0.5:8080, [::1]:8080), a network (10.0.0.0/8) or * for every public host",
+            "secrets.parcels-key: the name of a secret has up to 63 letters, digits and \"_\"",
+            "mcp.files.env.TOKEN (FILE:8): there is no secret \"PARCEL\"; the server's settings have PARCELS, OTHER; did you mean \"PARCELS\"?",
+            "mcp.both: expected either a command, with an optional env, or a url, with optional headers",
+            "mcp.none: expected either a command, with an optional env, or a url, with optional headers",
             "mcp.odd.url (FILE:15): expected a URL that begins with http:// or https://",
         ]
     );
@@ -482,7 +479,7 @@ fn tools_secrets_and_mcp_servers_are_read_from_the_file_and_the_environment() {
 }
 
 #[test]
-fn the_table_of_settings_has_a_row_for_each_and_the_names_that_api_md_fixes() {
+fn the_table_has_a_row_for_each_setting_with_its_documented_names() {
     let table = settings_markdown();
     assert_eq!(table.lines().count(), all_settings().count() + 2);
     for name in [
@@ -499,7 +496,7 @@ fn the_table_of_settings_has_a_row_for_each_and_the_names_that_api_md_fixes() {
 }
 
 #[test]
-fn the_sandbox_has_limits_that_settings_change() {
+fn settings_change_the_limits_of_the_sandbox() {
     let sandbox = load(&[], &[]).unwrap().sandbox;
     assert!(sandbox.enabled);
     assert_eq!((sandbox.time.as_secs(), sandbox.memory, sandbox.output), (5, 128 << 20, 64 << 10));

@@ -15,3 +15,4 @@ mod store;
 mod support;
 mod tools;
 mod v1;
+mod words;

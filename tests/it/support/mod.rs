@@ -6,6 +6,7 @@ mod database;
 mod fake_lm;
 mod remote;
 mod server;
+pub mod source;
 
 use std::path::PathBuf;
 

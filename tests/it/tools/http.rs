@@ -1,5 +1,4 @@
-//! The `http` tool against a server of the test's own: what is sent, what is told, and where it does
-//! not go.
+//! The `http` tool against a server of the test: requests, responses, and refused destinations.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -15,13 +14,13 @@ use serde_json::{Value, json};
 
 use super::{call, http_tool, toolbox};
 
-/// Says what it was asked, and remembers it.
+/// Echoes each request and records it.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<Value>>>);
+struct RecordedRequests(Arc<Mutex<Vec<Value>>>);
 
 /// A server on a port of its own, at `127.0.0.1:PORT`.
-async fn server() -> (String, Seen) {
-    let seen = Seen::default();
+async fn server() -> (String, RecordedRequests) {
+    let seen = RecordedRequests::default();
     let router = Router::new()
         .route("/echo/{*rest}", any(echo))
         .route("/text", get(|| async { "plain words" }))
@@ -40,7 +39,7 @@ async fn server() -> (String, Seen) {
     (address, seen)
 }
 
-async fn echo(State(seen): State<Seen>, request: Request) -> Response {
+async fn echo(State(seen): State<RecordedRequests>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
     let header = |name: &str| head.headers.get(name).map(|value| value.to_str().unwrap());
@@ -71,14 +70,14 @@ fn get_tool(url: &str) -> Value {
     json!({"name": "ask", "description": "Asks.", "method": "GET", "url": url})
 }
 
-/// What a GET of this URL gives when only the server at `address` may be asked.
+/// The result of a GET if only the server at `address` is allowed.
 async fn ask(address: &str, url: &str) -> Result<Value, String> {
     let toolbox = toolbox(&[("DSRS_TOOLS_ALLOW", address)]);
     call(&http_tool(&toolbox, &get_tool(url))?, &json!({})).await
 }
 
 #[tokio::test]
-async fn arguments_go_to_the_path_the_query_and_the_body_and_json_comes_back_as_data() {
+async fn arguments_go_to_path_query_and_body_and_json_returns_as_data() {
     let (address, _) = server().await;
     let toolbox = toolbox(&[("DSRS_TOOLS_ALLOW", &address)]);
     let mut entry = get_tool(&format!("http://{address}/echo/{{id}}?page={{page}}"));
@@ -95,7 +94,7 @@ async fn arguments_go_to_the_path_the_query_and_the_body_and_json_comes_back_as_
 }
 
 #[tokio::test]
-async fn a_secret_reaches_its_header_and_nothing_else() {
+async fn a_secret_is_sent_in_its_header_and_nowhere_else() {
     let (address, seen) = server().await;
     let settings = [("DSRS_TOOLS_ALLOW", address.as_str()), ("DSRS_SECRETS__PARCELS", "hush-7")];
     let toolbox = toolbox(&settings);
@@ -120,18 +119,18 @@ async fn a_secret_reaches_its_header_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn answers_that_are_not_plain_json_are_told_for_what_they_are() {
+async fn responses_that_are_not_json_are_described() {
     let (address, _) = server().await;
     let at = |path: &str| format!("http://{address}{path}");
     assert_eq!(ask(&address, &at("/text")).await.unwrap(), "plain words");
     assert_eq!(ask(&address, &at("/empty")).await.unwrap(), "(status 204, no body)");
     assert_eq!(
         ask(&address, &at("/missing")).await.unwrap_err(),
-        "the server answered with status 404: no such parcel"
+        "the server responded with status 404: no such parcel"
     );
     assert_eq!(
         ask(&address, &at("/image")).await.unwrap_err(),
-        "the answer is no text (image/png, 2 bytes)"
+        "the response is not text (image/png, 2 bytes)"
     );
     let packed = ask(&address, &at("/packed")).await.unwrap_err();
     assert!(packed.contains("`gzip`"), "{packed}");
@@ -140,24 +139,24 @@ async fn answers_that_are_not_plain_json_are_told_for_what_they_are() {
 }
 
 #[tokio::test]
-async fn a_long_answer_is_cut_and_a_slow_one_is_given_up() {
+async fn a_long_response_is_truncated_and_a_slow_one_times_out() {
     let (address, _) = server().await;
     let toolbox = toolbox(&[("DSRS_TOOLS_ALLOW", &address)]);
     let mut entry = get_tool(&format!("http://{address}/long"));
     entry["max_bytes"] = json!(5);
     let cut = call(&http_tool(&toolbox, &entry).unwrap(), &json!({})).await.unwrap();
-    assert_eq!(cut, "éé\n… (cut: the first 5 of 200 bytes)");
+    assert_eq!(cut, "éé\n… (truncated: the first 5 of 200 bytes)");
     entry["url"] = json!(format!("http://{address}/endless"));
     let cut = call(&http_tool(&toolbox, &entry).unwrap(), &json!({})).await.unwrap();
-    assert_eq!(cut, "more \n… (cut: the first 5 of more bytes)");
+    assert_eq!(cut, "more \n… (truncated: the first 5 of more bytes)");
     entry["url"] = json!(format!("http://{address}/stall"));
     entry["timeout_ms"] = json!(50);
     let slow = call(&http_tool(&toolbox, &entry).unwrap(), &json!({})).await.unwrap_err();
-    assert_eq!(slow, "no answer within 50 ms (the tool's timeout_ms)");
+    assert_eq!(slow, "no response within 50 ms (the tool's timeout_ms)");
 }
 
 #[tokio::test]
-async fn redirects_are_followed_by_the_rules_and_secrets_stay_with_their_origin() {
+async fn redirects_are_followed_and_secrets_stay_with_their_origin() {
     let ((first, seen), (other, elsewhere)) = (server().await, server().await);
     let allow = format!("{first},{other}");
     let toolbox = toolbox(&[("DSRS_TOOLS_ALLOW", &allow), ("DSRS_SECRETS__S", "hush-7")]);
@@ -180,7 +179,7 @@ async fn redirects_are_followed_by_the_rules_and_secrets_stay_with_their_origin(
 }
 
 #[tokio::test]
-async fn no_address_leads_to_what_is_not_allowed() {
+async fn no_spelling_of_an_address_bypasses_the_list() {
     let ((allowed, _), (hidden, seen)) = (server().await, server().await);
     let port = hidden.rsplit(':').next().unwrap();
     // Where nothing but the one server is allowed, no spelling of an address gets past the list.
@@ -224,6 +223,6 @@ async fn no_address_leads_to_what_is_not_allowed() {
 async fn nothing_is_allowed_by_default() {
     assert_eq!(
         ask("", "https://example.com/").await.unwrap_err(),
-        "`example.com` (port 443) is not among the server's `tools.allow`"
+        "`example.com` (port 443) is not in the server's `tools.allow`"
     );
 }

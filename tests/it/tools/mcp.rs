@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use dsrs::predict::Tool;
 use dsrs_server::config::{Config, Environment, Flags};
-use dsrs_server::tool::Toolbox;
+use dsrs_server::tool::ToolSource;
 use serde_json::json;
 
 use super::call;
@@ -30,7 +30,7 @@ pub static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// What a settings file allows tools to do, with its MCP servers connected to for as long as the
 /// test runs. `EXAMPLE` stands for the path of the example.
-async fn connected(file: &str) -> Arc<Toolbox> {
+async fn connected(file: &str) -> Arc<ToolSource> {
     let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
     let directory = scratch();
     let path = directory.path().join("dsrs.toml");
@@ -38,21 +38,21 @@ async fn connected(file: &str) -> Arc<Toolbox> {
     let flags = Flags { config: Some(path), ..Flags::default() };
     let env = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("OPENAI_API_KEY", "hush-8")]);
     let config = Config::load(&flags, &env).unwrap_or_else(|error| panic!("{error}"));
-    let toolbox = Arc::new(Toolbox::new(&config.tools));
-    let kept = toolbox.clone();
-    tokio::spawn(async move { kept.keep().await });
-    toolbox.tried().await;
+    let toolbox = Arc::new(ToolSource::new(&config.tools));
+    let maintained = toolbox.clone();
+    tokio::spawn(async move { maintained.maintain().await });
+    toolbox.attempted().await;
     toolbox
 }
 
 /// One tool of a server.
-fn tool(toolbox: &Toolbox, server: &str, name: &str) -> Arc<dyn Tool> {
+fn tool(toolbox: &ToolSource, server: &str, name: &str) -> Arc<dyn Tool> {
     let tools = toolbox.mcp(server).unwrap_or_else(|error| panic!("{error}"));
     tools.into_iter().find(|tool| &*tool.spec().name == name).unwrap()
 }
 
 /// What every connection to the example is good for.
-async fn parcels_are_tracked(toolbox: &Toolbox) {
+async fn parcels_are_tracked(toolbox: &ToolSource) {
     let names = toolbox.mcp("office").unwrap();
     let mut names: Vec<_> = names.iter().map(|tool| tool.spec().name.to_string()).collect();
     names.sort();

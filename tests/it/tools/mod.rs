@@ -13,18 +13,18 @@ use dsrs::problem::{At, Problems};
 use dsrs::strategy::HttpTool;
 use dsrs::value::{Fields, Payload};
 use dsrs_server::config::{Config, Environment, Flags};
-use dsrs_server::tool::Toolbox;
+use dsrs_server::tool::ToolSource;
 use serde_json::Value;
 
 /// What these settings allow tools to do.
-fn toolbox(settings: &[(&str, &str)]) -> Toolbox {
+fn toolbox(settings: &[(&str, &str)]) -> ToolSource {
     let env: Environment = settings.iter().copied().collect();
     let config = Config::load(&Flags::default(), &env).unwrap_or_else(|error| panic!("{error}"));
-    Toolbox::new(&config.tools)
+    ToolSource::new(&config.tools)
 }
 
 /// The tool of an `http` entry of a node's `tools`.
-fn http_tool(toolbox: &Toolbox, entry: &Value) -> Result<Arc<dyn Tool>, String> {
+fn http_tool(toolbox: &ToolSource, entry: &Value) -> Result<Arc<dyn Tool>, String> {
     let mut problems = Problems::new();
     let payload = Payload::from_json(&entry.to_string()).unwrap();
     let tool = HttpTool::read(&payload, &At::Root, &mut problems);
