@@ -17,15 +17,9 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-<<<<<<< HEAD
-use super::explaining::Explaining;
-use super::threads::{Seat, Threads};
-use crate::app::spawn_named_on;
-=======
 use super::problem_stream::ProblemStream;
 use super::threads::{ThreadSlot, Threads};
-use crate::app::detached_on;
->>>>>>> 8102400 (Settings are written once: a table that loads itself; config, tool, pg, serve and cli in plain words)
+use crate::app::spawn_named_on;
 use crate::http::stays_on_its_thread;
 
 /// How long the head of a request may take to arrive; an idle connection is closed after it too.
@@ -56,17 +50,10 @@ pub(super) async fn serve(
         let moved = accepted.and_then(|(stream, _)| stream.into_std());
         match moved {
             Ok(stream) => {
-<<<<<<< HEAD
-                let seat = threads.seat();
-                let runtime = seat.runtime().clone();
-                let one = connection(server.clone(), stream, seat, requests.clone(), stop.clone());
-                spawn_named_on(&runtime, "a connection", open.track_future(one));
-=======
                 let slot = threads.slot();
                 let runtime = slot.runtime().clone();
                 let one = connection(server.clone(), stream, slot, requests.clone(), stop.clone());
-                detached_on(&runtime, "a connection", open.track_future(one));
->>>>>>> 8102400 (Settings are written once: a table that loads itself; config, tool, pg, serve and cli in plain words)
+                spawn_named_on(&runtime, "a connection", open.track_future(one));
             }
             Err(error) => refused(&error).await,
         }
