@@ -2,20 +2,20 @@
 # First contact: from a clone to the answer of a real language model, in one command.
 #
 #   ./demo.sh            do everything, then keep serving until Ctrl-C
-#   ./demo.sh --once     do everything, stop all that was started, say by exit code how it went
+#   ./demo.sh --once     do everything, stop everything, report by exit code
 #   ./demo.sh --release  build optimised (slower to build; for a look at speed)
 #
-# A model of your own is used when OPENAI_API_KEY or OPENAI_BASE_URL is set or the configuration has models;
-# otherwise a small real one is installed into the per-user cache and served on 127.0.0.1.
+# If OPENAI_API_KEY or OPENAI_BASE_URL is set or the configuration has models, the demo uses your model;
+# otherwise it installs a small real one into the per-user cache and serves it on 127.0.0.1.
 # The server stores into its private Postgres under ./data (DSRS_DATA_DIR) and listens on 127.0.0.1:8080,
-# or on any free port when that one is taken (DSRS_BIND).
+# or on any free port if that one is in use (DSRS_BIND).
 set -euo pipefail
 cd "$(dirname "$0")"
 
 READY_SECONDS=90
 STOP_SECONDS=40
 once=no
-# Debug by default: a cold debug build takes a fraction of a release build, and the model is the slow part here.
+# Debug by default: a cold debug build takes a fraction of the time of a release build, and the model dominates here.
 profile=debug
 server=
 lm_dir=
@@ -93,7 +93,7 @@ choose_address() {
     DSRS_BIND=127.0.0.1:8080
   else
     DSRS_BIND=127.0.0.1:$(any_free_port)
-    echo "port 8080 is taken: using $DSRS_BIND"
+    echo "port 8080 is in use: using $DSRS_BIND"
   fi
   export DSRS_BIND
 }
@@ -128,19 +128,19 @@ mkdir -p "$data/demo"
 
 say "Model"
 if model_is_configured; then
-  echo "using the one that is configured"
+  echo "using the configured model"
 else
   lm_dir=$data/real-lm
   OPENAI_BASE_URL=$(REAL_LM_OWNER=$$ scripts/real-lm.sh start "$lm_dir")
   export OPENAI_BASE_URL
   export DSRS_MODEL=${DSRS_MODEL:-smollm2-135m-instruct}
-  echo "a small real model answers at $OPENAI_BASE_URL ($DSRS_MODEL: it keeps the format, do not expect wisdom)"
+  echo "a small real model answers at $OPENAI_BASE_URL ($DSRS_MODEL: it follows the format, but its answers are simple)"
 fi
 
 say "Server"
 choose_address
-# The demo shows the private Postgres; a database of yours is not its playground.
-[ -z "${DATABASE_URL:-}" ] || { echo "DATABASE_URL is left alone: the demo uses a private Postgres"; unset DATABASE_URL; }
+# The demo uses the private Postgres, never a database of yours.
+[ -z "${DATABASE_URL:-}" ] || { echo "DATABASE_URL is ignored: the demo uses a private Postgres"; unset DATABASE_URL; }
 url=http://$DSRS_BIND
 log=$data/demo/server.log
 "$binary" serve >"$log" 2>&1 </dev/null &
