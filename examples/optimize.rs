@@ -19,8 +19,8 @@ use dsrs::lm::{
     Model, Models, NoStore, OpenAi, OpenAiConfig, SyntheticLm, Usage,
 };
 use dsrs::optimize::{
-    Bench, Candidate, Comparison, Deaf, Evaluator, Example, Metric, Report, Task, Workbench,
-    create_optimizer, optimize, optimizers, paired_bootstrap,
+    Candidate, Comparison, Evaluator, Example, LocalProgramBuilder, Metric, NoopListener,
+    OptimizationReport, Task, Workbench, create_optimizer, optimize, optimizers, paired_bootstrap,
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::{At, Problems};
@@ -119,7 +119,7 @@ struct Order {
 /// What came of it.
 struct Found {
     /// All that is told of it.
-    report: Report,
+    report: OptimizationReport,
     /// How the program did on the held-out examples, before and after.
     held_out: Comparison,
 }
@@ -160,9 +160,9 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
             timeout: Duration::from_secs(300),
             cancelled: CancellationToken::new(),
         },
-        workshop: Arc::new(Bench::new(Arc::new(Env), program)),
+        builder: Arc::new(LocalProgramBuilder::new(Arc::new(Env), program)),
         store: Arc::new(NoStore),
-        listener: Arc::new(Deaf),
+        listener: Arc::new(NoopListener),
         concurrency: order.concurrency,
         seed: order.seed,
         proposer: LmOverrides::default(),

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dsrs::facet::Facet;
-use dsrs::graph::{Edge, GraphState, Program, ProgramGraph, Source, Target, diff, fit};
+use dsrs::graph::{
+    Edge, GraphState, Program, ProgramGraph, Source, Target, graph_diff, load_module_state,
+};
 use dsrs::lm::{Lm, Models, ScriptedLm};
 use dsrs::module::{named_predictors, named_predictors_mut};
 use dsrs::predict::{PredictError, PredictState, RunScope};
@@ -109,7 +111,7 @@ fn questions() -> Vec<RetrieveInput> {
 
 fn told(graph: &ProgramGraph) -> String {
     let nothing = ProgramGraph::new(graph.name(), Arc::default()).unwrap();
-    let lines = diff(&nothing, graph).text;
+    let lines = graph_diff(&nothing, graph).text;
     lines.lines().filter(|line| !line.starts_with("+ type")).collect::<Vec<_>>().join("\n")
 }
 
@@ -282,13 +284,14 @@ fn edges_may_be_given_where_they_cannot_be_seen() {
     let state = GraphState(
         [tuned("answer_predict", "Be brief."), tuned("translate", "Well.")].into_iter().collect(),
     );
-    fit(&state, &projection.nodes, &mut module).unwrap();
+    load_module_state(&state, &projection.nodes, &mut module).unwrap();
     assert_eq!(module.answer.predict.dump_state().instruction.as_deref(), Some("Be brief."));
     assert_eq!(module.retrieve.dump_state(), PredictState::default());
 
     let stray =
         GraphState([tuned("answer_predict", "Other."), tuned("nobody", "x")].into_iter().collect());
-    let refused = fit(&stray, &projection.nodes, &mut module).unwrap_err().to_string();
+    let refused =
+        load_module_state(&stray, &projection.nodes, &mut module).unwrap_err().to_string();
     assert_eq!(refused, "/nobody: no predictor of the module is behind `nobody` (unknown_node)");
     assert_eq!(module.answer.predict.dump_state().instruction.as_deref(), Some("Be brief."));
 }

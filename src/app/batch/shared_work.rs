@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dsrs::graph::{Given, WorkKey, WorkStore};
+use dsrs::graph::{SharedOutputs, WorkKey, WorkStore};
 use dsrs::predict::PredictError;
 use dsrs::value::Payload;
 use futures_util::FutureExt;
@@ -84,21 +84,21 @@ impl WorkStore for BatchShares {
         &'a self,
         key: WorkKey,
         call: BoxFuture<'a, Result<Payload, PredictError>>,
-    ) -> BoxFuture<'a, Result<Given, PredictError>> {
+    ) -> BoxFuture<'a, Result<SharedOutputs, PredictError>> {
         async move {
             let turn = self.enter(key);
-            let mut anew = false;
+            let mut computed = false;
             let first = async {
                 if let Some(kept) = self.kept(key).await {
                     return Ok(kept);
                 }
                 let outputs = call.await?;
-                anew = true;
+                computed = true;
                 self.keep(key, &outputs).await;
                 Ok(outputs)
             };
             let outputs = turn.cell.get_or_try_init(|| first).await?.clone();
-            Ok(Given { outputs, anew })
+            Ok(SharedOutputs { outputs, computed })
         }
         .boxed()
     }

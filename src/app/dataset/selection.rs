@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use dsrs::graph::Program;
-use dsrs::optimize::{Split, WrittenExample, beside};
+use dsrs::optimize::{RawExample, Split, unmatched_expectations};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, count, shared_text, text};
 use dsrs::value::Payload;
@@ -320,7 +320,7 @@ fn look(program: &Program, rows: &[ExampleRow], fitting: &mut Fitting, problems:
     for row in rows {
         let position = usize::try_from(row.position).unwrap_or_default();
         if let Some(example) = fit(program, row, &examples.index(position), problems) {
-            fitting.beside.extend(beside(program, &example).cloned());
+            fitting.beside.extend(unmatched_expectations(program, &example).cloned());
         }
         if problems.len() >= TOLD_PROBLEMS {
             let detail = format!("examples from {} on were not looked at any more", position + 1);
@@ -343,8 +343,7 @@ pub(crate) fn fit(
     };
     let (inputs, expected) = (read(&row.inputs, problems)?, read(&row.expected, problems)?);
     let id = Arc::from(row.id.as_str());
-    let written =
-        WrittenExample { id: &id, inputs: &inputs, expected: &expected, cells: row.cells };
+    let written = RawExample { id: &id, inputs: &inputs, expected: &expected, cells: row.cells };
     written.fit(program, at, problems)
 }
 

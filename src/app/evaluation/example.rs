@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dsrs::graph::Program;
 use dsrs::lm::Usage;
-use dsrs::optimize::{self, Evaluator, Example, Failed, Ran, Rollout, Score};
+use dsrs::optimize::{self, Evaluator, Example, ExampleRun, Rollout, RolloutFailure, Score};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
@@ -72,7 +72,7 @@ impl Examples {
                 let run = self.run_of(&ran, &item, start);
                 Some(self.ended(&item, &rollout, run))
             }
-            Err(optimize::Stop::Cancelled) => None,
+            Err(optimize::EarlyStop::Cancelled) => None,
             Err(stop) => Some(self.failed(&item, "internal", &stop.to_string())),
         }
     }
@@ -80,7 +80,7 @@ impl Examples {
     /// The record of an example's run, where that is wanted.
     fn run_of(
         &self,
-        ran: &Ran,
+        ran: &ExampleRun,
         item: &Item,
         start: chrono::DateTime<chrono::Utc>,
     ) -> Option<RunRow> {
@@ -122,21 +122,21 @@ impl Examples {
 
     /// What came of an example that could not be rolled out at all.
     pub(crate) fn failed(&self, item: &Item, code: &str, message: &str) -> EndedExample {
-        let error = Failed { code: code.into(), message: message.into(), node: None };
+        let error = RolloutFailure { code: code.into(), message: message.into(), node: None };
         let rollout = Rollout {
             outputs: None,
             score: Score::of(0.0),
             error: Some(error),
             usage: Usage::default(),
             judging: Usage::default(),
-            steps: Vec::new(),
+            calls: Vec::new(),
             reports: Vec::new(),
             took: std::time::Duration::ZERO,
         };
         self.ended(item, &rollout, None)
     }
 
-    fn error_json(&self, failed: &Failed) -> String {
+    fn error_json(&self, failed: &RolloutFailure) -> String {
         let mut object = JsonObject::new();
         object.text("detail", &failed.message).text("code", &failed.code).raw("errors", "[]");
         object.text("request_id", &self.request_id);

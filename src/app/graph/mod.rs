@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::graph::{Carried, Diff, Edits, Program, carry_over, diff};
+use dsrs::graph::{CarryOver, Edits, GraphDiff, Program, carry_over, graph_diff};
 use dsrs::problem::{At, Code, Problem, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::{Map, ParsedJson, Payload};
@@ -30,7 +30,7 @@ pub(crate) struct GraphUpdate {
     /// The newest version, changed or not.
     pub(crate) row: GraphRow,
     /// What became of its state.
-    pub(crate) carried: Carried,
+    pub(crate) carried: CarryOver,
 }
 
 impl App {
@@ -163,7 +163,7 @@ impl App {
         let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
         let invalid = |problems| AppError::invalid(Invalid::Graph, problems);
         let root = Some((head.id, head.name.as_str()));
-        let edit = |env: &dyn BuildEnv| old.graph().edited(&edits, env);
+        let edit = |env: &dyn BuildEnv| old.graph().apply_edits(&edits, env);
         let edited = self.written(scope, root, edit).await?.map_err(invalid);
         let edited = merge_faults(body.duplicates.clone(), edited)?;
         let program = edited.graph.compile().map_err(invalid)?;
@@ -203,13 +203,13 @@ impl App {
         graph: &GraphRef,
         old: i32,
         new: i32,
-    ) -> Result<Diff, AppError> {
+    ) -> Result<GraphDiff, AppError> {
         let old = self.graph_get(scope, graph, Some(old)).await?;
         // By id: the name may pass to another graph in between.
         let new = self.graph_get(scope, &GraphRef::Id(old.id), Some(new)).await?;
         let old = self.plain_program(scope, &old.definition, &old.content_hash).await?;
         let new = self.plain_program(scope, &new.definition, &new.content_hash).await?;
-        Ok(diff(old.graph(), new.graph()))
+        Ok(graph_diff(old.graph(), new.graph()))
     }
 
     /// Deletes a graph softly: its runs stay readable, its name is free.

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use dsrs::graph::Program;
 use dsrs::lm::{BudgetAccount, BudgetedReplies, Usage};
 use dsrs::optimize::{
-    Candidate, Evaluator, Example, Metric, Optimizer, Report, Stop as Halt, Task, Workbench,
-    create_optimizer, optimize,
+    Candidate, EarlyStop as Halt, Evaluator, Example, Metric, OptimizationReport, Optimizer, Task,
+    Workbench, create_optimizer, optimize,
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
@@ -132,7 +132,7 @@ impl OptimizationAttempt {
         row: &OptimizationRow,
         plan: &Plan,
         bench: &Workbench,
-        report: Result<Report, Halt>,
+        report: Result<OptimizationReport, Halt>,
         guard: &ActiveGuard,
     ) -> Result<(), AppError> {
         let cancelled = guard.stopped() == Some(StopReason::Cancelled);
@@ -146,12 +146,12 @@ impl OptimizationAttempt {
                 let ended = self.draw(row, plan, bench, &report, cancelled).await?;
                 self.end(ended.end()).await
             }
-            Err(Halt::Unkept(why)) if self.app.shutdown.is_draining() => {
+            Err(Halt::NotRecorded(why)) if self.app.shutdown.is_draining() => {
                 tracing::debug!(optimization = %row.id, %why, "it goes back into the queue");
                 self.give_back().await
             }
             // It is tried again, but not for ever: the attempt counts.
-            Err(Halt::Unkept(why)) => Err(AppError::Internal(why.to_string())),
+            Err(Halt::NotRecorded(why)) => Err(AppError::Internal(why.to_string())),
             Err(_) if cancelled => self.end_cancelled(row).await,
             Err(halt) => self.fail("optimization_failed", &halt.to_string()).await,
         }
@@ -182,7 +182,7 @@ impl OptimizationAttempt {
         let (app, scope) = (&self.app, &self.job.scope);
         let (id, version, state) = (row.graph_id, row.graph_version, row.state_version);
         let program = app.program_at(scope, id, version, state).await?;
-        let workshop = AppWorkshop::new(app.clone(), scope.clone(), row).await?;
+        let builder = AppWorkshop::new(app.clone(), scope.clone(), row).await?;
         let metric = self.metric(&plan.metric, &program).await?;
         let given = Given::reread(app, scope, &program, &plan.picks).await?;
         let sets = Sets::of(&given, plan.seed, &mut dsrs::problem::Problems::new());
@@ -206,7 +206,7 @@ impl OptimizationAttempt {
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),
                 cancelled: guard.cancellation(),
             },
-            workshop: Arc::new(workshop),
+            builder: Arc::new(builder),
             store: keeper,
             listener: hearing.clone(),
             concurrency: plan.concurrency as usize,
@@ -230,7 +230,7 @@ impl OptimizationAttempt {
         prepared: Prepared,
         row: &OptimizationRow,
         guard: &ActiveGuard,
-    ) -> Result<(Workbench, Result<Report, Halt>), AppError> {
+    ) -> Result<(Workbench, Result<OptimizationReport, Halt>), AppError> {
         let Prepared { bench, optimizer, held_out, budgeted, hearing, items, begun } = prepared;
         let writer = Writer {
             app: &self.app,

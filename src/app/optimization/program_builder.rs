@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use dsrs::graph::Program;
-use dsrs::optimize::{Candidate, Workshop};
+use dsrs::optimize::{Candidate, ProgramBuilder};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
@@ -52,7 +52,7 @@ impl AppWorkshop {
         &self.document
     }
 
-    /// The program of a candidate; as [`Workshop::build`], while the database is there.
+    /// The program of a candidate; as [`ProgramBuilder::build`], while the database is there.
     pub(crate) async fn program(
         &self,
         candidate: &Candidate,
@@ -85,7 +85,7 @@ impl AppWorkshop {
     }
 }
 
-impl Workshop for AppWorkshop {
+impl ProgramBuilder for AppWorkshop {
     fn build<'a>(
         &'a self,
         candidate: &'a Candidate,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsrs::lm::BudgetedReplies;
-use dsrs::optimize::{Listener, Progress, Scored, Trial, TrialId};
+use dsrs::optimize::{ProgressEvent, ProgressListener, Trial, TrialId, TrialScore};
 use dsrs::value::Payload;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -73,19 +73,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Listener for Hearing {
-    fn hear(&self, progress: Progress<'_>) {
+impl ProgressListener for Hearing {
+    fn hear(&self, progress: ProgressEvent<'_>) {
         match progress {
-            Progress::Phase(what) => self.tell(EventKind::OptimizationPhase, || {
+            ProgressEvent::Phase(what) => self.tell(EventKind::OptimizationPhase, || {
                 let mut object = JsonObject::new();
                 object.text("phase", what);
                 object.finish()
             }),
-            Progress::Candidate(trial) => {
+            ProgressEvent::Candidate(trial) => {
                 self.note(trial.id);
                 self.tell(EventKind::OptimizationCandidate, || candidate_json(trial));
             }
-            Progress::Scored { trial, scored, full, best } => {
+            ProgressEvent::Scored { trial, scored, full, best } => {
                 self.note(trial);
                 self.tell(EventKind::OptimizationScored, || {
                     let mut object = JsonObject::new();
@@ -94,7 +94,7 @@ impl Listener for Hearing {
                     object.finish()
                 });
             }
-            Progress::Rollouts { done, of } => {
+            ProgressEvent::Rollouts { done, of } => {
                 if self.log.is_some() && self.is_time(done, of) {
                     self.tell(EventKind::OptimizationProgress, || {
                         let mut object = JsonObject::new();
@@ -117,7 +117,7 @@ fn candidate_json(trial: &Trial) -> String {
 }
 
 /// How a candidate did on some examples.
-pub(crate) fn scored_json(scored: &Scored) -> String {
+pub(crate) fn scored_json(scored: &TrialScore) -> String {
     let float = |number: f64| Payload::Float(number).to_json();
     let mut object = JsonObject::new();
     object.shown("n", scored.examples).raw("score", &float(scored.mean));

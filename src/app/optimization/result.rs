@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use dsrs::graph::{Program, diff, state_diff};
+use dsrs::graph::{Program, graph_diff, state_diff};
 use dsrs::optimize::{
-    Candidate as Tried, Comparison, Report, Rollout, Stop as Halt, Workbench, paired_bootstrap,
+    Candidate as Tried, Comparison, EarlyStop as Halt, OptimizationReport, Rollout, Workbench,
+    paired_bootstrap,
 };
 use dsrs::problem::Problems;
 use dsrs::value::Payload;
@@ -86,7 +87,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(report: &Report, is_other: bool, seed: u64) -> Self {
+    fn of(report: &OptimizationReport, is_other: bool, seed: u64) -> Self {
         let (before, after) = report.held_out_scores();
         let compared = is_other && !before.is_empty();
         let pairs = || report.held_out.iter();
@@ -107,7 +108,7 @@ impl OptimizationAttempt {
         row: &OptimizationRow,
         plan: &Plan,
         bench: &Workbench,
-        report: &Report,
+        report: &OptimizationReport,
         cancelled: bool,
     ) -> Result<Ended, AppError> {
         let trial = report.trials.get(report.best.0);
@@ -298,7 +299,7 @@ fn diff_json(old: &Program, new: &Program) -> String {
     let mut object = JsonObject::new();
     object.raw("predictors", &states.to_payload().to_json()).text("text", &states.text());
     let graphs = (old.content_hash() != new.content_hash()).then(|| {
-        let found = diff(old.graph(), new.graph());
+        let found = graph_diff(old.graph(), new.graph());
         let mut object = JsonObject::new();
         object.raw("edits", &found.edits.to_payload().to_json()).text("text", &found.text);
         object.finish()
@@ -309,7 +310,7 @@ fn diff_json(old: &Program, new: &Program) -> String {
 
 fn stopped_json(halt: &Halt) -> String {
     let limit = match halt {
-        Halt::Spent(limit) => Some(limit.as_str()),
+        Halt::BudgetSpent(limit) => Some(limit.as_str()),
         _ => None,
     };
     let mut object = JsonObject::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use dsrs::graph::{EndedNode, Journal, Outcome, Program, Unkept};
+use dsrs::graph::{CompletedNode, Journal, JournalError, Outcome, Program};
 use dsrs::predict::{PredictErrorKind, RunScope};
 use dsrs::value::{Fields, Payload};
 use futures_util::FutureExt;
@@ -322,7 +322,7 @@ struct CheckpointJournal<'a> {
 }
 
 impl Journal for CheckpointJournal<'_> {
-    fn keep(&self, node: EndedNode) -> BoxFuture<'_, Result<(), Unkept>> {
+    fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>> {
         async move {
             let RunAttempt { app, job, start, .. } = self.attempt;
             let row = node_row(&node, *start);
@@ -330,11 +330,11 @@ impl Journal for CheckpointJournal<'_> {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     self.guard.stop(StopReason::Lost);
-                    Err(Unkept("another worker has the run by now".to_owned()))
+                    Err(JournalError("another worker has the run by now".to_owned()))
                 }
                 Err(error) => {
                     tracing::error!(run = %job.lease.job, cause = error.cause(), "a node is not kept");
-                    Err(Unkept("the database refused it; the log has the cause".to_owned()))
+                    Err(JournalError("the database refused it; the log has the cause".to_owned()))
                 }
             }
         }

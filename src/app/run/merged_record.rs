@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use dsrs::graph::{EndedNode, EndedNodes, NodeOutcome, NodeStatus, Program};
+use dsrs::graph::{CompletedNode, CompletedNodes, NodeOutcome, NodeStatus, Program};
 use dsrs::lm::Usage;
 use dsrs::predict::{Span, SpanKind};
 use dsrs::value::{Map, Payload};
@@ -54,7 +54,7 @@ impl UnfinishedRun {
     }
 
     /// The nodes that need not run again, as the program takes them.
-    pub(crate) fn ended_nodes(&self, program: &Program) -> EndedNodes {
+    pub(crate) fn ended_nodes(&self, program: &Program) -> CompletedNodes {
         let restored = |row: &NodeRow| {
             let found = restored(row, program);
             if found.is_none() {
@@ -142,15 +142,15 @@ impl UnfinishedRun {
 fn restored(row: &NodeRow, program: &Program) -> Option<NodeOutcome> {
     let kept = Payload::from_record(&row.outcome).ok()?;
     if let Some(outputs) = outputs_of(&kept) {
-        return program.ended_node(&row.node, &outputs);
+        return program.restore_completed_node(&row.node, &outputs);
     }
     let error = kept.as_map()?.get("error")?.as_map()?;
     let text = |name: &str| error.get(name).and_then(Payload::as_str);
-    program.failed_node(&row.node, text("code")?, text("detail")?)
+    program.restore_failed_node(&row.node, text("code")?, text("detail")?)
 }
 
 /// What a node gave, as it is kept while its run goes on.
-pub(crate) fn node_row(node: &EndedNode, start: DateTime<Utc>) -> NodeRow {
+pub(crate) fn node_row(node: &CompletedNode, start: DateTime<Utc>) -> NodeRow {
     NodeRow {
         node: node.name.to_string(),
         outcome: node_json(&node.name, &node.outcome, start),

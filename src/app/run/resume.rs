@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::graph::{GoesOn, Program, going_on};
+use dsrs::graph::{Program, ResumeDecision, resume_decisions};
 use dsrs::lm::Usage;
 use dsrs::problem::Problems;
 use dsrs::value::{Fields, Map, Payload};
@@ -41,7 +41,7 @@ pub(crate) struct ResumeRequest {
 /// A run that goes on, and what becomes of each node.
 pub(crate) struct ResumeOutcome {
     pub(crate) run: RunRow,
-    pub(crate) nodes: IndexMap<Arc<str>, GoesOn>,
+    pub(crate) nodes: IndexMap<Arc<str>, ResumeDecision>,
 }
 
 impl App {
@@ -114,20 +114,20 @@ fn verdicts(
     run: &RunRow,
     old: (&Program, &Fields),
     new: (&Program, &Fields),
-) -> IndexMap<Arc<str>, GoesOn> {
+) -> IndexMap<Arc<str>, ResumeDecision> {
     let recorded = members(&run.nodes);
     let fits = |(name, node): (&Arc<str>, &Payload)| {
         let outputs = outputs_of(node)?;
-        old.0.ended_node(name, &outputs).map(|_| name.clone())
+        old.0.restore_completed_node(name, &outputs).map(|_| name.clone())
     };
     let ended: HashSet<Arc<str>> = recorded.iter().filter_map(fits).collect();
-    going_on(old, new, &ended)
+    resume_decisions(old, new, &ended)
 }
 
 /// What is kept of the record: what it cost and how it came about is in the run's trace already.
-fn kept(run: &RunRow, nodes: &IndexMap<Arc<str>, GoesOn>) -> Vec<NodeRow> {
+fn kept(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> Vec<NodeRow> {
     let recorded: Map = members(&run.nodes);
-    let kept = nodes.iter().filter(|(_, verdict)| **verdict == GoesOn::Kept);
+    let kept = nodes.iter().filter(|(_, verdict)| **verdict == ResumeDecision::Reuse);
     kept.filter_map(|(name, _)| {
         Some(NodeRow {
             node: name.to_string(),
@@ -139,7 +139,7 @@ fn kept(run: &RunRow, nodes: &IndexMap<Arc<str>, GoesOn>) -> Vec<NodeRow> {
     .collect()
 }
 
-fn nodes_json(kept: &[NodeRow], nodes: &IndexMap<Arc<str>, GoesOn>) -> String {
+fn nodes_json(kept: &[NodeRow], nodes: &IndexMap<Arc<str>, ResumeDecision>) -> String {
     let mut object = JsonObject::new();
     for name in nodes.keys() {
         let kept = kept.iter().find(|row| row.node == **name);

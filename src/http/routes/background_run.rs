@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use dsrs::graph::GoesOn;
+use dsrs::graph::ResumeDecision;
 use dsrs::problem::Problems;
 use dsrs::read::shared_text;
 
@@ -179,8 +179,8 @@ fn resumed_json(resumed: &ResumeOutcome) -> String {
     for (name, verdict) in &resumed.nodes {
         let mut node = JsonObject::new();
         match verdict {
-            GoesOn::Kept => node.text("verdict", "kept").raw("reason", "null"),
-            GoesOn::Again(reason) => node.text("verdict", "again").text("reason", reason),
+            ResumeDecision::Reuse => node.text("verdict", "kept").raw("reason", "null"),
+            ResumeDecision::Rerun(reason) => node.text("verdict", "again").text("reason", reason),
         };
         nodes.raw(name, &node.finish());
     }

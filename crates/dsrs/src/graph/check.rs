@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::edge::{Edge, INPUT, Target};
+use super::node::Node;
 use super::order::{Cycle, Precedence};
 use super::program_graph::ProgramGraph;
 use crate::problem::{At, Code, Problem, Problems};
@@ -53,7 +54,7 @@ impl ProgramGraph {
             return Err(Problem { pointer: at.pointer(), code: Code::UnknownNode, detail });
         }
         let node = self.nodes.get(&target.node).map(AsRef::as_ref);
-        let node: &super::Node = node.ok_or_else(|| self.unknown_node(&target.node, at))?;
+        let node: &Node = node.ok_or_else(|| self.unknown_node(&target.node, at))?;
         let schema = node.schema();
         match schema.input(&target.field) {
             Some(field) => Ok((field, schema.type_of(field))),
@@ -184,4 +185,9 @@ pub(super) fn too_costly(at: &At<'_>) -> Problem {
 /// The value that an unconnected input takes, if it may stay unconnected.
 pub(super) fn absent_input(schema: &SignatureSchema, field: &FieldSchema) -> Option<Payload> {
     absent_value(&field.ty, &schema.defs, field.default.as_ref())
+}
+
+/// Whether two types have the same values, as far as the budget lets them be compared.
+pub(super) fn same_type(one: &Type, two: &Type, budget: &mut CompareBudget) -> bool {
+    one.assignable_within(budget, two).is_ok() && two.assignable_within(budget, one).is_ok()
 }

@@ -92,7 +92,7 @@ fn path(followers: &[Vec<usize>], start: usize, goal: usize) -> Option<Vec<usize
     let mut open = vec![start];
     while let Some(node) = open.pop() {
         if node == goal {
-            return Some(walk_back(&came_from, start, goal));
+            return Some(steps_back(&came_from, start, goal));
         }
         for &follower in &followers[node] {
             if came_from[follower] == usize::MAX {
@@ -104,7 +104,7 @@ fn path(followers: &[Vec<usize>], start: usize, goal: usize) -> Option<Vec<usize
     None
 }
 
-fn walk_back(came_from: &[usize], start: usize, goal: usize) -> Vec<usize> {
+fn steps_back(came_from: &[usize], start: usize, goal: usize) -> Vec<usize> {
     let mut nodes = vec![goal];
     let mut node = goal;
     while node != start {

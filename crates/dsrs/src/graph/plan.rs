@@ -12,16 +12,16 @@ use crate::types::Conversion;
 use crate::value::{Payload, Selection};
 
 /// How a graph runs.
-pub(super) struct Plan {
+pub(super) struct ExecutionPlan {
     /// In the order of the graph's nodes.
     pub(super) nodes: Vec<PlannedNode>,
-    pub(super) outputs: Vec<(Arc<str>, Origin)>,
+    pub(super) outputs: Vec<(Arc<str>, ValueSource)>,
 }
 
 /// A node's sources and followers, by index.
 pub(super) struct PlannedNode {
     pub(super) name: Arc<str>,
-    pub(super) feeds: Vec<Feed>,
+    pub(super) feeds: Vec<PlannedInput>,
     /// How many distinct nodes must be done first.
     pub(super) waits_for: usize,
     /// The distinct nodes that wait for this one.
@@ -31,31 +31,31 @@ pub(super) struct PlannedNode {
 }
 
 /// What fills one input of a node.
-pub(super) struct Feed {
+pub(super) struct PlannedInput {
     pub(super) field: Arc<str>,
-    pub(super) from: FeedFrom,
+    pub(super) from: InputSource,
     /// Whether the node takes a failure in the place of this value.
     pub(super) takes_error: bool,
 }
 
 /// Where the value of an input comes from.
-pub(super) enum FeedFrom {
+pub(super) enum InputSource {
     /// Its default, or null.
     Constant(Payload),
     /// An edge.
-    Edge(Origin, Conversion),
+    Edge(ValueSource, Conversion),
 }
 
 /// A selection into a node's outputs, or into the graph's inputs where there is no node.
-pub(super) struct Origin {
+pub(super) struct ValueSource {
     pub(super) node: Option<usize>,
     pub(super) selection: Selection,
 }
 
-impl Plan {
+impl ExecutionPlan {
     /// Plans a graph of which every input has been seen to be fed or to need no source.
     pub(super) fn of(graph: &ProgramGraph) -> Result<Self, Problem> {
-        let fed = graph.fed();
+        let fed = graph.edges_by_target();
         let mut nodes = Vec::with_capacity(graph.nodes.len());
         for (name, node) in &graph.nodes {
             let mut feeds = Vec::with_capacity(node.schema().inputs.len());
@@ -65,30 +65,33 @@ impl Plan {
                     Some(edge) => {
                         let from = graph.type_of(&edge.from, &At::Root)?;
                         let to = node.schema().type_of(field);
-                        FeedFrom::Edge(origin(graph, &edge.from), Conversion::between(&from, &to))
+                        InputSource::Edge(
+                            origin(graph, &edge.from),
+                            Conversion::between(&from, &to),
+                        )
                     }
-                    None => {
-                        FeedFrom::Constant(absent_input(node.schema(), field).unwrap_or_default())
-                    }
+                    None => InputSource::Constant(
+                        absent_input(node.schema(), field).unwrap_or_default(),
+                    ),
                 };
                 let takes_error = node.module.takes_error(&field.name);
-                feeds.push(Feed { field: field.name.clone(), from, takes_error });
+                feeds.push(PlannedInput { field: field.name.clone(), from, takes_error });
             }
             let (name, followers) = (name.clone(), Vec::new());
             nodes.push(PlannedNode { name, feeds, waits_for: 0, followers, absorbed: false });
         }
         link(&mut nodes);
         let outputs = graph.outputs.iter();
-        let outputs: Vec<(Arc<str>, Origin)> =
+        let outputs: Vec<(Arc<str>, ValueSource)> =
             outputs.map(|(name, found)| (name.clone(), origin(graph, &found.source))).collect();
         absorb(&mut nodes, outputs.iter().filter_map(|(_, origin)| origin.node));
         Ok(Self { nodes, outputs })
     }
 }
 
-fn origin(graph: &ProgramGraph, source: &Source) -> Origin {
+fn origin(graph: &ProgramGraph, source: &Source) -> ValueSource {
     let node = (source.node.as_ref() != INPUT).then(|| graph.nodes.get_index_of(&source.node));
-    Origin { node: node.flatten(), selection: source.selection.clone() }
+    ValueSource { node: node.flatten(), selection: source.selection.clone() }
 }
 
 fn link(nodes: &mut [PlannedNode]) {
@@ -96,8 +99,8 @@ fn link(nodes: &mut [PlannedNode]) {
         let feeds = nodes[index].feeds.iter();
         let mut sources: Vec<usize> = feeds
             .filter_map(|feed| match &feed.from {
-                FeedFrom::Edge(origin, _) => origin.node,
-                FeedFrom::Constant(_) => None,
+                InputSource::Edge(origin, _) => origin.node,
+                InputSource::Constant(_) => None,
             })
             .collect();
         sources.sort_unstable();
@@ -136,7 +139,7 @@ fn absorb(nodes: &mut [PlannedNode], outputs: impl Iterator<Item = usize>) {
 /// Whether a node takes errors wherever it reads another.
 fn takes_errors_of(node: &PlannedNode, other: usize) -> bool {
     node.feeds.iter().all(|feed| match &feed.from {
-        FeedFrom::Edge(origin, _) if origin.node == Some(other) => feed.takes_error,
+        InputSource::Edge(origin, _) if origin.node == Some(other) => feed.takes_error,
         _ => true,
     })
 }

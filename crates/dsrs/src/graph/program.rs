@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::edge::Target;
 use super::node::{Node, check_model, predictor_path};
-use super::plan::Plan;
+use super::plan::ExecutionPlan;
 use super::program_graph::ProgramGraph;
 use super::state::GraphState;
 use crate::lm::Message;
@@ -24,7 +24,7 @@ use crate::value::{Fields, Payload};
 /// A graph that is complete and ready to run.
 pub struct Program {
     graph: ProgramGraph,
-    pub(super) plan: Plan,
+    pub(super) plan: ExecutionPlan,
     document: Payload,
     text: Arc<str>,
     hash: Arc<str>,
@@ -38,7 +38,7 @@ impl ProgramGraph {
     pub fn compile(self) -> Result<Program, Problems> {
         let claimed: HashSet<Target> = self.edges.iter().map(|edge| edge.to.clone()).collect();
         self.unconnected(|target| claimed.contains(target)).or(())?;
-        let plan = Plan::of(&self)?;
+        let plan = ExecutionPlan::of(&self)?;
         let document = self.to_document();
         let text: Arc<str> = Arc::from(document.to_json());
         let hash = Arc::from(sha256_hex(text.as_bytes()));
@@ -123,7 +123,7 @@ impl Program {
             }
         }
         problems.or(())?;
-        let plan = Plan::of(&graph)?;
+        let plan = ExecutionPlan::of(&graph)?;
         let (document, text, hash) = (self.document.clone(), self.text.clone(), self.hash.clone());
         Ok(Self { graph, plan, document, text, hash })
     }

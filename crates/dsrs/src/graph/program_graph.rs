@@ -2,11 +2,12 @@
 //! may still be missing is a source for some input, which only compiling asks for. Knows nothing of
 //! documents or execution.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::edge::{Edge, INPUT, Source};
+use super::edge::{Edge, INPUT, Source, Target};
 use super::node::{Node, class_of};
 use crate::predict::DynPredictor;
 use crate::problem::{At, Code, Problem, Problems};
@@ -142,6 +143,11 @@ impl ProgramGraph {
             code: Code::UnknownField,
             detail: format!("`{source}`: {error}"),
         })
+    }
+
+    /// The edge that feeds each connected input.
+    pub(super) fn edges_by_target(&self) -> HashMap<Target, &Edge> {
+        self.edges.iter().map(|edge| (edge.to.clone(), edge)).collect()
     }
 
     pub(super) fn unknown_node(&self, name: &str, at: &At<'_>) -> Problem {

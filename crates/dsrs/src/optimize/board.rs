@@ -24,14 +24,14 @@ pub struct Trial {
     /// What was done to make it, in a few words.
     pub origin: Arc<str>,
     /// How it did on all examples that candidates are chosen by, if it was tried on all of them.
-    pub full: Option<Scored>,
+    pub full: Option<TrialScore>,
     /// How it did on some of them, each time that it was tried on some.
-    pub partial: Vec<Scored>,
+    pub partial: Vec<TrialScore>,
 }
 
 /// How a candidate did on some examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scored {
+pub struct TrialScore {
     /// How many examples.
     pub examples: usize,
     /// The mean of the scores.
@@ -117,12 +117,12 @@ impl Board {
         }
     }
 
-    pub(super) fn score(&mut self, id: TrialId, evaluation: &Evaluation, all: bool) -> Scored {
+    pub(super) fn score(&mut self, id: TrialId, evaluation: &Evaluation, all: bool) -> TrialScore {
         let (mean, usage) = (evaluation.mean(), evaluation.usage());
         let examples = evaluation.len();
         let objective = self.weight.objective(mean, &usage, examples);
         let failures = evaluation.failures();
-        let scored = Scored { examples, mean, objective, failures, usage };
+        let scored = TrialScore { examples, mean, objective, failures, usage };
         if let Some(trial) = self.trials.get_mut(id.0) {
             match all {
                 true => trial.full = Some(scored),

@@ -71,7 +71,7 @@ impl Candidate {
 }
 
 /// Builds programs from candidates.
-pub trait Workshop: Send + Sync {
+pub trait ProgramBuilder: Send + Sync {
     /// The program of a candidate. An optimizer that changes graphs also asks for what may be none:
     /// a document that nobody has resolved or checked, which is read as a posted one is.
     ///
@@ -83,13 +83,13 @@ pub trait Workshop: Send + Sync {
     ) -> BoxFuture<'a, Result<Arc<Program>, Problems>>;
 }
 
-/// A workshop for programs that need nothing that has to be waited for.
-pub struct Bench {
+/// A builder for programs that need nothing that has to be waited for.
+pub struct LocalProgramBuilder {
     env: Arc<dyn BuildEnv>,
     base: Arc<Program>,
 }
 
-impl Bench {
+impl LocalProgramBuilder {
     /// One where `base` is on the table: candidates of the same graph share its untuned nodes.
     #[must_use]
     pub fn new(env: Arc<dyn BuildEnv>, base: Arc<Program>) -> Self {
@@ -97,7 +97,7 @@ impl Bench {
     }
 }
 
-impl Workshop for Bench {
+impl ProgramBuilder for LocalProgramBuilder {
     fn build<'a>(
         &'a self,
         candidate: &'a Candidate,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Example, Step};
+use super::{Example, PredictorCall};
 use crate::graph::Program;
 use crate::predict::{Demo, DynPredictor};
 use crate::problem::{At, Problems};
@@ -38,7 +38,7 @@ pub fn labeled_demo(schema: &SignatureSchema, example: &Example) -> Option<Demo>
 
 /// The demo that a step is.
 #[must_use]
-pub fn step_demo(step: &Step) -> Demo {
+pub fn demo_of_call(step: &PredictorCall) -> Demo {
     Demo { input: step.inputs.clone(), output: step.outputs.clone() }
 }
 

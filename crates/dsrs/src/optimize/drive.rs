@@ -4,19 +4,19 @@
 
 use std::sync::Arc;
 
-use super::{Evaluation, Example, Optimizer, Rollout, Stop, Trial, TrialId, Workbench};
+use super::{EarlyStop, Evaluation, Example, Optimizer, Rollout, Trial, TrialId, Workbench};
 use crate::lm::{BudgetAccount, BudgetReserve, Usage};
 
 /// What came of an optimization.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct OptimizationReport {
     /// The candidate that was chosen; the program as it was, when nothing better was found.
     pub best: TrialId,
     /// Why it stopped before its end, if it did.
-    pub stopped: Option<Stop>,
+    pub stopped: Option<EarlyStop>,
     /// How the program as it was and the best did on each held-out example, as far as they were
     /// tried on it.
-    pub held_out: Vec<Pair>,
+    pub held_out: Vec<HeldOutPair>,
     /// Every candidate that was tried.
     pub trials: Vec<Trial>,
     /// What was paid for, over all attempts.
@@ -25,19 +25,20 @@ pub struct Report {
 
 /// Two rollouts on one example.
 #[derive(Clone, Debug, Default)]
-pub struct Pair {
+pub struct HeldOutPair {
     /// Of the program as it was.
     pub before: Option<Arc<Rollout>>,
     /// Of the best that was found.
     pub after: Option<Arc<Rollout>>,
 }
 
-impl Report {
+impl OptimizationReport {
     /// The scores of both, on the held-out examples that both were tried on.
     #[must_use]
     pub fn held_out_scores(&self) -> (Vec<f64>, Vec<f64>) {
-        let scores =
-            |pair: &Pair| Some((pair.before.as_ref()?.value(), pair.after.as_ref()?.value()));
+        let scores = |pair: &HeldOutPair| {
+            Some((pair.before.as_ref()?.value(), pair.after.as_ref()?.value()))
+        };
         self.held_out.iter().filter_map(scores).unzip()
     }
 }
@@ -51,7 +52,7 @@ pub async fn optimize(
     bench: &Workbench,
     optimizer: &dyn Optimizer,
     held_out: &[Example],
-) -> Result<Report, Stop> {
+) -> Result<OptimizationReport, EarlyStop> {
     let examples: Vec<&Example> = held_out.iter().collect();
     bench.phase("measuring the program as it is");
     let base = bench.candidate(Workbench::BASE);
@@ -68,7 +69,7 @@ pub async fn optimize(
     }
     let after = match (best, &stopped) {
         (Workbench::BASE, _) => before.clone(),
-        (_, Some(Stop::Cancelled)) => vec![None; before.len()],
+        (_, Some(EarlyStop::Cancelled)) => vec![None; before.len()],
         _ => {
             bench.phase("measuring the best that was found");
             let candidate = bench.candidate(best);
@@ -77,8 +78,8 @@ pub async fn optimize(
             after
         }
     };
-    let pairs = before.into_iter().zip(after).map(|(before, after)| Pair { before, after });
-    Ok(Report {
+    let pairs = before.into_iter().zip(after).map(|(before, after)| HeldOutPair { before, after });
+    Ok(OptimizationReport {
         best,
         stopped,
         held_out: pairs.collect(),
@@ -90,9 +91,11 @@ pub async fn optimize(
 type Rollouts = Vec<Option<Arc<Rollout>>>;
 
 /// A stop that leaves a report to be made.
-fn counted((rollouts, stop): (Rollouts, Option<Stop>)) -> Result<(Rollouts, Option<Stop>), Stop> {
+fn counted(
+    (rollouts, stop): (Rollouts, Option<EarlyStop>),
+) -> Result<(Rollouts, Option<EarlyStop>), EarlyStop> {
     match stop {
-        Some(stop @ (Stop::Unkept(_) | Stop::Failed(_))) => Err(stop),
+        Some(stop @ (EarlyStop::NotRecorded(_) | EarlyStop::Failed(_))) => Err(stop),
         stop => Ok((rollouts, stop)),
     }
 }
@@ -100,10 +103,10 @@ fn counted((rollouts, stop): (Rollouts, Option<Stop>)) -> Result<(Rollouts, Opti
 async fn found(
     bench: &Workbench,
     optimizer: &dyn Optimizer,
-) -> Result<(TrialId, Option<Stop>), Stop> {
+) -> Result<(TrialId, Option<EarlyStop>), EarlyStop> {
     match optimizer.run(bench).await {
         Ok(best) => Ok((best, None)),
-        Err(stop @ (Stop::Unkept(_) | Stop::Failed(_))) => Err(stop),
+        Err(stop @ (EarlyStop::NotRecorded(_) | EarlyStop::Failed(_))) => Err(stop),
         Err(stop) => Ok((bench.best().map_or(Workbench::BASE, |trial| trial.id), Some(stop))),
     }
 }

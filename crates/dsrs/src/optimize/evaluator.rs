@@ -8,7 +8,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Case, Example, Failed, Metric, Rollout, Score, Step, Stop, steps};
+use super::{
+    Case, EarlyStop, Example, Metric, PredictorCall, Rollout, RolloutFailure, Score,
+    predictor_calls,
+};
 use crate::graph::{Outcome, Program};
 use crate::lm::{BudgetedReplies, Models, Usage};
 use crate::predict::{
@@ -46,7 +49,7 @@ pub struct Evaluator {
 }
 
 /// A run of a program on an example, not judged yet.
-pub struct Ran {
+pub struct ExampleRun {
     /// What came of it.
     pub outcome: Outcome,
     /// How long it took.
@@ -66,7 +69,7 @@ impl Evaluator {
         program: &Program,
         example: &Example,
         variation: Option<Variation>,
-    ) -> Result<Rollout, Stop> {
+    ) -> Result<Rollout, EarlyStop> {
         let ran = self.run(program, example, variation).await;
         self.rollout(&ran, example).await
     }
@@ -78,7 +81,7 @@ impl Evaluator {
         program: &Program,
         example: &Example,
         variation: Option<Variation>,
-    ) -> Ran {
+    ) -> ExampleRun {
         let mut number = 0;
         loop {
             let scope = Arc::new(RunScope { variation, ..self.scope() });
@@ -86,7 +89,7 @@ impl Evaluator {
             let took = scope.trace.elapsed();
             number += 1;
             if !self.is_to_be_repeated(&scope, number) {
-                return Ran { outcome, took, scope };
+                return ExampleRun { outcome, took, scope };
             }
         }
     }
@@ -95,8 +98,8 @@ impl Evaluator {
     ///
     /// # Errors
     /// As there.
-    pub async fn rollout(&self, ran: &Ran, example: &Example) -> Result<Rollout, Stop> {
-        let Ran { outcome, took, scope } = ran;
+    pub async fn rollout(&self, ran: &ExampleRun, example: &Example) -> Result<Rollout, EarlyStop> {
+        let ExampleRun { outcome, took, scope } = ran;
         if let Err(failure) = &outcome.outputs {
             self.check_stop(&failure.error)?;
         }
@@ -107,7 +110,7 @@ impl Evaluator {
             error: None,
             usage: outcome.usage,
             judging: Usage::default(),
-            steps: steps(&outcome.spans),
+            calls: predictor_calls(&outcome.spans),
             reports: reports(&outcome.spans),
             took: *took,
         };
@@ -128,12 +131,12 @@ impl Evaluator {
         rollout: &mut Rollout,
         example: &Example,
         outputs: &Fields,
-    ) -> Result<(), Stop> {
-        let steps: &[Step] = &rollout.steps;
+    ) -> Result<(), EarlyStop> {
+        let calls: &[PredictorCall] = &rollout.calls;
         let mut number = 0;
         let (ctx, tally, judged) = loop {
             let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).tallied();
-            let judged = self.metric.score(&ctx, Case { example, outputs, steps }).await;
+            let judged = self.metric.score(&ctx, Case { example, outputs, calls }).await;
             number += 1;
             if !self.is_to_be_repeated(&ctx.run, number) {
                 break (ctx, tally, judged);
@@ -180,15 +183,15 @@ impl Evaluator {
     }
 
     /// Whether all that a run asked for was paid for. Its graph may have outlived that it was not.
-    fn check_paid(&self, scope: &RunScope) -> Result<(), Stop> {
+    fn check_paid(&self, scope: &RunScope) -> Result<(), EarlyStop> {
         let budgeted = self.budgeted.as_ref();
         match budgeted.and_then(|budgeted| budgeted.account().reached()) {
             _ if !scope.unpaid.load(Ordering::Relaxed) => Ok(()),
-            _ if self.cancelled.is_cancelled() => Err(Stop::Cancelled),
-            Some(limit) => Err(Stop::Spent(limit)),
+            _ if self.cancelled.is_cancelled() => Err(EarlyStop::Cancelled),
+            Some(limit) => Err(EarlyStop::BudgetSpent(limit)),
             None => match budgeted.and_then(|budgeted| budgeted.recording_error()) {
-                Some(error) => Err(Stop::Unkept(error.0.as_str().into())),
-                None => Err(Stop::Failed(UNPRICED.into())),
+                Some(error) => Err(EarlyStop::NotRecorded(error.0.as_str().into())),
+                None => Err(EarlyStop::Failed(UNPRICED.into())),
             },
         }
     }
@@ -197,29 +200,31 @@ impl Evaluator {
     ///
     /// # Errors
     /// Then, why it ends.
-    pub fn check_stop(&self, error: &PredictError) -> Result<(), Stop> {
+    pub fn check_stop(&self, error: &PredictError) -> Result<(), EarlyStop> {
         let account = self.budgeted.as_ref().map(|budgeted| budgeted.account());
         let reached = account.and_then(|account| account.reached());
         match (&error.kind, reached) {
-            (PredictErrorKind::Budget, Some(limit)) => Err(Stop::Spent(limit)),
-            (PredictErrorKind::Budget, None) => Err(Stop::Failed(error.message.as_str().into())),
+            (PredictErrorKind::Budget, Some(limit)) => Err(EarlyStop::BudgetSpent(limit)),
+            (PredictErrorKind::Budget, None) => {
+                Err(EarlyStop::Failed(error.message.as_str().into()))
+            }
             (PredictErrorKind::Timeout, Some(limit @ crate::lm::BudgetLimit::Seconds)) => {
-                Err(Stop::Spent(limit))
+                Err(EarlyStop::BudgetSpent(limit))
             }
             (PredictErrorKind::Cancelled, _) if self.cancelled.is_cancelled() => {
-                Err(Stop::Cancelled)
+                Err(EarlyStop::Cancelled)
             }
             (PredictErrorKind::Cancelled, _) => {
                 let why = error.source.as_ref().map_or(&error.message, |source| &source.message);
-                Err(Stop::Unkept(why.as_str().into()))
+                Err(EarlyStop::NotRecorded(why.as_str().into()))
             }
             _ => Ok(()),
         }
     }
 }
 
-fn failed(error: &PredictError, node: Option<Arc<str>>) -> Failed {
-    Failed { code: error.kind.code().into(), message: error.message.as_str().into(), node }
+fn failed(error: &PredictError, node: Option<Arc<str>>) -> RolloutFailure {
+    RolloutFailure { code: error.kind.code().into(), message: error.message.as_str().into(), node }
 }
 
 /// How leniently the answers were read, of each predictor that was.

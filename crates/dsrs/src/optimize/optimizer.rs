@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use futures_util::future::BoxFuture;
 
-use super::{Stop, TrialId, Workbench};
+use super::{EarlyStop, TrialId, Workbench};
 use crate::problem::{At, Code, Problems};
 use crate::read::{ConfigSchema, unknown_name};
 use crate::value::{Map, Payload};
@@ -21,7 +21,7 @@ pub trait Optimizer: Send + Sync {
     ///
     /// # Errors
     /// When the work stops before its end. The best on the board counts then.
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>>;
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>>;
 }
 
 /// How an optimizer is described and made.
@@ -52,7 +52,7 @@ pub struct OptimizerRegistration(pub &'static dyn OptimizerFactory);
 
 inventory::collect!(OptimizerRegistration);
 
-struct Entry {
+struct RegisteredOptimizer {
     factory: &'static dyn OptimizerFactory,
     config: ConfigSchema,
 }
@@ -89,11 +89,11 @@ pub fn create_optimizer(
     Ok((entry.factory, entry.factory.create(config, &place)?))
 }
 
-fn entries() -> &'static BTreeMap<&'static str, Entry> {
-    static ENTRIES: OnceLock<BTreeMap<&'static str, Entry>> = OnceLock::new();
+fn entries() -> &'static BTreeMap<&'static str, RegisteredOptimizer> {
+    static ENTRIES: OnceLock<BTreeMap<&'static str, RegisteredOptimizer>> = OnceLock::new();
     ENTRIES.get_or_init(|| {
         let registrations = inventory::iter::<OptimizerRegistration>;
-        let entry = |factory: &'static dyn OptimizerFactory| Entry {
+        let entry = |factory: &'static dyn OptimizerFactory| RegisteredOptimizer {
             factory,
             config: ConfigSchema::of(&factory.config_schema()),
         };

@@ -1,10 +1,10 @@
 //! What is told of an optimization while it goes on. Knows nothing of who listens.
 
-use super::{Scored, Trial, TrialId};
+use super::{Trial, TrialId, TrialScore};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'p> {
+pub enum ProgressEvent<'p> {
     /// Another stretch of the work begins.
     Phase(&'p str),
     /// A candidate is to be tried.
@@ -14,7 +14,7 @@ pub enum Progress<'p> {
         /// Which one.
         trial: TrialId,
         /// How it did.
-        scored: &'p Scored,
+        scored: &'p TrialScore,
         /// On all examples that candidates are chosen by.
         full: bool,
         /// Whether no other has done better so far.
@@ -30,14 +30,14 @@ pub enum Progress<'p> {
 }
 
 /// Hears of an optimization while it goes on. Must not block.
-pub trait Listener: Send + Sync {
+pub trait ProgressListener: Send + Sync {
     /// Hears of the next thing that happened.
-    fn hear(&self, progress: Progress<'_>);
+    fn hear(&self, progress: ProgressEvent<'_>);
 }
 
 /// Nobody listens.
-pub struct Deaf;
+pub struct NoopListener;
 
-impl Listener for Deaf {
-    fn hear(&self, _: Progress<'_>) {}
+impl ProgressListener for NoopListener {
+    fn hear(&self, _: ProgressEvent<'_>) {}
 }

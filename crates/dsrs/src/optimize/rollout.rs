@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::lm::Usage;
 use crate::value::{Fields, Map, Payload};
 
-use super::{Score, Step};
+use super::{PredictorCall, Score};
 
 /// What came of a program on an example.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,13 +17,13 @@ pub struct Rollout {
     /// How good they are; 0 when the run or the metric failed.
     pub score: Score,
     /// Why it counts as 0, when something failed.
-    pub error: Option<Failed>,
+    pub error: Option<RolloutFailure>,
     /// What the program used, whoever paid for it.
     pub usage: Usage,
     /// What the metric used.
     pub judging: Usage,
     /// What the predictors took and gave.
-    pub steps: Vec<Step>,
+    pub calls: Vec<PredictorCall>,
     /// The leniencies with which answers were read, by the path of the predictor.
     pub reports: Vec<(Arc<str>, Payload)>,
     /// How long the program took.
@@ -32,7 +32,7 @@ pub struct Rollout {
 
 /// Why a rollout failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct RolloutFailure {
     /// The stable code.
     pub code: Arc<str>,
     /// What happened, for a person.
@@ -44,14 +44,14 @@ pub struct Failed {
 impl Rollout {
     /// One that failed before anything was used.
     #[must_use]
-    pub fn failed(error: Failed) -> Self {
+    pub fn failed(error: RolloutFailure) -> Self {
         Self {
             outputs: None,
             score: Score { value: 0.0, feedback: None },
             error: Some(error),
             usage: Usage::default(),
             judging: Usage::default(),
-            steps: Vec::new(),
+            calls: Vec::new(),
             reports: Vec::new(),
             took: Duration::ZERO,
         }
@@ -60,12 +60,12 @@ impl Rollout {
     /// About how many bytes it takes, as if it shared no text with others.
     #[must_use]
     pub fn size(&self) -> usize {
-        let steps = self.steps.iter().map(|step| sizes(&step.inputs) + sizes(&step.outputs));
+        let calls = self.calls.iter().map(|call| sizes(&call.inputs) + sizes(&call.outputs));
         let reports = self.reports.iter().map(|(_, report)| size(report));
         let words = self.score.feedback.as_ref().map_or(0, |feedback| feedback.len());
         let error = self.error.as_ref().map_or(0, |error| error.message.len());
         let outputs = self.outputs.as_ref().map_or(0, sizes);
-        size_of::<Self>() + steps.chain(reports).sum::<usize>() + words + error + outputs
+        size_of::<Self>() + calls.chain(reports).sum::<usize>() + words + error + outputs
     }
 
     /// Its score.
@@ -78,9 +78,9 @@ impl Rollout {
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         let fields = |fields: &Fields| Payload::map(fields.clone());
-        let steps = self.steps.iter().map(|step| {
-            let path = Payload::Str(step.predictor.clone());
-            Payload::list(vec![path, fields(&step.inputs), fields(&step.outputs)])
+        let calls = self.calls.iter().map(|call| {
+            let path = Payload::Str(call.predictor.clone());
+            Payload::list(vec![path, fields(&call.inputs), fields(&call.outputs)])
         });
         let reports = self.reports.iter();
         let reports = reports
@@ -100,7 +100,7 @@ impl Rollout {
             ("error", error),
             ("usage", self.usage.to_payload()),
             ("judging", self.judging.to_payload()),
-            ("steps", Payload::list(steps.collect())),
+            ("steps", Payload::list(calls.collect())),
             ("reports", Payload::list(reports.collect())),
             ("took", Payload::Float(self.took.as_secs_f64())),
         ];
@@ -111,10 +111,10 @@ impl Rollout {
     #[must_use]
     pub fn from_payload(written: &Payload) -> Option<Self> {
         let members = written.as_map()?;
-        let steps = members.get("steps")?.as_list()?.iter().map(|step| {
-            let [path, inputs, outputs] = step.as_list()? else { return None };
+        let calls = members.get("steps")?.as_list()?.iter().map(|call| {
+            let [path, inputs, outputs] = call.as_list()? else { return None };
             let (inputs, outputs) = (inputs.as_map()?.clone(), outputs.as_map()?.clone());
-            Some(Step { predictor: path.as_str()?.into(), inputs, outputs })
+            Some(PredictorCall { predictor: path.as_str()?.into(), inputs, outputs })
         });
         let reports = members.get("reports")?.as_list()?.iter().map(|report| {
             let [path, report] = report.as_list()? else { return None };
@@ -125,7 +125,7 @@ impl Rollout {
             error => {
                 let [code, message, node] = error.as_list()? else { return None };
                 let node = node.as_str().map(Arc::from);
-                Some(Failed {
+                Some(RolloutFailure {
                     code: code.as_str()?.into(),
                     message: message.as_str()?.into(),
                     node,
@@ -140,7 +140,7 @@ impl Rollout {
             error,
             usage: Usage::from_payload(members.get("usage")?)?,
             judging: Usage::from_payload(members.get("judging")?)?,
-            steps: steps.collect::<Option<_>>()?,
+            calls: calls.collect::<Option<_>>()?,
             reports: reports.collect::<Option<_>>()?,
             took,
         })
@@ -185,7 +185,7 @@ mod tests {
             error: None,
             usage,
             judging: Usage::default(),
-            steps: vec![Step {
+            calls: vec![PredictorCall {
                 predictor: "qa.predict".into(),
                 inputs: fields(r#"{"question": "?"}"#),
                 outputs: fields(r#"{"answer": "Paris"}"#),
@@ -193,7 +193,7 @@ mod tests {
             reports: vec![("qa.predict".into(), Payload::list(vec![Payload::Int(1)]))],
             took: Duration::from_millis(1500),
         };
-        let error = Failed { code: "parse_error".into(), message: "no".into(), node: None };
+        let error = RolloutFailure { code: "parse_error".into(), message: "no".into(), node: None };
         let bad = Rollout { outputs: None, error: Some(error), ..good.clone() };
         for rollout in [good, bad] {
             let written = rollout.to_payload().to_json();
@@ -204,13 +204,17 @@ mod tests {
 
     #[test]
     fn a_rollout_is_as_large_as_what_it_holds() {
-        let none = Failed { code: "unfit".into(), message: "".into(), node: None };
+        let none = RolloutFailure { code: "unfit".into(), message: "".into(), node: None };
         let small = Rollout::failed(none);
         let long = Payload::str("a".repeat(100_000));
         let outputs: Fields =
             [(Arc::from("answer"), Payload::list(vec![long]))].into_iter().collect();
-        let step = Step { predictor: "qa".into(), inputs: Fields::new(), outputs: outputs.clone() };
-        let large = Rollout { outputs: Some(outputs), steps: vec![step], ..small.clone() };
+        let call = PredictorCall {
+            predictor: "qa".into(),
+            inputs: Fields::new(),
+            outputs: outputs.clone(),
+        };
+        let large = Rollout { outputs: Some(outputs), calls: vec![call], ..small.clone() };
         assert!(small.size() < 1_000 && (200_000..202_000).contains(&large.size()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Example, Step};
+use super::{Example, PredictorCall};
 use crate::value::Fields;
 
 /// What a metric judges: an example, and what a program made of it.
@@ -13,7 +13,7 @@ pub struct Case<'c> {
     /// The outputs of the graph.
     pub outputs: &'c Fields,
     /// What its predictors took and gave, in the order in which they began.
-    pub steps: &'c [Step],
+    pub calls: &'c [PredictorCall],
 }
 
 /// What a metric says.

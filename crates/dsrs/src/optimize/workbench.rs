@@ -3,7 +3,7 @@
 //! Everything that an optimizer learns comes through here, so that one that is started again with
 //! the same seed comes to the same point without paying twice. Knows no optimizer.
 
-mod asking;
+mod proposer;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -14,17 +14,17 @@ use tokio::sync::Semaphore;
 use super::board::Board;
 use super::candidate::CandidateHash;
 use super::reserve::LastMeasurement;
-use super::store::{RolloutKey, RolloutStore};
+use super::rollout_store::{RolloutKey, RolloutStore};
 use super::{
-    Candidate, CostWeight, Evaluation, Evaluator, Example, Failed, Listener, Progress, Rollout,
-    Stop, Trial, TrialId, Workshop,
+    Candidate, CostWeight, EarlyStop, Evaluation, Evaluator, Example, ProgramBuilder,
+    ProgressEvent, ProgressListener, Rollout, RolloutFailure, Trial, TrialId,
 };
 use crate::graph::Program;
 use crate::lm::{BudgetAccount, RecordingError};
 use crate::predict::{LmOverrides, Variation};
 use crate::problem::Problems;
 
-pub use asking::AskError;
+pub use proposer::AskError;
 
 /// Built programs that are kept.
 const PROGRAMS: u64 = 256;
@@ -46,11 +46,11 @@ pub struct Task {
     /// Runs and judges.
     pub evaluator: Evaluator,
     /// Builds programs.
-    pub workshop: Arc<dyn Workshop>,
+    pub builder: Arc<dyn ProgramBuilder>,
     /// Keeps rollouts.
     pub store: Arc<dyn RolloutStore>,
     /// Who is told.
-    pub listener: Arc<dyn Listener>,
+    pub listener: Arc<dyn ProgressListener>,
     /// How many rollouts at a time.
     pub concurrency: usize,
     /// What all chance comes from.
@@ -61,7 +61,7 @@ pub struct Task {
 
 /// What an optimizer works with.
 pub struct Workbench {
-    shared: Arc<Shared>,
+    shared: Arc<WorkbenchState>,
     start: TrialId,
     seed: u64,
     /// Where candidates are chosen by fewer examples than there are.
@@ -69,7 +69,7 @@ pub struct Workbench {
 }
 
 /// What a workbench shares with those that were made of it.
-struct Shared {
+struct WorkbenchState {
     task: Task,
     metric: Arc<str>,
     limit: Semaphore,
@@ -86,7 +86,7 @@ impl Workbench {
         let mut board = Board::default();
         board.enter(task.base.clone(), &[], "as it was".into());
         let seed = task.seed;
-        let shared = Shared {
+        let shared = WorkbenchState {
             metric: task.evaluator.metric.to_payload().to_json().into(),
             limit: Semaphore::new(task.concurrency.max(1)),
             board: Mutex::new(board),
@@ -186,7 +186,7 @@ impl Workbench {
         };
         match entered {
             Ok(trial) => {
-                self.tell(Progress::Candidate(&trial));
+                self.tell(ProgressEvent::Candidate(&trial));
                 trial.id
             }
             Err(id) => id,
@@ -226,11 +226,11 @@ impl Workbench {
     /// The program of a candidate.
     ///
     /// # Errors
-    /// [`Stop::Failed`] with all that is wrong with it.
-    pub async fn program(&self, candidate: &Candidate) -> Result<Arc<Program>, Stop> {
+    /// [`EarlyStop::Failed`] with all that is wrong with it.
+    pub async fn program(&self, candidate: &Candidate) -> Result<Arc<Program>, EarlyStop> {
         self.check(candidate).await.map_err(|problems| {
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            Stop::Failed(format!("a candidate does not fit: {}", problems.join("; ")).into())
+            EarlyStop::Failed(format!("a candidate does not fit: {}", problems.join("; ")).into())
         })
     }
 
@@ -244,7 +244,7 @@ impl Workbench {
         if let Some(program) = self.shared.programs.get(&hash) {
             return Ok(program);
         }
-        let program = self.task().workshop.build(candidate).await?;
+        let program = self.task().builder.build(candidate).await?;
         self.shared.programs.insert(hash, program.clone());
         Ok(program)
     }
@@ -253,7 +253,7 @@ impl Workbench {
     ///
     /// # Errors
     /// When the work stops before all of them are done. None of it counts then.
-    pub async fn full(&self, id: TrialId) -> Result<Evaluation, Stop> {
+    pub async fn full(&self, id: TrialId) -> Result<Evaluation, EarlyStop> {
         let examples: Vec<&Example> = self.val().iter().collect();
         let evaluation = self.evaluate(&self.candidate(id), &examples, None).await?;
         self.score(id, &evaluation, true);
@@ -264,7 +264,7 @@ impl Workbench {
     ///
     /// # Errors
     /// As [`Self::full`].
-    pub async fn partial(&self, id: TrialId, of_val: &[usize]) -> Result<Evaluation, Stop> {
+    pub async fn partial(&self, id: TrialId, of_val: &[usize]) -> Result<Evaluation, EarlyStop> {
         let examples: Vec<&Example> = of_val.iter().filter_map(|at| self.val().get(*at)).collect();
         let evaluation = self.evaluate(&self.candidate(id), &examples, None).await?;
         self.score(id, &evaluation, false);
@@ -280,12 +280,12 @@ impl Workbench {
         candidate: &Candidate,
         examples: &[&Example],
         variation: Option<Variation>,
-    ) -> Result<Evaluation, Stop> {
+    ) -> Result<Evaluation, EarlyStop> {
         let (rollouts, stop) = self.roll_out(candidate, examples, variation).await?;
         let all: Option<Vec<_>> = rollouts.into_iter().collect();
         match (all, stop) {
             (Some(rollouts), None) => Ok(Evaluation { rollouts }),
-            (_, stop) => Err(stop.unwrap_or(Stop::Cancelled)),
+            (_, stop) => Err(stop.unwrap_or(EarlyStop::Cancelled)),
         }
     }
 
@@ -300,7 +300,7 @@ impl Workbench {
         candidate: &Candidate,
         examples: &[&Example],
         variation: Option<Variation>,
-    ) -> Result<(Vec<Option<Arc<Rollout>>>, Option<Stop>), Stop> {
+    ) -> Result<(Vec<Option<Arc<Rollout>>>, Option<EarlyStop>), EarlyStop> {
         let of = examples.len();
         let program = match self.check(candidate).await {
             Ok(program) => program,
@@ -324,7 +324,7 @@ impl Workbench {
                 Ok(rollout) => {
                     rollouts[at] = Some(rollout);
                     done += 1;
-                    self.tell(Progress::Rollouts { done, of });
+                    self.tell(ProgressEvent::Rollouts { done, of });
                 }
                 Err(why) => stop = stop.or(Some(why)),
             }
@@ -338,11 +338,11 @@ impl Workbench {
         example: &Example,
         key: RolloutKey,
         variation: Option<Variation>,
-    ) -> Result<Arc<Rollout>, Stop> {
+    ) -> Result<Arc<Rollout>, EarlyStop> {
         if let Some(rollout) = self.shared.rollouts.get(&key) {
             return Ok(rollout);
         }
-        let _turn = self.shared.limit.acquire().await.map_err(|_| Stop::Cancelled)?;
+        let _turn = self.shared.limit.acquire().await.map_err(|_| EarlyStop::Cancelled)?;
         // The same may have been rolled out while this one waited.
         if let Some(rollout) = self.shared.rollouts.get(&key) {
             return Ok(rollout);
@@ -364,7 +364,7 @@ impl Workbench {
 
     /// Tells those who listen that another stretch of the work begins.
     pub fn phase(&self, what: &str) {
-        self.tell(Progress::Phase(what));
+        self.tell(ProgressEvent::Phase(what));
     }
 
     fn score(&self, id: TrialId, evaluation: &Evaluation, full: bool) {
@@ -376,7 +376,7 @@ impl Workbench {
         if best {
             self.set_aside(evaluation);
         }
-        self.tell(Progress::Scored { trial: id, scored: &scored, full, best });
+        self.tell(ProgressEvent::Scored { trial: id, scored: &scored, full, best });
     }
 
     /// Sets a part of the budget aside for the last measurement, which is like this first one.
@@ -394,7 +394,7 @@ impl Workbench {
         }
     }
 
-    fn tell(&self, progress: Progress<'_>) {
+    fn tell(&self, progress: ProgressEvent<'_>) {
         self.task().listener.hear(progress);
     }
 
@@ -407,13 +407,13 @@ impl Workbench {
 fn unfit(problems: &Problems) -> Rollout {
     let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
     let message = format!("the candidate does not fit: {}", problems.join("; "));
-    Rollout::failed(Failed { code: UNFIT.into(), message: message.into(), node: None })
+    Rollout::failed(RolloutFailure { code: UNFIT.into(), message: message.into(), node: None })
 }
 
 fn weight(_: &RolloutKey, rollout: &Arc<Rollout>) -> u32 {
     u32::try_from(rollout.size()).unwrap_or(u32::MAX)
 }
 
-fn unkept(error: RecordingError) -> Stop {
-    Stop::Unkept(error.0.into())
+fn unkept(error: RecordingError) -> EarlyStop {
+    EarlyStop::NotRecorded(error.0.into())
 }

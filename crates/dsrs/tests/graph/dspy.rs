@@ -2,7 +2,7 @@
 //! of them is tested in the server's `tests/it/shows/dspy.rs`.
 
 use crate::support::{Env, build};
-use dsrs::graph::{FromDspy, GraphState, Program, from_dspy, to_dspy};
+use dsrs::graph::{DspyImport, GraphState, Program, from_dspy, to_dspy};
 use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
 
@@ -57,7 +57,7 @@ fn payload(text: &str) -> Payload {
     Payload::from_json(text).unwrap()
 }
 
-fn read(file: &str, program: &Program) -> FromDspy {
+fn read(file: &str, program: &Program) -> DspyImport {
     let found = from_dspy(&payload(file), program, &At::Root);
     found.unwrap_or_else(|problems| panic!("{problems}"))
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use dsrs::graph::{Edits, Program, ProgramGraph, diff};
+use dsrs::graph::{Edits, Program, ProgramGraph, graph_diff};
 use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
 
@@ -40,14 +40,15 @@ fn told(problems: &Problems) -> String {
 
 fn edited(text: &str, edits: &str) -> Result<ProgramGraph, String> {
     let before = graph(text);
-    let edited = before.graph().edited(&read(edits)?, &Env).map_err(|problems| told(&problems))?;
+    let edited =
+        before.graph().apply_edits(&read(edits)?, &Env).map_err(|problems| told(&problems))?;
     Ok(edited.graph)
 }
 
 /// The difference that edits make, as lines.
 fn change(edits: &str) -> String {
     match edited(GRAPH, edits) {
-        Ok(after) => diff(graph(GRAPH).graph(), &after).text.trim_end().to_owned(),
+        Ok(after) => graph_diff(graph(GRAPH).graph(), &after).text.trim_end().to_owned(),
         Err(problems) => problems,
     }
 }
@@ -130,14 +131,14 @@ fn the_difference_of_two_graphs_makes_one_of_the_other_and_back() {
     let grown = grown.compile().unwrap();
     let small = graph(GRAPH);
     let turned = |from: &Program, to: &Program| {
-        let edits = diff(from.graph(), to.graph()).edits;
-        from.graph().edited(&edits, &Env).map_err(|problems| told(&problems)).unwrap().graph
+        let edits = graph_diff(from.graph(), to.graph()).edits;
+        from.graph().apply_edits(&edits, &Env).map_err(|problems| told(&problems)).unwrap().graph
     };
     for (from, to) in [(&small, &grown), (&grown, &small)] {
-        let left = diff(&turned(from, to), to.graph());
+        let left = graph_diff(&turned(from, to), to.graph());
         assert_eq!(left.text, "");
     }
-    assert_eq!(diff(small.graph(), small.graph()).edits, Edits::default());
+    assert_eq!(graph_diff(small.graph(), small.graph()).edits, Edits::default());
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use dsrs::graph::{
-    EndedNode, EndedNodes, GraphModule, GraphState, Journal, NodeStatus, Outcome, Program, Unkept,
+    CompletedNode, CompletedNodes, GraphModule, GraphState, Journal, JournalError, NodeStatus,
+    Outcome, Program,
 };
 use dsrs::lm::ScriptedLm;
 use dsrs::predict::{PredictErrorKind, SpanStatus};
@@ -37,7 +38,7 @@ fn json(text: &str) -> Payload {
 struct Book(Mutex<Vec<String>>);
 
 impl Journal for Book {
-    fn keep(&self, node: EndedNode) -> BoxFuture<'_, Result<(), Unkept>> {
+    fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>> {
         self.0.lock().unwrap().push(node.name.to_string());
         async { Ok(()) }.boxed()
     }
@@ -56,8 +57,9 @@ fn statuses(outcome: &Outcome) -> Vec<String> {
 async fn a_run_parks_once_all_that_does_not_wait_is_done_and_goes_on_with_the_value() {
     let (program, lm, book) = (build(APPROVAL), lm(), Book::default());
     let inputs = fields(r#"{"topic": "rain"}"#);
-    let parked =
-        program.execute_from(&run_on(lm.clone()), inputs.clone(), EndedNodes::new(), &book).await;
+    let parked = program
+        .execute_from(&run_on(lm.clone()), inputs.clone(), CompletedNodes::new(), &book)
+        .await;
     assert!(parked.waits());
     assert_eq!(parked.outputs.as_ref().unwrap_err().error.kind, PredictErrorKind::Waiting);
     let stands = ["draft succeeded", "approve waiting", "notes succeeded", "send pending"];
@@ -70,9 +72,9 @@ async fn a_run_parks_once_all_that_does_not_wait_is_done_and_goes_on_with_the_va
     let mut problems = Problems::new();
     let node = program.graph().node("approve").unwrap();
     let value = program.admit_signal(node, &json("true"), &At::Root, &mut problems).unwrap();
-    let mut ended: EndedNodes =
+    let mut ended: CompletedNodes =
         parked.nodes.into_iter().filter(|(_, node)| node.status == NodeStatus::Succeeded).collect();
-    ended.insert("approve".into(), program.ended_node("approve", &value).unwrap());
+    ended.insert("approve".into(), program.restore_completed_node("approve", &value).unwrap());
     let done = program.execute_from(&run_on(lm.clone()), inputs, ended, &book).await;
     assert_eq!(done.outputs.unwrap()["sent"], Payload::str("yes"));
     assert_eq!(*book.0.lock().unwrap(), ["draft", "notes", "send"]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dsrs::graph::{GraphModule, GraphState, Program};
 use dsrs::lm::{Lm, Models, ScriptedLm};
-use dsrs::optimize::{Case, Example, Metric, Score, Step};
+use dsrs::optimize::{Case, Example, Metric, PredictorCall, Score};
 use dsrs::predict::{Ctx, PredictError};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
@@ -83,12 +83,12 @@ pub(crate) async fn judged(
     let ctx = Ctx::within(Models::only(lm).into(), Duration::from_secs(60));
     let example = Example::of(fields(r#"{"question": "Where?"}"#), fields(expected));
     let outputs = fields(outputs);
-    let step = Step {
+    let step = PredictorCall {
         predictor: "answer".into(),
         inputs: example.inputs.clone(),
         outputs: outputs.clone(),
     };
-    let case = Case { example: &example, outputs: &outputs, steps: &[step] };
+    let case = Case { example: &example, outputs: &outputs, calls: &[step] };
     metric.score(&ctx, case).await
 }
 

@@ -260,7 +260,7 @@ fn what_stands_in_a_config_may_define_types() {
 fn edited(program: &Program, edits: &str) -> Result<Program, Problems> {
     let mut problems = Problems::new();
     let edits = Edits::read(&json(edits), &At::Root, &mut problems);
-    program.graph().edited(&edits.unwrap(), &Env)?.graph.compile()
+    program.graph().apply_edits(&edits.unwrap(), &Env)?.graph.compile()
 }
 
 #[test]

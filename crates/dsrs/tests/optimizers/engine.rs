@@ -8,7 +8,7 @@ use dsrs::lm::{
     NoStore, Prices, RecordedReply, RecordingError, ReplyStore, RequestKey, ScriptedAnswer,
     ScriptedLm, Usage,
 };
-use dsrs::optimize::{Example, Stop, Task, TrialId, Workbench};
+use dsrs::optimize::{EarlyStop, Example, Task, TrialId, Workbench};
 use dsrs::predict::Variation;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -51,7 +51,7 @@ async fn a_budget_of_calls_is_spent_to_the_last_one_and_not_beyond() {
         let task = task(QA, lm.clone(), budget);
         let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..50)).await;
         let report = report.unwrap();
-        assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::LmCalls)), "{limit}");
+        assert_eq!(report.stopped, Some(EarlyStop::BudgetSpent(BudgetLimit::LmCalls)), "{limit}");
         assert!(lm.requests().len() as u64 <= limit);
         assert_eq!(report.spent.lm_calls, lm.requests().len() as u64);
         // What was not tried on all examples is not chosen.
@@ -84,7 +84,7 @@ async fn a_default_in_the_place_of_an_answer_that_was_not_paid_for_does_not_coun
     let base = bench.candidate(Workbench::BASE);
     let questions = questions(0..3);
     let stopped = bench.evaluate(&base, &all(&questions), None).await.unwrap_err();
-    assert_eq!(stopped, Stop::Spent(BudgetLimit::LmCalls));
+    assert_eq!(stopped, EarlyStop::BudgetSpent(BudgetLimit::LmCalls));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn who_cancels_gets_what_was_found() {
     };
     let ((report, _), ()) = tokio::join!(running, cancel);
     let report = report.unwrap();
-    assert_eq!((report.stopped, report.best), (Some(Stop::Cancelled), TrialId(0)));
+    assert_eq!((report.stopped, report.best), (Some(EarlyStop::Cancelled), TrialId(0)));
     assert_eq!(report.trials.len(), 2);
 }
 
@@ -146,7 +146,7 @@ async fn money_cannot_be_limited_where_nobody_knows_the_prices() {
     let task = task(QA, copies_demos(), budget);
     let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..42)).await;
     let failed = report.unwrap_err();
-    assert!(matches!(&failed, Stop::Failed(why) if why.contains("`default` has no prices")));
+    assert!(matches!(&failed, EarlyStop::Failed(why) if why.contains("`default` has no prices")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,7 +160,7 @@ async fn when_the_time_is_over_what_was_found_counts() {
     let start = tokio::time::Instant::now();
     let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..44)).await;
     let report = report.unwrap();
-    assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::Seconds)));
+    assert_eq!(report.stopped, Some(EarlyStop::BudgetSpent(BudgetLimit::Seconds)));
     assert!(start.elapsed() <= Duration::from_millis(2_600), "{:?}", start.elapsed());
 }
 
@@ -223,7 +223,7 @@ async fn who_cannot_keep_what_was_bought_stops_and_reports_nothing() {
     let account = BudgetAccount::open(Budget::default(), Usage::default(), 0.0);
     task.evaluator.budgeted = Some(Arc::new(BudgetedReplies::new(account, Arc::new(Lost))));
     let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..41)).await;
-    assert_eq!(report.unwrap_err(), Stop::Unkept("another has taken over".into()));
+    assert_eq!(report.unwrap_err(), EarlyStop::NotRecorded("another has taken over".into()));
     assert_eq!(lm.requests().len(), 1);
 }
 
@@ -251,6 +251,6 @@ async fn a_default_in_the_place_of_an_answer_that_could_not_be_kept_does_not_cou
     let base = bench.candidate(Workbench::BASE);
     let questions = questions(0..3);
     let (rollouts, stop) = bench.roll_out(&base, &all(&questions), None).await.unwrap();
-    assert_eq!(stop, Some(Stop::Unkept("another has taken over".into())));
+    assert_eq!(stop, Some(EarlyStop::NotRecorded("another has taken over".into())));
     assert_eq!(rollouts.iter().flatten().count(), 0);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsrs::lm::{Budget, Model, Models, SyntheticEmbedder, SyntheticLm};
-use dsrs::optimize::{Example, Stop, Task, optimizers};
+use dsrs::optimize::{EarlyStop, Example, Task, optimizers};
 
 use crate::support::{means, run, synthetic};
 
@@ -47,7 +47,10 @@ async fn stops_where_a_small_budget_ends_and_keeps_to_it() {
             let (task, held_out) = task(name, 120);
             let (report, _) = run(optimizer, "{}", task, &held_out).await;
             let report = report.unwrap();
-            assert!(matches!(report.stopped, Some(Stop::Spent(_))), "{optimizer}, {name}");
+            assert!(
+                matches!(report.stopped, Some(EarlyStop::BudgetSpent(_))),
+                "{optimizer}, {name}"
+            );
             assert!(report.spent.lm_calls <= 120, "{optimizer}, {name}: {:?}", report.spent);
         }
     }

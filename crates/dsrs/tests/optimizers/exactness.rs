@@ -8,7 +8,7 @@ use dsrs::lm::{
     Budget, BudgetAccount, BudgetLimit, BudgetedReplies, LmErrorKind, LmReply, Model, Models,
     ReplyCache, ScriptedAnswer, ScriptedLm, Usage,
 };
-use dsrs::optimize::{Example, Optimizer, Stop, Task, TrialId, Workbench, optimize, tunable};
+use dsrs::optimize::{EarlyStop, Example, Optimizer, Task, TrialId, Workbench, optimize, tunable};
 use dsrs::predict::Demo;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -64,7 +64,7 @@ fn knows_as_told() -> Arc<ScriptedLm> {
 struct Endless;
 
 impl Optimizer for Endless {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         async {
             for known in 1.. {
                 let told = format!("You know {known} things.");
@@ -91,7 +91,7 @@ async fn the_same_is_chosen_when_the_process_ends_while_the_best_is_measured() {
         task.evaluator.budgeted = Some(budgeted(budget, spent, kept.clone()));
         let bench = Workbench::new(task);
         let report = optimize(&bench, &Endless, &held_out).await.unwrap();
-        assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::LmCalls)));
+        assert_eq!(report.stopped, Some(EarlyStop::BudgetSpent(BudgetLimit::LmCalls)));
         found.push((report.best, report.held_out_scores().0.len()));
     }
     assert_eq!(found, [(TrialId(3), 10); 2]);
@@ -160,7 +160,7 @@ async fn a_default_in_the_place_of_an_answer_that_time_was_over_for_does_not_cou
         Workbench::new(task(OR_A0, Arc::new(ScriptedLm::always(ScriptedAnswer::hang())), budget));
     let base = bench.candidate(Workbench::BASE);
     let stopped = bench.evaluate(&base, &all(&questions(0..1)), None).await;
-    assert_eq!(stopped.unwrap_err(), Stop::Spent(BudgetLimit::Seconds));
+    assert_eq!(stopped.unwrap_err(), EarlyStop::BudgetSpent(BudgetLimit::Seconds));
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn a_default_in_the_place_of_an_answer_that_nobody_wanted_any_more_does_no
         cancelled.cancel();
     };
     let (stopped, ()) = tokio::join!(bench.evaluate(&base, &examples, None), cancel);
-    assert_eq!(stopped.unwrap_err(), Stop::Cancelled);
+    assert_eq!(stopped.unwrap_err(), EarlyStop::Cancelled);
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn a_default_in_the_place_of_an_answer_without_a_price_does_not_count() {
     let bench = Workbench::new(task(OR_A0, copies_demos(), budget));
     let base = bench.candidate(Workbench::BASE);
     let stopped = bench.evaluate(&base, &all(&questions(0..1)), None).await.unwrap_err();
-    assert!(matches!(&stopped, Stop::Failed(why) if why.contains("prices")), "{stopped:?}");
+    assert!(matches!(&stopped, EarlyStop::Failed(why) if why.contains("prices")), "{stopped:?}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
-use dsrs::optimize::{Example, Metric, Report, Task, Trial, Workbench};
+use dsrs::optimize::{Example, Metric, OptimizationReport, Task, Trial, Workbench};
 use dsrs::problem::At;
 
 use crate::learning::{goes_on_after_an_end, with_feedback};
@@ -75,7 +75,7 @@ fn task_of(document: &str, lm: &Arc<ScriptedLm>, rows: &[(&str, &str)]) -> Task 
     task
 }
 
-async fn searched(config: &str, task: Task) -> (Report, Workbench) {
+async fn searched(config: &str, task: Task) -> (OptimizationReport, Workbench) {
     let (report, bench) = run("gepa", config, task, &[]).await;
     (report.unwrap(), bench)
 }

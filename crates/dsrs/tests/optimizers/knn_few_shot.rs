@@ -6,7 +6,7 @@ use dsrs::lm::{
     Budget, Embedder, Embeddings, LmError, LmErrorKind, Model, Models, ScriptedLm,
     SyntheticEmbedder,
 };
-use dsrs::optimize::{Stop, Task, TrialId, Workbench};
+use dsrs::optimize::{EarlyStop, Task, TrialId, Workbench};
 use dsrs::predict::{Nearest, PredictState};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -121,7 +121,7 @@ async fn stopped(config: &str, models: Models) -> String {
     let mut task = task(QA, copies_demos(), Budget::default());
     task.evaluator.models = Arc::new(models);
     match run("knn_few_shot", config, task, &[]).await.0 {
-        Err(Stop::Failed(why)) => why.to_string(),
+        Err(EarlyStop::Failed(why)) => why.to_string(),
         other => panic!("{other:?}"),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsrs::lm::{Budget, LmErrorKind, LmRequest, Models, ScriptedAnswer, ScriptedLm, SyntheticLm};
-use dsrs::optimize::{Report, Task, Trial, TrialId, Workbench, create_optimizer};
+use dsrs::optimize::{OptimizationReport, Task, Trial, TrialId, Workbench, create_optimizer};
 use dsrs::problem::At;
 
 use crate::support::{json, keeps_the_rules, means, questions, run, synthetic, task};
@@ -220,7 +220,7 @@ async fn what_is_switched_off_is_neither_asked_nor_told() {
     }
 }
 
-fn instructions_tried(report: &Report) -> usize {
+fn instructions_tried(report: &OptimizationReport) -> usize {
     let states = report.trials.iter().flat_map(|trial| trial.candidate.state.0.values());
     states.filter(|state| state.instruction.is_some()).count()
 }

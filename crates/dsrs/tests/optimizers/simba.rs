@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
-use dsrs::optimize::{Report, Task, Workbench};
+use dsrs::optimize::{OptimizationReport, Task, Workbench};
 
 use crate::learning::{goes_on_after_an_end, with_feedback};
 use crate::support::{QA, keeps_the_rules_at, run, task};
@@ -58,7 +58,7 @@ async fn without_demos_there_are_rules_only() {
     }
 }
 
-async fn ascended(config: &str, task: Task) -> (Report, Workbench) {
+async fn ascended(config: &str, task: Task) -> (OptimizationReport, Workbench) {
     let (report, bench) = run("simba", config, task, &[]).await;
     (report.unwrap(), bench)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dsrs::graph::{GraphState, Program};
 use dsrs::lm::{Budget, BudgetLimit, SyntheticLm};
 use dsrs::optimize::{
-    Candidate, Example, Report, Stop, Task, TrialId, Workbench, create_optimizer,
+    Candidate, EarlyStop, Example, OptimizationReport, Task, TrialId, Workbench, create_optimizer,
 };
 use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use crate::support::{Env, board, fields, json, keeps_the_rules, means, run, synthetic, task};
 
 /// The strategy of a node of the best that was found.
-fn strategy(report: &Report, node: &str) -> String {
+fn strategy(report: &OptimizationReport, node: &str) -> String {
     let document = &report.trials[report.best.0].candidate.document;
     let member = |within: &Payload, name: &str| within.as_map().unwrap()[name].clone();
     let strategy = member(&member(&member(document, "nodes"), node), "strategy");
@@ -30,7 +30,7 @@ fn contract(signature: &SignatureSchema) -> Vec<(Arc<str>, TypeIR)> {
 }
 
 /// Every candidate is a program from its own document, complete, and serves as the first one does.
-fn assert_all_serve(report: &Report) {
+fn assert_all_serve(report: &OptimizationReport) {
     let base = Program::from_document(&report.trials[0].candidate.document, &Env).unwrap();
     for trial in &report.trials {
         let Candidate { document, state } = &*trial.candidate;
@@ -80,7 +80,7 @@ async fn of_many_changes_chance_takes_as_many_as_are_asked_for_and_each_time_the
     for most in [5, 5, 1000] {
         let config = format!(r#"{{"rounds": 1, "candidates": {most}, "max_nodes": 12}}"#);
         let report = search(&graph(&chain), &config).await;
-        let count = |report: &Report, what: &str| {
+        let count = |report: &OptimizationReport, what: &str| {
             report.trials.iter().filter(|trial| trial.origin.contains(what)).count()
         };
         // There is no room for more nodes.
@@ -102,7 +102,7 @@ async fn a_budget_that_ends_in_a_later_round_leaves_the_best_so_far() {
     let (task, held_out) = synthetic("sums", 1, budget);
     let (report, _) = run("strategy_search", "{}", task, &held_out).await;
     let report = report.unwrap();
-    assert_eq!(report.stopped, Some(Stop::Spent(BudgetLimit::LmCalls)));
+    assert_eq!(report.stopped, Some(EarlyStop::BudgetSpent(BudgetLimit::LmCalls)));
     assert!(report.spent.lm_calls <= 1100);
     let (best, base) = (report.trials[report.best.0].full, report.trials[0].full);
     assert!(best.unwrap().mean > base.unwrap().mean + 0.2);
@@ -334,7 +334,7 @@ fn graph(drawn: &[Drawn]) -> String {
 }
 
 /// Searches from a graph that was drawn, with one example.
-async fn search(document: &str, config: &str) -> Report {
+async fn search(document: &str, config: &str) -> OptimizationReport {
     let inputs = fields(r#"{"text": "a", "number": 1}"#);
     let val = vec![Example::of(inputs, fields(r#"{"out0": "a"}"#))];
     let lm = Arc::new(SyntheticLm::seeded(1));

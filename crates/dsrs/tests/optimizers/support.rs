@@ -12,8 +12,8 @@ use dsrs::lm::{
     RecordingError, ReplyStore, RequestKey, SyntheticEmbedder, SyntheticLm, Usage,
 };
 use dsrs::optimize::{
-    Bench, Candidate, Deaf, Evaluator, Example, Metric, Report, Stop, Task, Workbench,
-    create_optimizer, optimize,
+    Candidate, EarlyStop, Evaluator, Example, LocalProgramBuilder, Metric, NoopListener,
+    OptimizationReport, Task, Workbench, create_optimizer, optimize,
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
@@ -80,9 +80,9 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
             timeout: Duration::from_secs(60),
             cancelled: CancellationToken::new(),
         },
-        workshop: Arc::new(Bench::new(Arc::new(Env), program)),
+        builder: Arc::new(LocalProgramBuilder::new(Arc::new(Env), program)),
         store: Arc::new(NoStore),
-        listener: Arc::new(Deaf),
+        listener: Arc::new(NoopListener),
         concurrency: 8,
         seed: 7,
         proposer: LmOverrides::default(),
@@ -95,7 +95,7 @@ pub(crate) async fn run(
     config: &str,
     task: Task,
     held_out: &[Example],
-) -> (Result<Report, Stop>, Workbench) {
+) -> (Result<OptimizationReport, EarlyStop>, Workbench) {
     let (_, made) = create_optimizer(optimizer, Some(&json(config)), &At::Root).unwrap();
     let bench = Workbench::new(task);
     let report = optimize(&bench, made.as_ref(), held_out).await;
@@ -115,7 +115,7 @@ pub(crate) fn synthetic(name: &str, seed: u64, budget: Budget) -> (Task, Vec<Exa
 }
 
 /// The mean scores on what was held out, before and after.
-pub(crate) fn means(report: &Report) -> (f64, f64) {
+pub(crate) fn means(report: &OptimizationReport) -> (f64, f64) {
     let (before, after) = report.held_out_scores();
     let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
     (mean(before), mean(after))
@@ -208,7 +208,7 @@ pub(crate) async fn keeps_the_rules_at(
 }
 
 /// What is on a board: origins and scores.
-pub(crate) fn board(report: &Report) -> Vec<(String, Option<String>)> {
+pub(crate) fn board(report: &OptimizationReport) -> Vec<(String, Option<String>)> {
     let told = |trial: &dsrs::optimize::Trial| {
         let mean = trial.full.map(|scored| format!("{:.4}", scored.mean));
         (trial.origin.to_string(), mean)

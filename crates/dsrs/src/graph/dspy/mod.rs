@@ -9,18 +9,18 @@
 //! `reply.predict`, and no path at all for a `predict` node.
 
 mod names;
-mod reading;
-mod writing;
+mod read;
+mod write;
 
 use indexmap::IndexMap;
 
 use super::node::predictor_path;
 use super::program::Program;
 use crate::predict::DynPredictor;
-use crate::read;
+use crate::read::listed;
 
-pub use reading::{FromDspy, from_dspy};
-pub use writing::to_dspy;
+pub use read::{DspyImport, from_dspy};
+pub use write::to_dspy;
 
 /// The member of a file that is no predictor.
 const METADATA: &str = "metadata";
@@ -66,7 +66,7 @@ impl<'p> Predictors<'p> {
 
     /// All paths, for a person.
     fn listed(&self) -> String {
-        read::listed(self.by_path.keys().map(String::as_str))
+        listed(self.by_path.keys().map(String::as_str))
     }
 }
 

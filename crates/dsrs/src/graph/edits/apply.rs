@@ -13,7 +13,7 @@ use crate::value::{Map, Payload, Step};
 
 /// The parts of a document that edits change, and what they did to them.
 #[derive(Default)]
-pub(super) struct Applied {
+pub(super) struct EditedDocument {
     /// Members that no edit changes: name, description.
     head: Map,
     types: Map,
@@ -24,7 +24,7 @@ pub(super) struct Applied {
     /// Names that nodes had and have.
     pub(super) renamed: Vec<(Arc<str>, Arc<str>)>,
     /// The edit that last touched each part.
-    pub(super) touched: HashMap<Part, usize>,
+    pub(super) touched: HashMap<DocumentPart, usize>,
     /// Edges that an `insert_between` made, by the member that says how.
     pub(super) inserted: HashMap<Edge, &'static str>,
     /// Edits that could not be applied, by the names they would have made.
@@ -33,7 +33,7 @@ pub(super) struct Applied {
 
 /// A part of a document that an edit may touch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(super) enum DocumentPart {
     /// A node.
     Node(Arc<str>),
     /// An edge into this node was taken away.
@@ -50,8 +50,8 @@ pub(super) enum Part {
 
 /// Applies all edits. One that cannot be applied is reported, and those that build on what it would
 /// have made are left out without a word.
-pub(super) fn apply(document: &Payload, edits: &[Edit], problems: &mut Problems) -> Applied {
-    let mut applied = Applied::of(document);
+pub(super) fn apply(document: &Payload, edits: &[Edit], problems: &mut Problems) -> EditedDocument {
+    let mut applied = EditedDocument::of(document);
     let root = At::Root;
     let place = root.key("edits");
     for (number, edit) in edits.iter().enumerate() {
@@ -94,7 +94,7 @@ fn made(edit: &Edit) -> impl Iterator<Item = &Arc<str>> {
     made.into_iter()
 }
 
-impl Applied {
+impl EditedDocument {
     fn of(document: &Payload) -> Self {
         let mut applied = Self::default();
         for (name, member) in document.as_map().into_iter().flatten() {
@@ -137,7 +137,7 @@ impl Applied {
             Edit::ReplaceNode { name, node } => {
                 if self.knows(name, at, problems) {
                     self.nodes.insert(name.clone(), node.clone());
-                    self.touched.insert(Part::Node(name.clone()), number);
+                    self.touched.insert(DocumentPart::Node(name.clone()), number);
                 }
             }
             Edit::RenameNode { name, to } => self.rename_node(number, name, to, at, problems),
@@ -157,26 +157,26 @@ impl Applied {
             }
             Edit::SetOutput { name, from } => {
                 self.outputs.insert(name.clone(), from.to_string().into());
-                self.touched.insert(Part::Output(name.clone()), number);
+                self.touched.insert(DocumentPart::Output(name.clone()), number);
             }
             Edit::RemoveOutput { name } => {
                 remove(&mut self.outputs, name, "output", at, problems);
             }
             Edit::SetInput { name, ty } => {
                 self.inputs.insert(name.clone(), ty.clone());
-                self.touched.insert(Part::Input(name.clone()), number);
+                self.touched.insert(DocumentPart::Input(name.clone()), number);
             }
             Edit::RemoveInput { name } => {
                 remove(&mut self.inputs, name, "input", at, problems);
-                self.touched.insert(Part::Input(name.clone()), number);
+                self.touched.insert(DocumentPart::Input(name.clone()), number);
             }
             Edit::SetType { name, ty } => {
                 self.types.insert(name.clone(), ty.clone());
-                self.touched.insert(Part::Type(name.clone()), number);
+                self.touched.insert(DocumentPart::Type(name.clone()), number);
             }
             Edit::RemoveType { name } => {
                 remove(&mut self.types, name, "type", at, problems);
-                self.touched.insert(Part::Type(name.clone()), number);
+                self.touched.insert(DocumentPart::Type(name.clone()), number);
             }
         }
     }
@@ -191,7 +191,7 @@ impl Applied {
     ) {
         if self.is_free(name, &at.key("name"), problems) {
             self.nodes.insert(name.clone(), node.clone());
-            self.touched.insert(Part::Node(name.clone()), number);
+            self.touched.insert(DocumentPart::Node(name.clone()), number);
         }
     }
 
@@ -216,7 +216,7 @@ impl Applied {
         self.nodes.shift_remove(name);
         let goes = |edge: &Edge| edge.from.node == *name || edge.to.node == *name;
         for edge in self.edges.iter().filter(|edge| goes(edge)) {
-            self.touched.insert(Part::Fed(edge.to.node.clone()), number);
+            self.touched.insert(DocumentPart::Fed(edge.to.node.clone()), number);
         }
         self.edges.retain(|edge| !goes(edge));
     }
@@ -246,12 +246,12 @@ impl Applied {
                 *from = format!("{to}{rest}").into();
             }
         }
-        self.touched.insert(Part::Node(to.clone()), number);
+        self.touched.insert(DocumentPart::Node(to.clone()), number);
         self.renamed.push((name.clone(), to.clone()));
     }
 
     fn connect(&mut self, number: usize, edge: Edge) {
-        self.touched.insert(Part::Edge(edge.clone()), number);
+        self.touched.insert(DocumentPart::Edge(edge.clone()), number);
         self.edges.push(edge);
     }
 
@@ -268,7 +268,7 @@ impl Applied {
             return false;
         };
         self.edges.remove(position);
-        self.touched.insert(Part::Fed(edge.to.node.clone()), number);
+        self.touched.insert(DocumentPart::Fed(edge.to.node.clone()), number);
         true
     }
 

@@ -1,12 +1,12 @@
 //! What is wrong with an edited graph, told at the edit that brought it about: a problem's place
 //! in the document becomes a place below `/edits`.
 
-use super::apply::{Applied, Part, graph_input};
+use super::apply::{DocumentPart, EditedDocument, graph_input};
 use crate::problem::{At, Code, Problem, Problems};
 
 /// The problems of the result at the edits behind them. Where none can be named, they stand at
 /// `/edits`; and they are left out when an edit had failed by itself, for they would only follow.
-pub(super) fn blame(found: Problems, applied: &Applied, complete: bool) -> Problems {
+pub(super) fn blame(found: Problems, applied: &EditedDocument, complete: bool) -> Problems {
     let mut blamed = Problems::new();
     for problem in found.iter() {
         match place(problem, applied) {
@@ -21,19 +21,19 @@ pub(super) fn blame(found: Problems, applied: &Applied, complete: bool) -> Probl
     blamed
 }
 
-fn place(problem: &Problem, applied: &Applied) -> Option<String> {
+fn place(problem: &Problem, applied: &EditedDocument) -> Option<String> {
     let mut steps = problem.pointer.split('/').skip(1);
     let (room, name) = (steps.next()?, unescaped(steps.next()?));
     let rest: Vec<&str> = steps.collect();
-    let edit = |part: Part| applied.touched.get(&part).copied();
+    let edit = |part: DocumentPart| applied.touched.get(&part).copied();
     let at = |number: usize, member: &str| {
         let below = rest.iter().map(|step| format!("/{step}")).collect::<String>();
         format!("/edits/{number}{member}{below}")
     };
     match room {
         "nodes" => {
-            let node = edit(Part::Node(name.clone().into()));
-            let fed = edit(Part::Fed(name.clone().into()));
+            let node = edit(DocumentPart::Node(name.clone().into()));
+            let fed = edit(DocumentPart::Fed(name.clone().into()));
             match (node, fed) {
                 (Some(number), _) if problem.code == Code::InvalidType => {
                     // A type that was there when the node was written may have gone since.
@@ -51,31 +51,33 @@ fn place(problem: &Problem, applied: &Applied) -> Option<String> {
         }
         "edges" => {
             let edge = applied.edges.get(name.parse::<usize>().ok()?)?;
-            let own = edit(Part::Edge(edge.clone()));
+            let own = edit(DocumentPart::Edge(edge.clone()));
             let own = own.map(|number| match applied.inserted.get(edge) {
                 Some(member) => format!("/edits/{number}{member}"),
                 None => at(number, ""),
             });
-            let ends = [&edge.from.node, &edge.to.node].map(|node| edit(Part::Node(node.clone())));
-            let input = graph_input(&edge.from).and_then(|name| edit(Part::Input(name.clone())));
+            let ends =
+                [&edge.from.node, &edge.to.node].map(|node| edit(DocumentPart::Node(node.clone())));
+            let input =
+                graph_input(&edge.from).and_then(|name| edit(DocumentPart::Input(name.clone())));
             let other = ends.into_iter().flatten().chain(input).max();
             own.or_else(|| {
                 other.or_else(|| newest(applied)).map(|number| format!("/edits/{number}"))
             })
         }
         "outputs" => {
-            let own = edit(Part::Output(name.into())).map(|number| at(number, "/from"));
+            let own = edit(DocumentPart::Output(name.into())).map(|number| at(number, "/from"));
             own.or_else(|| newest(applied).map(|number| format!("/edits/{number}")))
         }
-        "inputs" => edit(Part::Input(name.into())).map(|number| at(number, "/type")),
-        "types" => edit(Part::Type(name.into())).map(|number| at(number, "/type")),
+        "inputs" => edit(DocumentPart::Input(name.into())).map(|number| at(number, "/type")),
+        "types" => edit(DocumentPart::Type(name.into())).map(|number| at(number, "/type")),
         _ => None,
     }
 }
 
 /// The last edit of a definition: what changes under all nodes at once.
-fn newest(applied: &Applied) -> Option<usize> {
-    let types = applied.touched.iter().filter(|(part, _)| matches!(part, Part::Type(_)));
+fn newest(applied: &EditedDocument) -> Option<usize> {
+    let types = applied.touched.iter().filter(|(part, _)| matches!(part, DocumentPart::Type(_)));
     types.map(|(_, number)| *number).max()
 }
 

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{Edge, Edit, Edits, Source};
-use crate::graph::ProgramGraph;
+use crate::graph::program_graph::ProgramGraph;
 use crate::problem::{At, Problems};
 use crate::value::{Map, Payload};
 
 /// What is different.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Diff {
+pub struct GraphDiff {
     /// Edits that make the new graph of the old one.
     pub edits: Edits,
     /// The same in words, a line a change, with `+`, `-` and `~` in front. Empty when nothing is
@@ -21,8 +21,8 @@ pub struct Diff {
 
 /// What turns `old` into `new`. The description is told in the text alone: no edit changes it.
 #[must_use]
-pub fn diff(old: &ProgramGraph, new: &ProgramGraph) -> Diff {
-    let mut change = Change::default();
+pub fn graph_diff(old: &ProgramGraph, new: &ProgramGraph) -> GraphDiff {
+    let mut change = DiffBuilder::default();
     let (before, after) = (old.to_document(), new.to_document());
     let part = |document: &Payload, name: &str| -> Map {
         let members = document.as_map().and_then(|document| document.get(name)?.as_map().cloned());
@@ -45,16 +45,16 @@ pub fn diff(old: &ProgramGraph, new: &ProgramGraph) -> Diff {
     change.outputs(&parts("outputs"));
     change.removed_nodes(&parts("nodes"));
     change.removed_types(&parts("types"));
-    Diff { edits: Edits(change.edits), text: change.text }
+    GraphDiff { edits: Edits(change.edits), text: change.text }
 }
 
 #[derive(Default)]
-struct Change {
+struct DiffBuilder {
     edits: Vec<Edit>,
     text: String,
 }
 
-impl Change {
+impl DiffBuilder {
     fn say(&mut self, sign: char, what: &str) {
         let _ = writeln!(self.text, "{sign} {what}");
     }

@@ -5,17 +5,18 @@
 mod apply;
 mod blame;
 mod diff;
+mod methods;
 mod read;
 
 use std::sync::Arc;
 
-use super::ProgramGraph;
 use super::edge::{Edge, Source, Target};
+use super::program_graph::ProgramGraph;
 use crate::problem::{At, Problems};
 use crate::strategy::BuildEnv;
 use crate::value::Payload;
 
-pub use diff::{Diff, diff};
+pub use diff::{GraphDiff, graph_diff};
 
 /// One change. Its parts are what was posted; what they mean is decided when the result is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +107,7 @@ pub enum Edit {
 pub struct Edits(pub Vec<Edit>);
 
 /// A graph after its edits.
-pub struct Edited {
+pub struct EditResult {
     /// The graph, checked.
     pub graph: ProgramGraph,
     /// Names that nodes had and have, in the order of the edits.
@@ -123,7 +124,7 @@ impl Edits {
     ///
     /// # Errors
     /// Edits that name what is not there, or what is there already, with pointers below `/edits`.
-    pub fn applied_to(&self, document: &Payload) -> Result<Payload, Problems> {
+    pub fn apply_to(&self, document: &Payload) -> Result<Payload, Problems> {
         let mut problems = Problems::new();
         let applied = apply::apply(document, &self.0, &mut problems);
         problems.or(())?;
@@ -143,11 +144,11 @@ impl ProgramGraph {
     /// # Errors
     /// What is wrong with an edit, or with the graph after all of them, with pointers below
     /// `/edits`. The graph stays as it was.
-    pub fn edited(&self, edits: &Edits, env: &dyn BuildEnv) -> Result<Edited, Problems> {
+    pub fn apply_edits(&self, edits: &Edits, env: &dyn BuildEnv) -> Result<EditResult, Problems> {
         let mut problems = Problems::new();
         let applied = apply::apply(&self.to_document(), &edits.0, &mut problems);
         match Self::from_document(&applied.document(), env) {
-            Ok(graph) => problems.or(Edited { graph, renamed: applied.renamed }),
+            Ok(graph) => problems.or(EditResult { graph, renamed: applied.renamed }),
             Err(found) => {
                 problems.extend(blame::blame(found, &applied, problems.is_empty()));
                 Err(problems)

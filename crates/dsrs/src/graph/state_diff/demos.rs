@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 
-use super::Change;
+use super::ValueChange;
 use crate::predict::Demo;
 use crate::value::{Fields, Payload};
 
@@ -55,7 +55,7 @@ pub struct DemoField {
     /// The field.
     pub name: Arc<str>,
     /// Its values; `None` where the demo does not give it.
-    pub value: Change<Payload>,
+    pub value: ValueChange<Payload>,
 }
 
 /// Pairs of positions, `(from, to)`.
@@ -147,7 +147,7 @@ fn fields(old: &Demo, new: &Demo) -> Vec<DemoField> {
     let side = |input: bool, before: &Fields, after: &Fields| {
         let names: IndexSet<&Arc<str>> = before.keys().chain(after.keys()).collect();
         let changed = names.into_iter().filter_map(|name| {
-            let value = Change::of(before.get(name).cloned(), after.get(name).cloned())?;
+            let value = ValueChange::of(before.get(name).cloned(), after.get(name).cloned())?;
             Some(DemoField { input, name: name.clone(), value })
         });
         changed.collect::<Vec<_>>()

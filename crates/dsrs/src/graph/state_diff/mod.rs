@@ -34,14 +34,14 @@ pub enum Presence {
 
 /// Before and after; `None` where there is nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change<T> {
+pub struct ValueChange<T> {
     /// In the old state.
     pub before: Option<T>,
     /// In the new state.
     pub after: Option<T>,
 }
 
-impl<T: PartialEq> Change<T> {
+impl<T: PartialEq> ValueChange<T> {
     fn of(before: Option<T>, after: Option<T>) -> Option<Self> {
         (before != after).then_some(Self { before, after })
     }
@@ -51,9 +51,9 @@ impl<T: PartialEq> Change<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstructionChange {
     /// The overrides; `None` stands for the signature's own.
-    pub set: Change<Arc<str>>,
+    pub set: ValueChange<Arc<str>>,
     /// What calls use; `None` where there is no such predictor.
-    pub effective: Change<Arc<str>>,
+    pub effective: ValueChange<Arc<str>>,
 }
 
 /// What is different in one predictor.
@@ -66,9 +66,9 @@ pub struct PredictorDiff {
     /// Its demos: what makes the new list of the old one.
     pub demos: Vec<DemoChange>,
     /// Its LM settings that are others, by name.
-    pub lm: IndexMap<Arc<str>, Change<Payload>>,
+    pub lm: IndexMap<Arc<str>, ValueChange<Payload>>,
     /// How the demos of a call are chosen, if that is another.
-    pub nearest: Option<Change<Nearest>>,
+    pub nearest: Option<ValueChange<Nearest>>,
 }
 
 /// What turns the state of `old` into that of `new`.
@@ -146,12 +146,12 @@ fn predictor(
     let effective = (said(old), said(new));
     let told = set.0 != set.1 || effective.0 != effective.1;
     let instruction = told.then_some(InstructionChange {
-        set: Change { before: set.0, after: set.1 },
-        effective: Change { before: effective.0, after: effective.1 },
+        set: ValueChange { before: set.0, after: set.1 },
+        effective: ValueChange { before: effective.0, after: effective.1 },
     });
     let demos = demos::changes(&before.demos, &after.demos);
     let lm = settings(&before.lm, &after.lm);
-    let nearest = Change::of(before.nearest.clone(), after.nearest.clone());
+    let nearest = ValueChange::of(before.nearest.clone(), after.nearest.clone());
     let same = instruction.is_none() && demos.is_empty() && lm.is_empty() && nearest.is_none();
     (presence != Presence::Both || !same).then_some(PredictorDiff {
         presence,
@@ -162,13 +162,13 @@ fn predictor(
     })
 }
 
-fn settings(before: &LmOverrides, after: &LmOverrides) -> IndexMap<Arc<str>, Change<Payload>> {
+fn settings(before: &LmOverrides, after: &LmOverrides) -> IndexMap<Arc<str>, ValueChange<Payload>> {
     let members = |lm| lm_to_payload(lm).and_then(|told| told.as_map().cloned());
     let (before, after): (Map, Map) =
         (members(before).unwrap_or_default(), members(after).unwrap_or_default());
     let names: IndexSet<&Arc<str>> = before.keys().chain(after.keys()).collect();
     let changed = names.into_iter().filter_map(|name| {
-        let change = Change::of(before.get(name).cloned(), after.get(name).cloned())?;
+        let change = ValueChange::of(before.get(name).cloned(), after.get(name).cloned())?;
         Some((name.clone(), change))
     });
     changed.collect()

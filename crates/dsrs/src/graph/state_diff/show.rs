@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{Change, DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff};
+use super::{
+    DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff, ValueChange,
+};
 use crate::predict::{Demo, Nearest};
 use crate::value::Payload;
 
@@ -157,7 +159,7 @@ fn side_of(field: &DemoField) -> &'static str {
 }
 
 /// How demos are chosen, with a part of a hash instead of the vectors.
-fn brief(found: &Change<Nearest>) -> Change<Payload> {
+fn brief(found: &ValueChange<Nearest>) -> ValueChange<Payload> {
     let told = |nearest: &Option<Nearest>| {
         let Nearest { model, k, vectors } = nearest.as_ref()?;
         let count = |count: usize| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX));
@@ -175,7 +177,7 @@ fn brief(found: &Change<Nearest>) -> Change<Payload> {
             ("vectors", Payload::from(digits.as_str())),
         ]))
     };
-    Change { before: told(&found.before), after: told(&found.after) }
+    ValueChange { before: told(&found.before), after: told(&found.after) }
 }
 
 fn demo_payload(demo: &Demo) -> Payload {
@@ -183,12 +185,12 @@ fn demo_payload(demo: &Demo) -> Payload {
     object([("input", input), ("output", output)])
 }
 
-fn sides(change: &Change<Payload>) -> Payload {
+fn sides(change: &ValueChange<Payload>) -> Payload {
     object(both(change))
 }
 
 /// `before` and `after`; a side on which there is nothing is left out, because null is a value.
-fn both(change: &Change<Payload>) -> impl Iterator<Item = (&'static str, Payload)> {
+fn both(change: &ValueChange<Payload>) -> impl Iterator<Item = (&'static str, Payload)> {
     let side = |name, value: &Option<Payload>| value.clone().map(|value| (name, value));
     [side("before", &change.before), side("after", &change.after)].into_iter().flatten()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::form::told;
 use super::numeric::Tolerance;
 use super::options::{fields, object, tolerance};
-use super::read::Said;
+use super::read::MetricSpec;
 use super::{contains, exact, f1, normalized};
 use crate::optimize::{Case, Score};
 use crate::predict::PredictError;
@@ -17,15 +17,15 @@ use crate::strategy::judging::unjudged;
 use crate::value::{Fields, Payload};
 
 /// A comparison of fields.
-pub(super) struct Fieldwise {
+pub(super) struct FieldwiseMetric {
     /// The outputs that are compared; all that something is expected of where they are not said.
     fields: Option<Vec<Arc<str>>>,
-    by: Comparison,
+    by: FieldComparison,
 }
 
 /// How an output is compared with what is expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Comparison {
+enum FieldComparison {
     Exact,
     Normalized,
     Contains,
@@ -33,23 +33,23 @@ enum Comparison {
     Numeric(Tolerance),
 }
 
-impl Fieldwise {
+impl FieldwiseMetric {
     /// A comparison of outputs of a program, and how its options are written.
     pub(super) fn read(
         program: &SignatureSchema,
-        said: Said<'_>,
+        said: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
         let mut read = Object::open(said.options, said.at, problems)?;
         let fields = fields(&mut read, program);
         let (by, near) = match said.name {
-            "exact" => (Comparison::Exact, None),
-            "normalized_exact" => (Comparison::Normalized, None),
-            "contains" => (Comparison::Contains, None),
-            "f1" => (Comparison::F1, None),
+            "exact" => (FieldComparison::Exact, None),
+            "normalized_exact" => (FieldComparison::Normalized, None),
+            "contains" => (FieldComparison::Contains, None),
+            "f1" => (FieldComparison::F1, None),
             _ => {
                 let near = tolerance(&mut read);
-                (Comparison::Numeric(near), Some(near))
+                (FieldComparison::Numeric(near), Some(near))
             }
         };
         read.close();
@@ -113,7 +113,7 @@ impl Fieldwise {
     }
 }
 
-impl Comparison {
+impl FieldComparison {
     /// From 0 to 1, or why nothing can be compared with what is expected.
     fn score(self, expected: &Payload, output: &Payload) -> Result<f64, &'static str> {
         match self {

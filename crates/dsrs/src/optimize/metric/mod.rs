@@ -2,13 +2,13 @@
 //! is read, checked against the program whose outputs it judges, and written down again. Knows
 //! nothing of evaluations.
 
-mod composed;
+mod composite;
 mod contains;
 mod exact;
 mod f1;
 mod fieldwise;
 mod form;
-mod judged;
+mod judge;
 mod normalized;
 mod numeric;
 mod options;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use self::composed::Composed;
-use self::fieldwise::Fieldwise;
-use self::judged::Judged;
-use self::read::Reading;
+use self::composite::CompositeMetric;
+use self::fieldwise::FieldwiseMetric;
+use self::judge::JudgeMetric;
+use self::read::MetricReader;
 use super::{Case, Score};
 use crate::graph::Program;
 use crate::predict::{Ctx, PredictError};
@@ -49,14 +49,14 @@ use crate::value::{Map, Payload};
 /// ```
 pub struct Metric {
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     written: Payload,
 }
 
-enum Kind {
-    Fieldwise(Fieldwise),
-    Judged(Judged),
-    Composed(Composed),
+enum MetricKind {
+    Fieldwise(FieldwiseMetric),
+    Judged(JudgeMetric),
+    Composed(CompositeMetric),
 }
 
 impl Metric {
@@ -73,7 +73,7 @@ impl Metric {
     ) -> Result<Self, Problems> {
         let signature = program.signature();
         let mut problems = Problems::new();
-        let metric = Reading::new(env, &signature).metric(payload, at, &mut problems);
+        let metric = MetricReader::new(env, &signature).metric(payload, at, &mut problems);
         match metric {
             Some(metric) => problems.or(metric),
             None => Err(problems),
@@ -107,9 +107,9 @@ impl Metric {
     #[must_use]
     pub fn calls_lm(&self) -> bool {
         match &self.kind {
-            Kind::Fieldwise(_) => false,
-            Kind::Judged(judged) => judged.calls_lm(),
-            Kind::Composed(composed) => composed.parts().iter().any(Self::calls_lm),
+            MetricKind::Fieldwise(_) => false,
+            MetricKind::Judged(judged) => judged.calls_lm(),
+            MetricKind::Composed(composed) => composed.parts().iter().any(Self::calls_lm),
         }
     }
 
@@ -120,14 +120,14 @@ impl Metric {
         case: Case<'a>,
     ) -> BoxFuture<'a, Result<Score, PredictError>> {
         match &self.kind {
-            Kind::Fieldwise(fieldwise) => Box::pin(std::future::ready(fieldwise.score(case))),
-            Kind::Judged(judged) => Box::pin(judged.score(ctx, case)),
-            Kind::Composed(composed) => Box::pin(composed.score(ctx, case)),
+            MetricKind::Fieldwise(fieldwise) => Box::pin(std::future::ready(fieldwise.score(case))),
+            MetricKind::Judged(judged) => Box::pin(judged.score(ctx, case)),
+            MetricKind::Composed(composed) => Box::pin(composed.score(ctx, case)),
         }
     }
 
     /// A metric of this kind, written as `{name: options}`.
-    fn named(name: &'static str, kind: Kind, options: Payload) -> Self {
+    fn named(name: &'static str, kind: MetricKind, options: Payload) -> Self {
         let written = Payload::map(Map::from_iter([(Arc::from(name), options)]));
         Self { name, kind, written }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::judged::Scale;
+use super::judge::Scale;
 use super::numeric::Tolerance;
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, boolean, list, listed, nearest, number, shared_text};

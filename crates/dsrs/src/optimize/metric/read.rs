@@ -1,11 +1,11 @@
 //! Metrics from what people write: a name, or an object of one member. Everything that is wrong is
 //! reported, in parts of parts too.
 
-use super::composed::{Composed, Way};
-use super::fieldwise::Fieldwise;
-use super::judged::Judged;
+use super::composite::{Aggregation, CompositeMetric};
+use super::fieldwise::FieldwiseMetric;
+use super::judge::JudgeMetric;
 use super::options::{object, threshold, weight};
-use super::{Kind, Metric};
+use super::{Metric, MetricKind};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, list, nearest, wrong_type};
 use crate::signature::SignatureSchema;
@@ -44,7 +44,7 @@ pub(super) const PLAIN: [&str; 5] = ["exact", "normalized_exact", "contains", "f
 
 /// A metric as it stands in a document.
 #[derive(Clone, Copy)]
-pub(super) struct Said<'s> {
+pub(super) struct MetricSpec<'s> {
     pub(super) name: &'static str,
     pub(super) options: &'s Payload,
     /// The place of the options.
@@ -52,7 +52,7 @@ pub(super) struct Said<'s> {
 }
 
 /// A reading of one document.
-pub(super) struct Reading<'r> {
+pub(super) struct MetricReader<'r> {
     pub(super) env: &'r dyn BuildEnv,
     /// What the program takes and gives.
     pub(super) program: &'r SignatureSchema,
@@ -62,7 +62,7 @@ pub(super) struct Reading<'r> {
     depth: usize,
 }
 
-impl<'r> Reading<'r> {
+impl<'r> MetricReader<'r> {
     pub(super) const fn new(env: &'r dyn BuildEnv, program: &'r SignatureSchema) -> Self {
         Self { env, program, count: 0, depth: 0 }
     }
@@ -86,14 +86,14 @@ impl<'r> Reading<'r> {
             Payload::Str(name) => self.plain(name, at, problems),
             // The one metric whose options stand beside its name.
             Payload::Map(members) if members.contains_key(GRAPH) => {
-                let said = Said { name: GRAPH, options: payload, at };
-                let (judged, written) = Judged::read_graph(self, said, problems)?;
-                Some(Metric { name: GRAPH, kind: Kind::Judged(judged), written })
+                let said = MetricSpec { name: GRAPH, options: payload, at };
+                let (judged, written) = JudgeMetric::read_graph(self, said, problems)?;
+                Some(Metric { name: GRAPH, kind: MetricKind::Judged(judged), written })
             }
             Payload::Map(members) => {
                 let (name, options) = only(members, at, problems)?;
                 self.depth += 1;
-                let metric = self.named(Said { name, options, at: &at.key(name) }, problems);
+                let metric = self.named(MetricSpec { name, options, at: &at.key(name) }, problems);
                 self.depth -= 1;
                 metric
             }
@@ -108,42 +108,51 @@ impl<'r> Reading<'r> {
     fn plain(&mut self, name: &str, at: &At<'_>, problems: &mut Problems) -> Option<Metric> {
         let name = known(name, at, problems)?;
         if PLAIN.contains(&name) {
-            return self.named(Said { name, options: &Payload::map(Map::new()), at }, problems);
+            return self
+                .named(MetricSpec { name, options: &Payload::map(Map::new()), at }, problems);
         }
         let detail = format!("`{name}` has to be told more: write an object `{{\"{name}\": …}}`");
         problems.add(at, Code::InvalidValue, detail);
         None
     }
 
-    fn named(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<Metric> {
+    fn named(&mut self, said: MetricSpec<'_>, problems: &mut Problems) -> Option<Metric> {
         let (kind, options) = match said.name {
-            "expression" => judged(Judged::read_expression(self, said, problems)?),
-            "judge" => judged(Judged::read_judge(self, said, problems)?),
+            "expression" => judged(JudgeMetric::read_expression(self, said, problems)?),
+            "judge" => judged(JudgeMetric::read_judge(self, said, problems)?),
             "weighted" => composed(self.weighted(said, problems)?),
             "at_least" => composed(self.at_least(said, problems)?),
             plain if PLAIN.contains(&plain) => {
-                let (fieldwise, options) = Fieldwise::read(self.program, said, problems)?;
-                (Kind::Fieldwise(fieldwise), options)
+                let (fieldwise, options) = FieldwiseMetric::read(self.program, said, problems)?;
+                (MetricKind::Fieldwise(fieldwise), options)
             }
             _ => composed(self.parts(said, problems)?),
         };
         Some(Metric::named(said.name, kind, options))
     }
 
-    fn parts(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<(Composed, Payload)> {
+    fn parts(
+        &mut self,
+        said: MetricSpec<'_>,
+        problems: &mut Problems,
+    ) -> Option<(CompositeMetric, Payload)> {
         let read = |part: &Payload, at: &At<'_>, found: &mut Problems| self.metric(part, at, found);
         let parts = some(list(said.options, said.at, problems, read)?, said, problems)?;
         let written = Payload::list(parts.iter().map(Metric::to_payload).collect());
         let way = match said.name {
-            "min" => Way::Min,
-            "max" => Way::Max,
-            "product" => Way::Product,
-            _ => Way::Mean,
+            "min" => Aggregation::Min,
+            "max" => Aggregation::Max,
+            "product" => Aggregation::Product,
+            _ => Aggregation::Mean,
         };
-        Some((Composed::new(parts, way), written))
+        Some((CompositeMetric::new(parts, way), written))
     }
 
-    fn weighted(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<(Composed, Payload)> {
+    fn weighted(
+        &mut self,
+        said: MetricSpec<'_>,
+        problems: &mut Problems,
+    ) -> Option<(CompositeMetric, Payload)> {
         let read = |part: &Payload, at: &At<'_>, problems: &mut Problems| {
             let mut part = Object::open(part, at, problems)?;
             let metric = part.required("metric", |part, at, found| self.metric(part, at, found));
@@ -157,10 +166,14 @@ impl<'r> Reading<'r> {
             object([("metric", Some(part.to_payload())), ("weight", Some((*weight).into()))])
         };
         let written = Payload::list(parts.iter().zip(&weights).map(options).collect());
-        Some((Composed::new(parts, Way::Weighted(weights)), written))
+        Some((CompositeMetric::new(parts, Aggregation::Weighted(weights)), written))
     }
 
-    fn at_least(&mut self, said: Said<'_>, problems: &mut Problems) -> Option<(Composed, Payload)> {
+    fn at_least(
+        &mut self,
+        said: MetricSpec<'_>,
+        problems: &mut Problems,
+    ) -> Option<(CompositeMetric, Payload)> {
         let mut read = Object::open(said.options, said.at, problems)?;
         let metric = read.required("metric", |part, at, found| self.metric(part, at, found));
         let threshold = read.required("threshold", threshold);
@@ -168,16 +181,16 @@ impl<'r> Reading<'r> {
         let (metric, threshold) = (metric?, threshold?);
         let written =
             object([("metric", Some(metric.to_payload())), ("threshold", Some(threshold.into()))]);
-        Some((Composed::new(vec![metric], Way::AtLeast(threshold)), written))
+        Some((CompositeMetric::new(vec![metric], Aggregation::AtLeast(threshold)), written))
     }
 }
 
-fn judged((judged, written): (Judged, Payload)) -> (Kind, Payload) {
-    (Kind::Judged(judged), written)
+fn judged((judged, written): (JudgeMetric, Payload)) -> (MetricKind, Payload) {
+    (MetricKind::Judged(judged), written)
 }
 
-fn composed((composed, written): (Composed, Payload)) -> (Kind, Payload) {
-    (Kind::Composed(composed), written)
+fn composed((composed, written): (CompositeMetric, Payload)) -> (MetricKind, Payload) {
+    (MetricKind::Composed(composed), written)
 }
 
 /// The one member of an object that says a metric.
@@ -209,7 +222,7 @@ fn known(name: &str, at: &At<'_>, problems: &mut Problems) -> Option<&'static st
 }
 
 /// The parts, if all could be read and there are any.
-fn some<T>(read: Vec<T>, said: Said<'_>, problems: &mut Problems) -> Option<Vec<T>> {
+fn some<T>(read: Vec<T>, said: MetricSpec<'_>, problems: &mut Problems) -> Option<Vec<T>> {
     let count = said.options.as_list().map_or(0, <[_]>::len);
     if count == 0 {
         problems.add(said.at, Code::InvalidValue, "one metric at least is needed");

@@ -1,4 +1,4 @@
-//! The JSON Schema of metrics, for documentation and forms. Reading does not rest on it.
+//! The JSON Schema of metrics, for documentation and forms. MetricReader does not rest on it.
 
 use super::read::PLAIN;
 use crate::strategy::GraphPin;

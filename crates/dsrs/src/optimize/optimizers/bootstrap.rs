@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use super::config::{count, member, number};
 use crate::optimize::{
-    Candidate, Example, Rollout, Stop, Workbench, labeled_demo, step_demo, tunable,
+    Candidate, EarlyStop, Example, Rollout, Workbench, demo_of_call, labeled_demo, tunable,
 };
 use crate::predict::{Demo, Variation};
 use crate::signature::SignatureSchema;
@@ -60,7 +60,7 @@ pub(super) struct Bootstrap {
 
 /// Demos by predictor, and the examples that they were made of.
 #[derive(Default)]
-struct Found<'e> {
+struct BootstrappedDemos<'e> {
     demos: IndexMap<Arc<str>, Vec<Demo>>,
     used: Vec<&'e Example>,
 }
@@ -83,7 +83,7 @@ impl Bootstrap {
         bench: &Workbench,
         student: &Candidate,
         order: &[&Example],
-    ) -> Result<Candidate, Stop> {
+    ) -> Result<Candidate, EarlyStop> {
         let predictors = tunable(&*bench.program(student).await?);
         let found = self.bootstrap(bench, student, order, &predictors).await?;
         let mut taught = student.clone();
@@ -103,8 +103,8 @@ impl Bootstrap {
         student: &Candidate,
         order: &[&'e Example],
         predictors: &[(Arc<str>, Arc<SignatureSchema>)],
-    ) -> Result<Found<'e>, Stop> {
-        let mut found = Found::default();
+    ) -> Result<BootstrappedDemos<'e>, EarlyStop> {
+        let mut found = BootstrappedDemos::default();
         let shown: Vec<&Example> = order.iter().copied().take(self.max_labeled).collect();
         for round in 0..self.max_rounds {
             let mut left = order.iter().copied();
@@ -160,12 +160,12 @@ impl Bootstrap {
     }
 }
 
-impl<'e> Found<'e> {
+impl<'e> BootstrappedDemos<'e> {
     /// Makes demos of a rollout: one of each predictor, of several calls of one the last, which is
     /// what the others led to.
     fn take(&mut self, example: &'e Example, rollout: &Rollout) {
         let steps: IndexMap<&Arc<str>, Demo> =
-            rollout.steps.iter().map(|step| (&step.predictor, step_demo(step))).collect();
+            rollout.calls.iter().map(|step| (&step.predictor, demo_of_call(step))).collect();
         for (predictor, demo) in steps {
             self.demos.entry(predictor.clone()).or_default().push(demo);
         }

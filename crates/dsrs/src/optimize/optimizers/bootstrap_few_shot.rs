@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::bootstrap::{Bootstrap, PROPERTIES};
 use super::config::config_schema;
 use crate::optimize::{
-    Example, Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench,
+    EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -39,7 +39,7 @@ impl OptimizerFactory for Factory {
 struct BootstrapFewShot(Bootstrap);
 
 impl Optimizer for BootstrapFewShot {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         async {
             let order: Vec<&Example> = bench.train().iter().collect();
             let student = bench.candidate(bench.start());

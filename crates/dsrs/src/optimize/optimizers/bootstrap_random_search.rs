@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::bootstrap::{Bootstrap, PROPERTIES};
 use super::config::{config_schema, count, member, number};
 use crate::optimize::{
-    Candidate, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId,
+    Candidate, EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId,
     Workbench,
 };
 use crate::problem::{At, Problems};
@@ -63,7 +63,7 @@ struct RandomSearch {
 }
 
 /// One candidate that is to be made.
-enum Plan {
+enum DemoRecipe {
     AsItWas,
     Labeled,
     Bootstrapped,
@@ -71,16 +71,17 @@ enum Plan {
 }
 
 impl Optimizer for RandomSearch {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.search(bench).boxed()
     }
 }
 
 impl RandomSearch {
-    async fn search(&self, bench: &Workbench) -> Result<TrialId, Stop> {
-        let plans = [Plan::AsItWas, Plan::Labeled, Plan::Bootstrapped].into_iter();
+    async fn search(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
+        let plans =
+            [DemoRecipe::AsItWas, DemoRecipe::Labeled, DemoRecipe::Bootstrapped].into_iter();
         // One after the other: a budget that ends then leaves whole candidates behind.
-        for plan in plans.chain((1..=self.candidates).map(Plan::Shuffled)) {
+        for plan in plans.chain((1..=self.candidates).map(DemoRecipe::Shuffled)) {
             let (candidate, origin) = self.make(bench, &plan).await?;
             let id = bench.enter(candidate, &[bench.start()], origin);
             let mean = bench.full(id).await?.mean();
@@ -91,18 +92,24 @@ impl RandomSearch {
         Ok(bench.best().map_or(bench.start(), |trial| trial.id))
     }
 
-    async fn make(&self, bench: &Workbench, plan: &Plan) -> Result<(Candidate, String), Stop> {
+    async fn make(
+        &self,
+        bench: &Workbench,
+        plan: &DemoRecipe,
+    ) -> Result<(Candidate, String), EarlyStop> {
         let student = bench.candidate(bench.start());
         let mut order: Vec<&Example> = bench.train().iter().collect();
         let mut bootstrap = self.bootstrap.clone();
         let origin = match plan {
-            Plan::AsItWas => return Ok(((*student).clone(), String::new())),
-            Plan::Labeled => {
+            DemoRecipe::AsItWas => return Ok(((*student).clone(), String::new())),
+            DemoRecipe::Labeled => {
                 bootstrap.max_bootstrapped = 0;
                 "demos straight from examples".to_owned()
             }
-            Plan::Bootstrapped => "bootstrapped demos, in the order of the trainset".to_owned(),
-            Plan::Shuffled(number) => {
+            DemoRecipe::Bootstrapped => {
+                "bootstrapped demos, in the order of the trainset".to_owned()
+            }
+            DemoRecipe::Shuffled(number) => {
                 let mut rng = bench.rng(&format!("demos {number}"));
                 rng.shuffle(&mut order);
                 let most = rng.usize(1..=bootstrap.max_bootstrapped.max(1));

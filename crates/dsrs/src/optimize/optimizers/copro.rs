@@ -9,12 +9,12 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, try_join_all};
 use indexmap::IndexMap;
 
-use super::asking::{Draw, asked_text};
 use super::config::{config_schema, count, number};
-use super::telling::{Part, field, part, parts, texts};
+use super::describe::{TunablePredictor, field, part, parts, texts};
+use super::proposal::{Draw, propose_text};
 use crate::optimize::{
-    Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench, instruction_of,
-    tunable,
+    EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    instruction_of, tunable,
 };
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -111,21 +111,21 @@ struct Copro {
 }
 
 /// The instructions of one predictor that were tried, with the best objective of each.
-type Tried = IndexMap<Arc<str>, f64>;
+type InstructionScores = IndexMap<Arc<str>, f64>;
 
 impl Optimizer for Copro {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.climb(bench).boxed()
     }
 }
 
 impl Copro {
-    async fn climb(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+    async fn climb(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let mut best = bench.start();
         let mut score = objective(bench, best).await?;
         let program = bench.program(&bench.candidate(best)).await?;
         let known = tunable(&program);
-        let mut tried: Vec<Tried> = known
+        let mut tried: Vec<InstructionScores> = known
             .iter()
             .map(|(path, _)| {
                 instruction_of(&program, path).map(|now| (now, score)).into_iter().collect()
@@ -156,18 +156,18 @@ impl Copro {
     async fn propose(
         &self,
         bench: &Workbench,
-        all: &[Part],
-        one: &Part,
-        tried: &Tried,
+        all: &[TunablePredictor],
+        one: &TunablePredictor,
+        tried: &InstructionScores,
         round: usize,
-    ) -> Result<Vec<Arc<str>>, Stop> {
+    ) -> Result<Vec<Arc<str>>, EarlyStop> {
         let (signature, inputs) = question(all, one, tried, round);
         // In the first round the one that is there counts as one of them.
         let wanted = if round == 0 { self.breadth - 1 } else { self.breadth };
         let asked = (0..wanted).map(|at| {
             let (inputs, number) = (inputs.clone(), round * self.breadth + at + 1);
             let draw = Draw { number, temperature: self.temperature };
-            asked_text(bench, signature, inputs, draw, INSTRUCTION)
+            propose_text(bench, signature, inputs, draw, INSTRUCTION)
         });
         let mut found: Vec<Arc<str>> = Vec::with_capacity(wanted);
         for proposed in try_join_all(asked).await?.into_iter().flatten() {
@@ -180,9 +180,9 @@ impl Copro {
 }
 
 fn question<'s>(
-    all: &[Part],
-    one: &Part,
-    tried: &Tried,
+    all: &[TunablePredictor],
+    one: &TunablePredictor,
+    tried: &InstructionScores,
     round: usize,
 ) -> (&'s Arc<SignatureSchema>, Fields) {
     let (program, own) = (parts(all), part(&one.0, &one.1));
@@ -202,7 +202,7 @@ fn question<'s>(
 }
 
 /// How a candidate does on the whole valset.
-async fn objective(bench: &Workbench, id: TrialId) -> Result<f64, Stop> {
+async fn objective(bench: &Workbench, id: TrialId) -> Result<f64, EarlyStop> {
     let evaluation = bench.full(id).await?;
     let scored = bench.trial(id).and_then(|trial| trial.full);
     Ok(scored.map_or_else(|| evaluation.mean(), |scored| scored.objective))

@@ -18,13 +18,13 @@ use futures_util::future::{BoxFuture, join_all};
 
 use self::merge::{Merger, mergers, probe};
 use self::pareto::sample;
-use self::pool::Pool;
+use self::pool::CandidatePool;
 use self::reflect::{Runs, reflect};
 use super::config::{config_schema, count, flag, number, text};
-use super::telling::Part;
+use super::describe::TunablePredictor;
 use crate::optimize::{
-    Candidate, CandidateHash, Evaluation, Example, Optimizer, OptimizerFactory,
-    OptimizerRegistration, Stop, TrialId, Workbench, tunable,
+    Candidate, CandidateHash, EarlyStop, Evaluation, Example, Optimizer, OptimizerFactory,
+    OptimizerRegistration, TrialId, Workbench, tunable,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -115,14 +115,14 @@ struct Gepa {
 }
 
 impl Optimizer for Gepa {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.search(bench).boxed()
     }
 }
 
 impl Gepa {
-    async fn search(&self, bench: &Workbench) -> Result<TrialId, Stop> {
-        let mut search = Search::begin(self, bench).await?;
+    async fn search(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
+        let mut search = GepaSearch::begin(self, bench).await?;
         for iteration in 0..self.max_iterations {
             if search.is_over() {
                 break;
@@ -134,21 +134,21 @@ impl Gepa {
 }
 
 /// A search under way.
-struct Search<'s> {
+struct GepaSearch<'s> {
     gepa: &'s Gepa,
     bench: &'s Workbench,
-    parts: Vec<Part>,
-    pool: Pool,
+    parts: Vec<TunablePredictor>,
+    pool: CandidatePool,
     /// Whether the last step brought a candidate into the pool, so that merging may be worth it.
     is_merge_due: bool,
     mutations: usize,
     merges: usize,
 }
 
-impl<'s> Search<'s> {
-    async fn begin(gepa: &'s Gepa, bench: &'s Workbench) -> Result<Self, Stop> {
+impl<'s> GepaSearch<'s> {
+    async fn begin(gepa: &'s Gepa, bench: &'s Workbench) -> Result<Self, EarlyStop> {
         let program = bench.program(&bench.candidate(bench.start())).await?;
-        let mut pool = Pool::default();
+        let mut pool = CandidatePool::default();
         pool.take(bench.start(), &bench.full(bench.start()).await?, &[]);
         let (is_merge_due, mutations, merges) = (false, 0, 0);
         Ok(Self { gepa, bench, parts: tunable(&program), pool, is_merge_due, mutations, merges })
@@ -160,7 +160,7 @@ impl<'s> Search<'s> {
             || self.pool.reaches(self.gepa.perfect)
     }
 
-    async fn step(&mut self, iteration: usize) -> Result<(), Stop> {
+    async fn step(&mut self, iteration: usize) -> Result<(), EarlyStop> {
         let mut rng = self.bench.rng(&format!("gepa, iteration {iteration}"));
         let is_due = std::mem::take(&mut self.is_merge_due) && self.merges < self.gepa.max_merges;
         match is_due.then(|| self.merger(&mut rng)).flatten() {
@@ -170,7 +170,7 @@ impl<'s> Search<'s> {
     }
 
     /// Has an LM reflect on a few examples, and keeps what it writes if they get better by it.
-    async fn mutate(&mut self, iteration: usize, rng: &mut fastrand::Rng) -> Result<(), Stop> {
+    async fn mutate(&mut self, iteration: usize, rng: &mut fastrand::Rng) -> Result<(), EarlyStop> {
         let bench = self.bench;
         let parent = match self.gepa.only_best {
             true => self.pool.best(),
@@ -212,7 +212,7 @@ impl<'s> Search<'s> {
     }
 
     /// The predictors that are changed next.
-    fn choose(&mut self, parent: usize) -> Vec<Part> {
+    fn choose(&mut self, parent: usize) -> Vec<TunablePredictor> {
         if self.gepa.all_at_once {
             return self.parts.clone();
         }
@@ -224,11 +224,11 @@ impl<'s> Search<'s> {
     async fn rewritten(
         &self,
         before: &Candidate,
-        chosen: &[Part],
+        chosen: &[TunablePredictor],
         examples: &[&Example],
         evaluation: &Evaluation,
         iteration: usize,
-    ) -> Result<Option<Candidate>, Stop> {
+    ) -> Result<Option<Candidate>, EarlyStop> {
         let (bench, temperature) = (self.bench, self.gepa.temperature);
         let program = bench.program(before).await?;
         let runs = Runs { program: &program, examples, evaluation };
@@ -256,7 +256,7 @@ impl<'s> Search<'s> {
 
     /// Tries a merged candidate on a few examples, and keeps it if it does there as well as the
     /// better of the two that it was made of.
-    async fn merge(&mut self, merger: Merger, rng: &mut fastrand::Rng) -> Result<(), Stop> {
+    async fn merge(&mut self, merger: Merger, rng: &mut fastrand::Rng) -> Result<(), EarlyStop> {
         self.merges += 1;
         let Merger { one, other, ancestor, merged } = merger;
         let probe = probe(self.pool.scores(one), self.pool.scores(other), rng);
@@ -274,7 +274,7 @@ impl<'s> Search<'s> {
     }
 
     /// Tries a candidate on all examples, and takes it into the pool.
-    async fn take(&mut self, id: TrialId, parents: &[usize]) -> Result<(), Stop> {
+    async fn take(&mut self, id: TrialId, parents: &[usize]) -> Result<(), EarlyStop> {
         if !self.pool.holds(id) {
             let evaluation = self.bench.full(id).await?;
             self.pool.take(id, &evaluation, parents);

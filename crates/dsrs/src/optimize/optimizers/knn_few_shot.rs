@@ -13,8 +13,8 @@ use super::config::{config_schema, count, flag, number, text};
 use crate::adapter::ChatAdapter;
 use crate::lm::Vectors;
 use crate::optimize::{
-    AskError, Candidate, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Rollout,
-    Stop, TrialId, Workbench, labeled_demo, step_demo, tunable,
+    AskError, Candidate, EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration,
+    Rollout, TrialId, Workbench, demo_of_call, labeled_demo, tunable,
 };
 use crate::predict::{Demo, Nearest};
 use crate::problem::{At, Problems};
@@ -88,20 +88,20 @@ struct KnnFewShot {
 }
 
 /// A predictor, and the demo that it has of each example of the pool, if it has one.
-struct Part {
+struct PredictorPool {
     path: Arc<str>,
     schema: Arc<SignatureSchema>,
     demos: Vec<Option<Demo>>,
 }
 
 impl Optimizer for KnnFewShot {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.teach(bench).boxed()
     }
 }
 
 impl KnnFewShot {
-    async fn teach(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+    async fn teach(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let start = bench.candidate(bench.start());
         let mut space = Space::of(bench, self.embedding_model(bench)?);
         let examples = self.pool(bench);
@@ -109,8 +109,9 @@ impl KnnFewShot {
         let labeled = |schema: &SignatureSchema| {
             examples.iter().map(|example| labeled_demo(schema, example)).collect()
         };
-        let mut parts: Vec<Part> =
-            known.map(|(path, schema)| Part { demos: labeled(&schema), path, schema }).collect();
+        let mut parts: Vec<PredictorPool> = known
+            .map(|(path, schema)| PredictorPool { demos: labeled(&schema), path, schema })
+            .collect();
         if self.bootstrap {
             self.demonstrate(bench, &start, &examples, &mut parts, &mut space).await?;
         }
@@ -130,7 +131,7 @@ impl KnnFewShot {
     }
 
     /// The alias of the embedding model.
-    fn embedding_model(&self, bench: &Workbench) -> Result<Arc<str>, Stop> {
+    fn embedding_model(&self, bench: &Workbench) -> Result<Arc<str>, EarlyStop> {
         if let Some(alias) = &self.model {
             return Ok(alias.clone());
         }
@@ -145,7 +146,7 @@ impl KnnFewShot {
                 format!("say which embedding model in `model`: {}", names.join(", "))
             }
         };
-        Err(Stop::Failed(format!("knn_few_shot: {why}").into()))
+        Err(EarlyStop::Failed(format!("knn_few_shot: {why}").into()))
     }
 
     /// The examples that demos are made of, in the order of the trainset.
@@ -164,9 +165,9 @@ impl KnnFewShot {
         bench: &Workbench,
         student: &Candidate,
         examples: &[&Example],
-        parts: &mut [Part],
+        parts: &mut [PredictorPool],
         space: &mut Space<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EarlyStop> {
         bench.phase("running the program on the pool");
         let mut teachers = vec![student.clone(); examples.len()];
         for part in &*parts {
@@ -196,13 +197,13 @@ impl KnnFewShot {
 
 /// Makes demos of a rollout: one of each predictor, of several calls of one the last, which is what
 /// the others led to.
-fn take(rollout: &Rollout, place: usize, parts: &mut [Part]) {
+fn take(rollout: &Rollout, place: usize, parts: &mut [PredictorPool]) {
     let steps: IndexMap<&Arc<str>, _> =
-        rollout.steps.iter().map(|step| (&step.predictor, step)).collect();
+        rollout.calls.iter().map(|step| (&step.predictor, step)).collect();
     for part in parts {
         let step = steps.get(&part.path);
         if let (Some(step), Some(demo)) = (step, part.demos.get_mut(place)) {
-            *demo = Some(step_demo(step));
+            *demo = Some(demo_of_call(step));
         }
     }
 }
@@ -220,7 +221,10 @@ impl<'b> Space<'b> {
     }
 
     /// The demos of a predictor with their vectors; none where it has no demo.
-    async fn pool(&mut self, part: &Part) -> Result<Option<(Vec<Demo>, Vectors)>, Stop> {
+    async fn pool(
+        &mut self,
+        part: &PredictorPool,
+    ) -> Result<Option<(Vec<Demo>, Vectors)>, EarlyStop> {
         let demos: Vec<Demo> = part.demos.iter().flatten().cloned().collect();
         let texts = demos.iter().map(|demo| ChatAdapter::inputs_alone(&part.schema, &demo.input));
         let texts: Vec<Arc<str>> = texts.map(Arc::from).collect();
@@ -231,14 +235,14 @@ impl<'b> Space<'b> {
         let rows: Vec<_> = texts.iter().filter_map(|text| self.known.get(text).cloned()).collect();
         let vectors = Vectors::of(&rows).filter(|vectors| vectors.len() == demos.len());
         let vectors = vectors.ok_or_else(|| {
-            Stop::Failed(
+            EarlyStop::Failed(
                 format!("the model `{}` gave vectors of several lengths", self.model).into(),
             )
         })?;
         Ok(Some((demos, vectors)))
     }
 
-    async fn learn(&mut self, texts: &[Arc<str>]) -> Result<(), Stop> {
+    async fn learn(&mut self, texts: &[Arc<str>]) -> Result<(), EarlyStop> {
         let new: IndexSet<&Arc<str>> =
             texts.iter().filter(|text| !self.known.contains_key(*text)).collect();
         let new: Vec<Arc<str>> = new.into_iter().cloned().collect();
@@ -247,7 +251,7 @@ impl<'b> Space<'b> {
         }
         let made = self.bench.embed(&self.model, &new).await.map_err(|error| match error {
             AskError::Stop(stop) => stop,
-            AskError::Failed(error) => Stop::Failed(error.message.as_str().into()),
+            AskError::Failed(error) => EarlyStop::Failed(error.message.as_str().into()),
         })?;
         self.known.extend(new.into_iter().zip(made.vectors));
         Ok(())

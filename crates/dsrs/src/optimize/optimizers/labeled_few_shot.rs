@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 
 use super::config::{config_schema, count};
 use crate::optimize::{
-    Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench, labeled_demo,
-    tunable,
+    EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    labeled_demo, tunable,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -45,13 +45,13 @@ struct LabeledFewShot {
 }
 
 impl Optimizer for LabeledFewShot {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.demonstrate(bench).boxed()
     }
 }
 
 impl LabeledFewShot {
-    async fn demonstrate(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+    async fn demonstrate(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let base = bench.candidate(bench.start());
         let program = bench.program(&base).await?;
         let mut candidate = (*base).clone();

@@ -14,18 +14,18 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, try_join_all};
 
-use self::demos::Sets;
+use self::demos::DemoSets;
 use self::ground::Grounds;
-use self::plan::{Extent, Plan};
-use self::propose::{Proposer, Wanted};
-use self::trials::{Choices, Search};
+use self::plan::{Extent, MiproPlan};
+use self::propose::{ProposalRequest, Proposer};
+use self::trials::{PredictorChoices, TrialSearch};
 use super::bootstrap::{Bootstrap, PROPERTIES};
 use super::config::{config_schema, count, flag, number};
-use super::telling::Part;
+use super::describe::TunablePredictor;
 use crate::graph::Program;
 use crate::optimize::{
-    Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench, instruction_of,
-    tunable,
+    EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    instruction_of, tunable,
 };
 use crate::problem::{At, Code, Problem, Problems};
 use crate::value::Payload;
@@ -159,7 +159,7 @@ struct Mipro {
 }
 
 impl Optimizer for Mipro {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.find(bench).boxed()
     }
 }
@@ -169,7 +169,7 @@ impl Mipro {
         self.bootstrap.max_bootstrapped == 0 && self.bootstrap.max_labeled == 0
     }
 
-    async fn find(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+    async fn find(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let program = bench.program(&bench.candidate(bench.start())).await?;
         let known = tunable(&program);
         let plan = self.extent.plan(known.len(), self.zero_shot(), bench.val().len());
@@ -178,22 +178,22 @@ impl Mipro {
         let proposed = self.instructions(bench, &program, &known, &sets, &plan).await?;
         let choices = known.iter().zip(proposed).zip(sets).map(|((one, instructions), sets)| {
             let demo_sets = if self.zero_shot() { vec![Vec::new()] } else { sets };
-            Choices { path: one.0.clone(), instructions, demo_sets }
+            PredictorChoices { path: one.0.clone(), instructions, demo_sets }
         });
-        let choices: Vec<Choices> = choices.collect();
+        let choices: Vec<PredictorChoices> = choices.collect();
         bench.phase("searching for the best combination");
-        Search::begin(bench, &choices, plan.startup).await?.run(&plan).await
+        TrialSearch::begin(bench, &choices, plan.startup).await?.run(&plan).await
     }
 
-    /// Sets of demos of each predictor: to choose from, or only to show to who writes instructions.
+    /// DemoSets of demos of each predictor: to choose from, or only to show to who writes instructions.
     async fn demo_sets(
         &self,
         bench: &Workbench,
-        known: &[Part],
-        plan: &Plan,
-    ) -> Result<Vec<Sets>, Stop> {
+        known: &[TunablePredictor],
+        plan: &MiproPlan,
+    ) -> Result<Vec<DemoSets>, EarlyStop> {
         if self.zero_shot() && !self.by_demos {
-            return Ok(known.iter().map(|_| Sets::new()).collect());
+            return Ok(known.iter().map(|_| DemoSets::new()).collect());
         }
         bench.phase("making sets of demos");
         if !self.zero_shot() {
@@ -208,11 +208,11 @@ impl Mipro {
         &self,
         bench: &Workbench,
         program: &Program,
-        known: &[Part],
-        sets: &[Sets],
-        plan: &Plan,
-    ) -> Result<Vec<Vec<Arc<str>>>, Stop> {
-        let now = |one: &Part| instruction_of(program, &one.0).unwrap_or_default();
+        known: &[TunablePredictor],
+        sets: &[DemoSets],
+        plan: &MiproPlan,
+    ) -> Result<Vec<Vec<Arc<str>>>, EarlyStop> {
+        let now = |one: &TunablePredictor| instruction_of(program, &one.0).unwrap_or_default();
         if plan.instructions < 2 {
             return Ok(known.iter().map(|one| vec![now(one)]).collect());
         }
@@ -222,7 +222,7 @@ impl Mipro {
         let proposer = &Proposer { bench, grounds: &grounds, tips, temperature };
         let asked = known.iter().zip(sets).enumerate().map(|(at, (part, sets))| async move {
             let demo_sets = if self.by_demos { sets.as_slice() } else { &[] };
-            let wanted = Wanted { at, part, now: now(part), demo_sets };
+            let wanted = ProposalRequest { at, part, now: now(part), demo_sets };
             let mut all = vec![wanted.now.clone()];
             all.extend(proposer.propose(&wanted, plan.instructions - 1).await?);
             Ok(all)
@@ -234,8 +234,8 @@ impl Mipro {
         &self,
         bench: &Workbench,
         program: &Program,
-        known: &[Part],
-    ) -> Result<Grounds, Stop> {
+        known: &[TunablePredictor],
+    ) -> Result<Grounds, EarlyStop> {
         let mut grounds = Grounds::default();
         if self.by_program {
             bench.phase("describing the program");

@@ -18,13 +18,13 @@ use futures_util::future::{BoxFuture, join_all};
 
 use self::buckets::{Bucket, buckets, percentile};
 use self::demos::{shown, thinned};
-use self::pool::Pool;
+use self::pool::ProgramPool;
 use self::rules::{Contrast, advised};
 use super::config::{config_schema, count, number};
-use super::telling::Part;
+use super::describe::TunablePredictor;
 use crate::optimize::{
-    Candidate, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Rollout, Stop, TrialId,
-    Workbench, tunable,
+    Candidate, EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Rollout,
+    TrialId, Workbench, tunable,
 };
 use crate::predict::Variation;
 use crate::problem::{At, Problems};
@@ -105,17 +105,17 @@ struct Simba {
 }
 
 impl Optimizer for Simba {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.climb(bench).boxed()
     }
 }
 
 impl Simba {
-    async fn climb(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+    async fn climb(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let start = bench.start();
         let program = bench.program(&bench.candidate(start)).await?;
         let mut ascent =
-            Ascent { simba: self, bench, parts: tunable(&program), pool: Pool::default() };
+            Ascent { simba: self, bench, parts: tunable(&program), pool: ProgramPool::default() };
         ascent.pool.take(start, 0.0);
         bench.full(start).await?;
         let can_learn = !ascent.parts.is_empty() && !bench.train().is_empty();
@@ -130,12 +130,12 @@ impl Simba {
 struct Ascent<'s> {
     simba: &'s Simba,
     bench: &'s Workbench,
-    parts: Vec<Part>,
-    pool: Pool,
+    parts: Vec<TunablePredictor>,
+    pool: ProgramPool,
 }
 
 /// A candidate that is to be made.
-struct Plan<'p> {
+struct PlannedCandidate<'p> {
     parent: TrialId,
     /// The parent, with some of its demos dropped.
     thinned: Candidate,
@@ -149,7 +149,7 @@ enum Lesson<'p> {
 }
 
 impl<'s> Ascent<'s> {
-    async fn step(&mut self, step: usize) -> Result<(), Stop> {
+    async fn step(&mut self, step: usize) -> Result<(), EarlyStop> {
         let mut rng = self.bench.rng(&format!("simba, step {step}"));
         let batch = self.minibatch(step);
         let tries = self.tries(&batch, &mut rng).await?;
@@ -188,7 +188,7 @@ impl<'s> Ascent<'s> {
         &self,
         batch: &[&'s Example],
         rng: &mut fastrand::Rng,
-    ) -> Result<Vec<Vec<Arc<Rollout>>>, Stop> {
+    ) -> Result<Vec<Vec<Arc<Rollout>>>, EarlyStop> {
         let all = self.simba.candidates;
         let top = self.pool.top(all);
         // One evaluation for each try and program, over the examples that the program is drawn for.
@@ -224,7 +224,7 @@ impl<'s> Ascent<'s> {
         buckets: &'p [Bucket],
         batch: &[&'p Example],
         rng: &mut fastrand::Rng,
-    ) -> Vec<Plan<'p>> {
+    ) -> Vec<PlannedCandidate<'p>> {
         let top = self.pool.top(self.simba.candidates);
         let (low, high) = (percentile(buckets, 0.1), percentile(buckets, 0.9));
         let plan = |bucket: &'p Bucket| {
@@ -237,7 +237,7 @@ impl<'s> Ascent<'s> {
                 false if best.value() < low || worst.value() > high => None,
                 false => contrast(batch[bucket.example], best, worst).map(Lesson::Rule),
             };
-            Some(Plan { parent, thinned, lesson: lesson? })
+            Some(PlannedCandidate { parent, thinned, lesson: lesson? })
         };
         buckets.iter().filter_map(plan).take(self.simba.candidates).collect()
     }
@@ -245,10 +245,10 @@ impl<'s> Ascent<'s> {
     /// Makes a candidate, and says how it was made; `None` where nothing came of it.
     async fn make(
         &self,
-        plan: &Plan<'_>,
+        plan: &PlannedCandidate<'_>,
         step: usize,
         number: usize,
-    ) -> Result<Option<(Candidate, String)>, Stop> {
+    ) -> Result<Option<(Candidate, String)>, EarlyStop> {
         let step = step + 1;
         match &plan.lesson {
             Lesson::Demo(rollout) => {
@@ -273,7 +273,7 @@ impl<'s> Ascent<'s> {
 
     /// Tries new candidates on the minibatch, takes them into the pool, and tries the best of them
     /// on all that candidates are chosen by.
-    async fn judge(&mut self, new: &[TrialId], batch: &[&Example]) -> Result<(), Stop> {
+    async fn judge(&mut self, new: &[TrialId], batch: &[&Example]) -> Result<(), EarlyStop> {
         let candidates: Vec<Arc<Candidate>> =
             new.iter().map(|id| self.bench.candidate(*id)).collect();
         let evaluations =

@@ -9,7 +9,7 @@
 //! successive halving (Jamieson & Talwalkar 2016). Knows other optimizers by the registry alone.
 
 mod choices;
-mod heirs;
+mod inherit;
 mod insertions;
 mod moves;
 mod race;
@@ -21,13 +21,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use self::choices::Choices;
-use self::moves::{Entered, Kind};
+use self::choices::AllowedStrategies;
+use self::moves::{EnteredMoves, MoveKind};
 use self::race::Race;
 use self::settings::{PROPERTIES, read};
 use super::config::config_schema;
 use crate::optimize::{
-    CostWeight, Optimizer, OptimizerFactory, OptimizerRegistration, Stop, TrialId, Workbench,
+    CostWeight, EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -62,8 +62,8 @@ impl OptimizerFactory for Factory {
 
 /// A search with its settings.
 struct StrategySearch {
-    choices: Choices,
-    kinds: Vec<Kind>,
+    choices: AllowedStrategies,
+    kinds: Vec<MoveKind>,
     max_nodes: usize,
     rounds: usize,
     beam: usize,
@@ -80,13 +80,13 @@ struct Prompts {
 }
 
 impl Optimizer for StrategySearch {
-    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, Stop>> {
+    fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.search(bench).boxed()
     }
 }
 
 impl StrategySearch {
-    async fn search(&self, bench: &Workbench) -> Result<TrialId, Stop> {
+    async fn search(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let start = bench.start();
         let base = bench.full(start).await?;
         if self.cost_weight > 0.0 {
@@ -118,8 +118,9 @@ impl StrategySearch {
         bench: &Workbench,
         parents: &[TrialId],
         round: usize,
-    ) -> Result<Vec<TrialId>, Stop> {
-        let Entered { to_try, unfit, left } = moves::enter(self, bench, parents, round).await?;
+    ) -> Result<Vec<TrialId>, EarlyStop> {
+        let EnteredMoves { to_try, unfit, left } =
+            moves::enter(self, bench, parents, round).await?;
         bench.phase(&format!(
             "round {round}: {} changes of the graph; {unfit} do not check, {left} are left out",
             to_try.len()
@@ -147,7 +148,7 @@ impl StrategySearch {
 }
 
 impl Prompts {
-    async fn optimize(&self, bench: &Workbench, best: TrialId) -> Result<TrialId, Stop> {
+    async fn optimize(&self, bench: &Workbench, best: TrialId) -> Result<TrialId, EarlyStop> {
         let found = self.optimizer.run(&bench.starting_from(best)).await?;
         if bench.trial(found).is_some_and(|trial| trial.full.is_none()) {
             bench.full(found).await?;

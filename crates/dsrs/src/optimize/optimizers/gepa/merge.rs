@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::pareto::Leader;
-use super::pool::Pool;
+use super::pool::CandidatePool;
 use crate::optimize::{Candidate, Workbench};
 
 /// On how many examples a merged candidate is tried before it is tried on all.
@@ -25,7 +25,7 @@ pub(super) struct Merger {
 /// better than neither, and what is made of them must be none of the pool.
 pub(super) fn mergers(
     bench: &Workbench,
-    pool: &Pool,
+    pool: &CandidatePool,
     frontier: &[Leader],
     paths: &[Arc<str>],
 ) -> Vec<Merger> {

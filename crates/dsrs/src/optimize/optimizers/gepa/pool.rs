@@ -6,7 +6,7 @@ use crate::optimize::{Evaluation, TrialId};
 
 /// The candidates to go on from, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Pool(Vec<Member>);
+pub(super) struct CandidatePool(Vec<Member>);
 
 #[derive(Debug)]
 struct Member {
@@ -18,7 +18,7 @@ struct Member {
     turn: usize,
 }
 
-impl Pool {
+impl CandidatePool {
     /// Takes a candidate in that was made of others of the pool.
     pub(super) fn take(&mut self, id: TrialId, evaluation: &Evaluation, parents: &[usize]) {
         let of = |parent: &usize| self.0[*parent].ancestors.iter().copied().chain([*parent]);

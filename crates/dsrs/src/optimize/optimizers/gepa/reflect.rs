@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use crate::graph::Program;
-use crate::optimize::optimizers::asking::{Draw, asked_text};
-use crate::optimize::optimizers::telling::{
-    Part, add_failure, add_fields, cut, field, part, parts, texts,
+use crate::optimize::optimizers::describe::{
+    TunablePredictor, add_failure, add_fields, cut, field, part, parts, texts,
 };
-use crate::optimize::{Evaluation, Example, Rollout, Step, Stop, Workbench, instruction_of};
+use crate::optimize::optimizers::proposal::{Draw, propose_text};
+use crate::optimize::{
+    EarlyStop, Evaluation, Example, PredictorCall, Rollout, Workbench, instruction_of,
+};
 use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
 
@@ -55,12 +57,12 @@ pub(super) struct Runs<'r> {
 /// LM did not write one. `number` tells reflections apart.
 pub(super) async fn reflect(
     bench: &Workbench,
-    all: &[Part],
-    (path, schema): &Part,
+    all: &[TunablePredictor],
+    (path, schema): &TunablePredictor,
     runs: Runs<'_>,
     number: usize,
     temperature: f64,
-) -> Result<Option<Arc<str>>, Stop> {
+) -> Result<Option<Arc<str>>, EarlyStop> {
     let Some(told) = tell(path, runs) else { return Ok(None) };
     let instruction = instruction_of(runs.program, path).unwrap_or_default();
     let inputs = texts([
@@ -69,7 +71,7 @@ pub(super) async fn reflect(
         ("instruction_so_far", instruction.to_string()),
         ("runs", told),
     ]);
-    asked_text(bench, &REFLECT, inputs, Draw { number, temperature }, INSTRUCTION).await
+    propose_text(bench, &REFLECT, inputs, Draw { number, temperature }, INSTRUCTION).await
 }
 
 /// What a predictor took and gave in each run, with the score and what was said of it; `None` if it
@@ -85,9 +87,9 @@ fn tell(path: &str, runs: Runs<'_>) -> Option<String> {
 }
 
 fn tell_run(path: &str, example: &Example, rollout: &Rollout) -> Option<String> {
-    let own = |step: &&Step| &*step.predictor == path;
+    let own = |step: &&PredictorCall| &*step.predictor == path;
     let mut text = String::new();
-    for step in rollout.steps.iter().filter(own).take(CALLS) {
+    for step in rollout.calls.iter().filter(own).take(CALLS) {
         add_fields(&mut text, "it took", &step.inputs);
         add_fields(&mut text, "it gave", &step.outputs);
     }

@@ -1,4 +1,4 @@
-//! Sets of demos for each predictor: what it has, none, examples as they are, and bootstrapped ones.
+//! DemoSets of demos for each predictor: what it has, none, examples as they are, and bootstrapped ones.
 //! Knows nothing of how they do.
 
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 
 use crate::optimize::optimizers::bootstrap::Bootstrap;
-use crate::optimize::optimizers::telling::Part;
-use crate::optimize::{Candidate, Example, Stop, Workbench};
+use crate::optimize::optimizers::describe::TunablePredictor;
+use crate::optimize::{Candidate, EarlyStop, Example, Workbench};
 use crate::predict::Demo;
 
 /// The sets of one predictor, each once; the first is what it has now.
-pub(super) type Sets = Vec<Vec<Demo>>;
+pub(super) type DemoSets = Vec<Vec<Demo>>;
 
 /// At most so many sets of each predictor, in the order of `known`.
 pub(super) async fn sets(
     bench: &Workbench,
     bootstrap: &Bootstrap,
-    known: &[Part],
+    known: &[TunablePredictor],
     count: usize,
-) -> Result<Vec<Sets>, Stop> {
+) -> Result<Vec<DemoSets>, EarlyStop> {
     let start = bench.candidate(bench.start());
     let labeled = Bootstrap { max_bootstrapped: 0, ..bootstrap.clone() };
     let shuffles = (1..count.saturating_sub(2)).map(|number| shuffled(bench, bootstrap, number));
@@ -28,8 +28,8 @@ pub(super) async fn sets(
     let ways: Vec<(Bootstrap, Vec<&Example>)> = ways.into_iter().chain(shuffles).collect();
     let made = ways.iter().map(|(bootstrap, order)| bootstrap.demonstrate(bench, &start, order));
     let made: Vec<Candidate> = try_join_all(made).await?;
-    let sets = |(path, _): &Part| {
-        let mut sets: Sets = vec![demos_of(&start, path)];
+    let sets = |(path, _): &TunablePredictor| {
+        let mut sets: DemoSets = vec![demos_of(&start, path)];
         for demos in [Vec::new()].into_iter().chain(made.iter().map(|one| demos_of(one, path))) {
             if !sets.contains(&demos) && sets.len() < count.max(1) {
                 sets.push(demos);

@@ -8,9 +8,11 @@ use std::sync::{Arc, LazyLock};
 use futures_util::future::try_join_all;
 
 use crate::graph::Program;
-use crate::optimize::optimizers::asking::{PLAIN, asked, asked_text, text_of};
-use crate::optimize::optimizers::telling::{Part, add_fields, cut, field, part, parts, texts};
-use crate::optimize::{Example, Stop, Workbench, instruction_of};
+use crate::optimize::optimizers::describe::{
+    TunablePredictor, add_fields, cut, field, part, parts, texts,
+};
+use crate::optimize::optimizers::proposal::{PLAIN, propose, propose_text, text_of};
+use crate::optimize::{EarlyStop, Example, Workbench, instruction_of};
 use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
 use crate::value::Payload;
@@ -90,11 +92,11 @@ pub(super) struct Grounds {
 }
 
 /// What an LM finds in the trainset, batch by batch, in two or three sentences.
-pub(super) async fn data(bench: &Workbench, batch: usize) -> Result<Option<Arc<str>>, Stop> {
+pub(super) async fn data(bench: &Workbench, batch: usize) -> Result<Option<Arc<str>>, EarlyStop> {
     let mut notes: Arc<str> = "".into();
     for examples in bench.train().chunks(batch.max(1)).take(BATCHES) {
         let inputs = [("examples", told(examples)), ("notes_so_far", notes.to_string())];
-        let Some(found) = asked(bench, &OBSERVE, texts(inputs), PLAIN).await? else { continue };
+        let Some(found) = propose(bench, &OBSERVE, texts(inputs), PLAIN).await? else { continue };
         let is_first = notes.is_empty();
         notes = text_of(&found, "notes").unwrap_or(notes);
         if !is_first && matches!(found.get("nothing_new"), Some(Payload::Bool(true))) {
@@ -105,7 +107,7 @@ pub(super) async fn data(bench: &Workbench, batch: usize) -> Result<Option<Arc<s
         return Ok(None);
     }
     let inputs = texts([("notes", notes.to_string())]);
-    let summary = asked_text(bench, &SUM_UP, inputs, PLAIN, "summary").await?;
+    let summary = propose_text(bench, &SUM_UP, inputs, PLAIN, "summary").await?;
     Ok(summary.or(Some(notes)))
 }
 
@@ -124,28 +126,28 @@ fn told(examples: &[Example]) -> String {
 pub(super) async fn program(
     bench: &Workbench,
     program: &Program,
-    known: &[Part],
-) -> Result<Grounds, Stop> {
+    known: &[TunablePredictor],
+) -> Result<Grounds, EarlyStop> {
     let text = drawn(program, known);
     let inputs = texts([
         ("program", text.clone()),
         ("an_example", told(bench.train().get(..1).unwrap_or_default())),
     ]);
-    let description = asked_text(bench, &DESCRIBE, inputs, PLAIN, "description").await?;
-    let place = |one: &Part| {
+    let description = propose_text(bench, &DESCRIBE, inputs, PLAIN, "description").await?;
+    let place = |one: &TunablePredictor| {
         let inputs = texts([
             ("program", text.clone()),
             ("description", description.as_deref().unwrap_or_default().to_owned()),
             ("part", part(&one.0, &one.1)),
         ]);
-        asked_text(bench, &PLACE, inputs, PLAIN, "role")
+        propose_text(bench, &PLACE, inputs, PLAIN, "role")
     };
     let roles = try_join_all(known.iter().map(place)).await?;
     Ok(Grounds { data: None, program: Some((text.into(), description)), roles })
 }
 
 /// A program in a few lines: its nodes, its edges, its outputs, its predictors and what they are told.
-fn drawn(program: &Program, known: &[Part]) -> String {
+fn drawn(program: &Program, known: &[TunablePredictor]) -> String {
     let graph = program.graph();
     let mut text = format!("program `{}`\n", graph.name());
     // Writing to a String cannot fail.

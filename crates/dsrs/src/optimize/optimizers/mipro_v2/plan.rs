@@ -34,8 +34,8 @@ pub(super) struct Extent {
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
-    /// Sets of demos of each predictor, at most.
+pub(super) struct MiproPlan {
+    /// DemoSets of demos of each predictor, at most.
     pub(super) demo_sets: usize,
     /// Instructions of each predictor, at most, the one that it has counted in.
     pub(super) instructions: usize,
@@ -86,7 +86,7 @@ impl Extent {
 
     /// What is done for so many predictors and a valset of this size; `zero_shot` where no demos are
     /// chosen.
-    pub(super) fn plan(&self, predictors: usize, zero_shot: bool, val: usize) -> Plan {
+    pub(super) fn plan(&self, predictors: usize, zero_shot: bool, val: usize) -> MiproPlan {
         let preset = self.preset.and_then(|at| PRESETS.get(at));
         let wanted = preset.or(PRESETS.first()).map_or(1, |preset| preset.candidates);
         let candidates = self.candidates.unwrap_or(wanted);
@@ -99,7 +99,7 @@ impl Extent {
         let wanted = self.minibatch.unwrap_or(val > SMALL_VALSET);
         let (size, full_eval_steps) = (self.minibatch_size, self.full_eval_steps);
         let minibatch = Minibatch { size, full_eval_steps };
-        Plan {
+        MiproPlan {
             demo_sets: candidates,
             instructions: instructions.max(1),
             trials,
@@ -121,7 +121,7 @@ fn recommended(variables: usize, candidates: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn plan(config: &str, predictors: usize, zero_shot: bool, val: usize) -> Plan {
+    fn plan(config: &str, predictors: usize, zero_shot: bool, val: usize) -> MiproPlan {
         let config = Payload::from_json(config).unwrap();
         Extent::read(&config).unwrap().plan(predictors, zero_shot, val)
     }

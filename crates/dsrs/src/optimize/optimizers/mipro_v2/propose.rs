@@ -7,9 +7,9 @@ use std::sync::{Arc, LazyLock};
 use futures_util::future::try_join_all;
 
 use super::ground::{Grounds, PROGRAM, asks};
-use crate::optimize::optimizers::asking::{Draw, asked_text};
-use crate::optimize::optimizers::telling::{Part, add_fields, part};
-use crate::optimize::{Stop, Workbench};
+use crate::optimize::optimizers::describe::{TunablePredictor, add_fields, part};
+use crate::optimize::optimizers::proposal::{Draw, propose_text};
+use crate::optimize::{EarlyStop, Workbench};
 use crate::predict::Demo;
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload};
@@ -61,14 +61,14 @@ pub(super) struct Proposer<'p> {
 }
 
 /// A predictor that instructions are wanted for.
-pub(super) struct Wanted<'p> {
+pub(super) struct ProposalRequest<'p> {
     /// Its place among all.
     pub(super) at: usize,
     /// What it is.
-    pub(super) part: &'p Part,
+    pub(super) part: &'p TunablePredictor,
     /// What it is told now.
     pub(super) now: Arc<str>,
-    /// Sets of demos, of which each proposal is shown another; none are shown where there are none.
+    /// DemoSets of demos, of which each proposal is shown another; none are shown where there are none.
     pub(super) demo_sets: &'p [Vec<Demo>],
 }
 
@@ -76,9 +76,9 @@ impl Proposer<'_> {
     /// So many instructions for a predictor, or fewer, where the LM fails or repeats itself.
     pub(super) async fn propose(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &ProposalRequest<'_>,
         count: usize,
-    ) -> Result<Vec<Arc<str>>, Stop> {
+    ) -> Result<Vec<Arc<str>>, EarlyStop> {
         let mut tips = TIPS;
         self.bench.rng(&format!("tips for {}", wanted.part.0)).shuffle(&mut tips);
         let tips = |at: usize| tips.get(at % tips.len()).copied().filter(|_| self.tips);
@@ -94,19 +94,19 @@ impl Proposer<'_> {
 
     async fn ask(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &ProposalRequest<'_>,
         at: usize,
         tip: Option<&str>,
-    ) -> Result<Option<Arc<str>>, Stop> {
+    ) -> Result<Option<Arc<str>>, EarlyStop> {
         let known = self.known(wanted, at, tip);
         let mut signature = SignatureSchema::clone(&PROPOSE);
         signature.inputs.retain(|field| known.contains_key(&field.name));
         let draw = Draw { number: at + 1, temperature: self.temperature };
-        asked_text(self.bench, &Arc::new(signature), known, draw, INSTRUCTION).await
+        propose_text(self.bench, &Arc::new(signature), known, draw, INSTRUCTION).await
     }
 
     /// What is told for one proposal. What is not known is not mentioned.
-    fn known(&self, wanted: &Wanted<'_>, at: usize, tip: Option<&str>) -> Fields {
+    fn known(&self, wanted: &ProposalRequest<'_>, at: usize, tip: Option<&str>) -> Fields {
         let grounds = self.grounds;
         let (text, about) = grounds.program.clone().unzip();
         let role = grounds.roles.get(wanted.at).cloned().flatten();

@@ -13,7 +13,7 @@ use fastrand::Rng;
 pub(super) type Combo = Vec<usize>;
 
 /// A combination that was tried, and how good it was: more is better.
-pub(super) type Tried = (Combo, f64);
+pub(super) type ScoredCombo = (Combo, f64);
 
 /// The part of what was tried that counts as good.
 const GOOD: f64 = 0.15;
@@ -44,12 +44,17 @@ struct Density<'t> {
 
 impl Tpe {
     /// The combination to try next; none of those that are closed, and `None` when all are.
-    pub(super) fn next(&self, rng: &mut Rng, tried: &[Tried], closed: &[Combo]) -> Option<Combo> {
+    pub(super) fn next(
+        &self,
+        rng: &mut Rng,
+        tried: &[ScoredCombo],
+        closed: &[Combo],
+    ) -> Option<Combo> {
         let free = |combo: &Combo| !closed.contains(combo);
         if tried.len() < self.startup.max(1) {
             return self.first_free(rng, free);
         }
-        let mut ranked: Vec<&Tried> = tried.iter().collect();
+        let mut ranked: Vec<&ScoredCombo> = tried.iter().collect();
         // Stable: of equals, what was tried first counts as better.
         ranked.sort_by(|one, other| other.1.total_cmp(&one.1));
         let good = ((GOOD * ranked.len() as f64).ceil() as usize).clamp(1, MOST_GOOD);

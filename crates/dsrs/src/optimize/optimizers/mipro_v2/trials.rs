@@ -4,35 +4,35 @@
 
 use std::sync::Arc;
 
-use super::demos::Sets;
-use super::plan::{Minibatch, Plan};
-use super::tpe::{Combo, Tpe, Tried};
-use crate::optimize::{Candidate, Stop, Trial, TrialId, Workbench};
+use super::demos::DemoSets;
+use super::plan::{Minibatch, MiproPlan};
+use super::tpe::{Combo, ScoredCombo, Tpe};
+use crate::optimize::{Candidate, EarlyStop, Trial, TrialId, Workbench};
 
 /// What may be chosen for one predictor. The first of each is what it has now.
-pub(super) struct Choices {
+pub(super) struct PredictorChoices {
     pub(super) path: Arc<str>,
     pub(super) instructions: Vec<Arc<str>>,
-    pub(super) demo_sets: Sets,
+    pub(super) demo_sets: DemoSets,
 }
 
 /// A search under way.
-pub(super) struct Search<'s> {
+pub(super) struct TrialSearch<'s> {
     bench: &'s Workbench,
-    choices: &'s [Choices],
+    choices: &'s [PredictorChoices],
     tpe: Tpe,
     /// Combinations in the order in which they were tried; one may be there several times.
     tried: Vec<(Combo, TrialId)>,
 }
 
-impl<'s> Search<'s> {
+impl<'s> TrialSearch<'s> {
     /// Begins with the program as it is, on the whole valset.
     pub(super) async fn begin(
         bench: &'s Workbench,
-        choices: &'s [Choices],
+        choices: &'s [PredictorChoices],
         startup: usize,
-    ) -> Result<Self, Stop> {
-        let counts = |one: &Choices| [one.instructions.len(), one.demo_sets.len()];
+    ) -> Result<Self, EarlyStop> {
+        let counts = |one: &PredictorChoices| [one.instructions.len(), one.demo_sets.len()];
         let counts: Vec<usize> = choices.iter().flat_map(counts).collect();
         let unchanged = vec![0; counts.len()];
         bench.full(bench.start()).await?;
@@ -41,7 +41,7 @@ impl<'s> Search<'s> {
     }
 
     /// Tries as many combinations as are planned, or all that there are.
-    pub(super) async fn run(mut self, plan: &Plan) -> Result<TrialId, Stop> {
+    pub(super) async fn run(mut self, plan: &MiproPlan) -> Result<TrialId, EarlyStop> {
         // Minibatches since a combination was last tried on the whole valset.
         let mut since = 0;
         for number in 1..=plan.trials {
@@ -67,7 +67,7 @@ impl<'s> Search<'s> {
     /// Another combination, and its candidate: one that was not tried yet, or, where all were, one
     /// that is not known on the whole valset.
     fn next(&self, number: usize) -> Option<(Combo, TrialId)> {
-        let (mut tried, mut known): (Vec<Tried>, Vec<Combo>) = (Vec::new(), Vec::new());
+        let (mut tried, mut known): (Vec<ScoredCombo>, Vec<Combo>) = (Vec::new(), Vec::new());
         for (combo, id) in &self.tried {
             let Some(trial) = self.bench.trial(*id) else { continue };
             tried.push((combo.clone(), estimate(&trial)));
@@ -102,7 +102,7 @@ impl<'s> Search<'s> {
 
     /// Tries that combination on the whole valset that did best on parts of it, of those that were
     /// not tried on the whole yet.
-    async fn try_most_promising(&self) -> Result<(), Stop> {
+    async fn try_most_promising(&self) -> Result<(), EarlyStop> {
         let open = self.tried.iter().filter_map(|(_, id)| self.bench.trial(*id));
         let open = open.filter(|trial| trial.full.is_none());
         let better = |best: Option<(f64, TrialId)>, next: Trial| match best {

@@ -69,7 +69,7 @@ mod tests {
             error: None,
             usage: Usage::default(),
             judging: Usage::default(),
-            steps: Vec::new(),
+            calls: Vec::new(),
             reports: Vec::new(),
             took: std::time::Duration::ZERO,
         };

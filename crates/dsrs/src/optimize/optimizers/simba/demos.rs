@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::optimize::{Candidate, Rollout, step_demo};
+use crate::optimize::{Candidate, Rollout, demo_of_call};
 use crate::value::{Fields, Payload};
 
 /// How many demos a predictor is thought to hold where none are added.
@@ -28,12 +28,12 @@ pub(super) fn thinned(candidate: &Candidate, most: usize, rng: &mut fastrand::Rn
 /// inputs cut to so many characters.
 pub(super) fn shown(candidate: &Candidate, rollout: &Rollout, longest: usize) -> Candidate {
     let mut shown = candidate.clone();
-    for (at, step) in rollout.steps.iter().enumerate() {
-        let later = rollout.steps.iter().skip(at + 1);
+    for (at, step) in rollout.calls.iter().enumerate() {
+        let later = rollout.calls.iter().skip(at + 1);
         if later.clone().any(|later| later.predictor == step.predictor) {
             continue;
         }
-        let mut demo = step_demo(step);
+        let mut demo = demo_of_call(step);
         cut(&mut demo.input, longest);
         shown = shown.with(&step.predictor, |state| {
             if !state.demos.contains(&demo) {

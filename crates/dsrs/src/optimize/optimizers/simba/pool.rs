@@ -5,7 +5,7 @@ use crate::optimize::TrialId;
 
 /// The programs to go on from; the first is that which the search began with.
 #[derive(Debug, Default)]
-pub(super) struct Pool(Vec<Member>);
+pub(super) struct ProgramPool(Vec<Member>);
 
 #[derive(Debug)]
 struct Member {
@@ -13,7 +13,7 @@ struct Member {
     mean: f64,
 }
 
-impl Pool {
+impl ProgramPool {
     /// Takes a program in, once.
     pub(super) fn take(&mut self, id: TrialId, mean: f64) {
         if !self.holds(id) {
@@ -67,8 +67,8 @@ impl Pool {
 mod tests {
     use super::*;
 
-    fn pool(means: &[f64]) -> Pool {
-        let mut pool = Pool::default();
+    fn pool(means: &[f64]) -> ProgramPool {
+        let mut pool = ProgramPool::default();
         means.iter().enumerate().for_each(|(id, mean)| pool.take(TrialId(id), *mean));
         pool
     }

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use crate::graph::Program;
-use crate::optimize::optimizers::asking::{Draw, asked};
-use crate::optimize::optimizers::telling::{
-    Part, add_failure, add_fields, cut, field, part, texts,
+use crate::optimize::optimizers::describe::{
+    TunablePredictor, add_failure, add_fields, cut, field, part, texts,
 };
-use crate::optimize::{Candidate, Example, Rollout, Stop, Workbench, instruction_of};
+use crate::optimize::optimizers::proposal::{Draw, propose};
+use crate::optimize::{Candidate, EarlyStop, Example, Rollout, Workbench, instruction_of};
 use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
 use crate::value::{Map, Payload};
@@ -56,11 +56,11 @@ pub(super) struct Contrast<'c> {
 /// The candidate with rules added to its instructions; `None` if the LM gave none.
 pub(super) async fn advised(
     bench: &Workbench,
-    parts: &[Part],
+    parts: &[TunablePredictor],
     candidate: &Candidate,
     contrast: &Contrast<'_>,
     number: usize,
-) -> Result<Option<Candidate>, Stop> {
+) -> Result<Option<Candidate>, EarlyStop> {
     let program = bench.program(candidate).await?;
     let mut example = String::new();
     add_fields(&mut example, "inputs", &contrast.example.inputs);
@@ -73,7 +73,7 @@ pub(super) async fn advised(
         ("better_run", run(contrast.better)),
     ]);
     let draw = Draw { number, temperature: 1.0 };
-    let Some(outputs) = asked(bench, &COMPARE, inputs, draw).await? else { return Ok(None) };
+    let Some(outputs) = propose(bench, &COMPARE, inputs, draw).await? else { return Ok(None) };
     let advice = outputs.get(ADVICE).and_then(Payload::as_map);
     let mut advised = candidate.clone();
     for (path, rule) in advice.map_or_else(Vec::new, |advice| rules(parts, advice)) {
@@ -84,7 +84,7 @@ pub(super) async fn advised(
     Ok((advised != *candidate).then_some(advised))
 }
 
-fn tell_program(parts: &[Part], program: &Program) -> String {
+fn tell_program(parts: &[TunablePredictor], program: &Program) -> String {
     let mut text = String::new();
     for (path, schema) in parts {
         let instruction = instruction_of(program, path).unwrap_or_default();
@@ -97,7 +97,7 @@ fn tell_program(parts: &[Part], program: &Program) -> String {
 
 fn tell_run(rollout: &Rollout) -> String {
     let mut text = String::new();
-    for step in &rollout.steps {
+    for step in &rollout.calls {
         add_fields(&mut text, &format!("{} took", step.predictor), &step.inputs);
         add_fields(&mut text, &format!("{} gave", step.predictor), &step.outputs);
     }
@@ -114,7 +114,7 @@ fn tell_run(rollout: &Rollout) -> String {
 
 /// Rules by the paths of the parts that are named. What names no part is meant for it where there is
 /// one only.
-fn rules(parts: &[Part], advice: &Map) -> Vec<(Arc<str>, String)> {
+fn rules(parts: &[TunablePredictor], advice: &Map) -> Vec<(Arc<str>, String)> {
     let said: Vec<(&str, &str)> = advice
         .iter()
         .filter_map(|(name, text)| {

@@ -17,20 +17,20 @@ const COMPUTES: &str = "program_of_thought";
 
 /// A strategy with a config.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Choice {
+pub(super) struct StrategyChoice {
     pub(super) strategy: Arc<str>,
     pub(super) config: Payload,
 }
 
 /// The strategies of a search.
-pub(super) enum Choices {
+pub(super) enum AllowedStrategies {
     /// All that need no config but a strategy to wrap.
     Registry,
     /// These.
-    These(Vec<Choice>),
+    Listed(Vec<StrategyChoice>),
 }
 
-impl Choice {
+impl StrategyChoice {
     /// A config that a strategy takes from any node: none, or one that names what it wraps. `None`
     /// for those that need more (a reward, a graph), or are nothing without more (tools).
     pub(super) fn config_for(factory: &dyn StrategyFactory) -> Option<Payload> {
@@ -61,12 +61,16 @@ impl Choice {
     }
 }
 
-impl Choices {
+impl AllowedStrategies {
     /// What may stand in the place of a node with this signature, and in what it wraps.
-    pub(super) fn of_node(&self, base: &SignatureSchema, now: &Choice) -> Vec<Choice> {
+    pub(super) fn of_node(
+        &self,
+        base: &SignatureSchema,
+        now: &StrategyChoice,
+    ) -> Vec<StrategyChoice> {
         let mut all = match self {
             Self::Registry => of_registry(base),
-            Self::These(these) => these.clone(),
+            Self::Listed(listed) => listed.clone(),
         };
         if let Some(module) = member(&now.config, "module") {
             let wraps = member(module, "strategy").cloned();
@@ -76,7 +80,7 @@ impl Choices {
                 let mut config = now.config.as_map()?.clone();
                 config.insert("module".into(), inner.as_module());
                 let (strategy, config) = (now.strategy.clone(), Payload::map(config));
-                other.then_some(Choice { strategy, config })
+                other.then_some(StrategyChoice { strategy, config })
             }));
         }
         all.retain(|choice| choice != now);
@@ -84,14 +88,14 @@ impl Choices {
     }
 }
 
-fn of_registry(base: &SignatureSchema) -> Vec<Choice> {
+fn of_registry(base: &SignatureSchema) -> Vec<StrategyChoice> {
     let asks = registry::list().filter(|factory| factory.op().is_none() && factory.calls_lm());
     let fitting = asks.filter(|factory| factory.name() != COMPUTES || has_number(base));
     let made = fitting.filter_map(|factory| {
-        let config = Choice::config_for(factory)?;
+        let config = StrategyChoice::config_for(factory)?;
         // One that brings its own signature does something of its own.
         let own = factory.own_signature(&Stored, &config, &crate::problem::At::Root);
-        own.is_none().then(|| Choice { strategy: factory.name().into(), config })
+        own.is_none().then(|| StrategyChoice { strategy: factory.name().into(), config })
     });
     made.collect()
 }

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::choices::{Choice, Choices};
-use super::heirs::{Inherited, inherit, node_of};
+use super::choices::{AllowedStrategies, StrategyChoice};
+use super::inherit::{InheritedState, inherit, node_of};
 use super::{StrategySearch, insertions, removals};
 use crate::graph::{Edit, Edits, GraphState, Node, Program};
 use crate::optimize::optimizers::config::member;
-use crate::optimize::{Candidate, Stop, TrialId, Workbench};
+use crate::optimize::{Candidate, EarlyStop, TrialId, Workbench};
 use crate::problem::At;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::{Stored, registry};
@@ -17,7 +17,7 @@ use crate::value::{Map, Payload};
 
 /// A kind of moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MoveKind {
     Strategy,
     Revise,
     Plan,
@@ -41,7 +41,7 @@ pub(super) struct Site<'p> {
     pub(super) written: &'p Map,
 }
 
-impl Kind {
+impl MoveKind {
     pub(super) const ALL: [Self; 5] =
         [Self::Strategy, Self::Revise, Self::Plan, Self::Rewrite, Self::Remove];
 
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    fn moves(self, site: &Site<'_>, choices: &Choices) -> Vec<Move> {
+    fn moves(self, site: &Site<'_>, choices: &AllowedStrategies) -> Vec<Move> {
         match self {
             Self::Strategy => strategies(site, choices),
             Self::Revise => insertions::revise(site).into_iter().collect(),
@@ -104,17 +104,17 @@ impl<'p> Site<'p> {
         Payload::map(written)
     }
 
-    fn now(&self) -> Choice {
+    fn now(&self) -> StrategyChoice {
         let config = self.written.get("config").cloned();
         let config = config.unwrap_or_else(|| Payload::map(Map::new()));
-        Choice { strategy: self.node.strategy().into(), config }
+        StrategyChoice { strategy: self.node.strategy().into(), config }
     }
 }
 
-fn strategies(site: &Site<'_>, choices: &Choices) -> Vec<Move> {
+fn strategies(site: &Site<'_>, choices: &AllowedStrategies) -> Vec<Move> {
     let now = site.now();
     let others = choices.of_node(site.base(), &now).into_iter();
-    let replace = others.map(|Choice { strategy, config }| {
+    let replace = others.map(|StrategyChoice { strategy, config }| {
         let inner = member(&config, "module").and_then(|module| member(module, "strategy"));
         let inner =
             inner.and_then(Payload::as_str).map_or_else(String::new, |s| format!(" of {s}"));
@@ -127,7 +127,7 @@ fn strategies(site: &Site<'_>, choices: &Choices) -> Vec<Move> {
 }
 
 /// A move of a candidate, before anyone has looked whether it checks.
-struct Planned {
+struct PlannedMove {
     parent: TrialId,
     candidate: Arc<Candidate>,
     program: Arc<Program>,
@@ -135,7 +135,7 @@ struct Planned {
 }
 
 /// What came of the moves of a round.
-pub(super) struct Entered {
+pub(super) struct EnteredMoves {
     /// Those on the board that are still to be tried.
     pub(super) to_try: Vec<TrialId>,
     /// How many did not check.
@@ -151,7 +151,7 @@ pub(super) async fn enter(
     bench: &Workbench,
     parents: &[TrialId],
     round: usize,
-) -> Result<Entered, Stop> {
+) -> Result<EnteredMoves, EarlyStop> {
     let planned = plan(search, bench, parents).await?;
     let mut order: Vec<usize> = (0..planned.len()).collect();
     if order.len() > search.candidates {
@@ -174,21 +174,21 @@ pub(super) async fn enter(
     found.sort_unstable_by_key(|(position, ..)| *position);
     let mut to_try: Vec<TrialId> = Vec::with_capacity(found.len());
     for (position, candidate, dropped) in found {
-        let Some(Planned { parent, made, .. }) = planned.get(position) else { continue };
+        let Some(PlannedMove { parent, made, .. }) = planned.get(position) else { continue };
         let id = bench.enter(candidate, &[*parent], format!("{}{dropped}", made.what));
         let known = bench.trial(id).is_some_and(|trial| trial.full.is_some());
         if !known && !to_try.contains(&id) {
             to_try.push(id);
         }
     }
-    Ok(Entered { to_try, unfit, left })
+    Ok(EnteredMoves { to_try, unfit, left })
 }
 
 async fn plan(
     search: &StrategySearch,
     bench: &Workbench,
     parents: &[TrialId],
-) -> Result<Vec<Planned>, Stop> {
+) -> Result<Vec<PlannedMove>, EarlyStop> {
     let mut planned = Vec::new();
     for parent in parents {
         let candidate = bench.candidate(*parent);
@@ -198,7 +198,7 @@ async fn plan(
             let moves = sites.iter().flat_map(|site| kind.moves(site, &search.choices));
             planned.extend(moves.map(|made| {
                 let (candidate, program) = (candidate.clone(), program.clone());
-                Planned { parent: *parent, candidate, program, made }
+                PlannedMove { parent: *parent, candidate, program, made }
             }));
         }
     }
@@ -209,18 +209,18 @@ async fn plan(
 /// not serve those who know the graph.
 async fn make(
     bench: &Workbench,
-    planned: &Planned,
+    planned: &PlannedMove,
     max_nodes: usize,
 ) -> Option<(Candidate, Vec<Arc<str>>)> {
-    let Planned { candidate, program, made, .. } = planned;
-    let document = Arc::new(made.edits.applied_to(&candidate.document).ok()?);
+    let PlannedMove { candidate, program, made, .. } = planned;
+    let document = Arc::new(made.edits.apply_to(&candidate.document).ok()?);
     let bare = Candidate { document, state: GraphState::default() };
     let built = bench.check(&bare).await.ok()?;
     let nodes = |program: &Program| program.graph().nodes().count();
     if !serves_as(program, &built) || nodes(&built) > max_nodes.max(nodes(program)) {
         return None;
     }
-    let Inherited { state, dropped } = inherit(&candidate.state, program, &built);
+    let InheritedState { state, dropped } = inherit(&candidate.state, program, &built);
     let made = Candidate { document: Arc::new(built.document().clone()), state };
     bench.check(&made).await.ok()?;
     Some((made, dropped))

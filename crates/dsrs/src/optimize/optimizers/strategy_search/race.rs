@@ -6,7 +6,7 @@
 
 use futures_util::future::join_all;
 
-use crate::optimize::{Evaluation, Scored, Stop, TrialId, Workbench, paired_bootstrap};
+use crate::optimize::{EarlyStop, Evaluation, TrialId, TrialScore, Workbench, paired_bootstrap};
 
 /// The settings of races.
 #[derive(Clone, Copy, Debug)]
@@ -16,10 +16,10 @@ pub(super) struct Race {
 }
 
 /// A candidate after a heat.
-struct Ran {
+struct HeatResult {
     id: TrialId,
     evaluation: Evaluation,
-    scored: Option<Scored>,
+    scored: Option<TrialScore>,
 }
 
 impl Race {
@@ -31,7 +31,7 @@ impl Race {
         rival: TrialId,
         mut running: Vec<TrialId>,
         round: usize,
-    ) -> Result<Vec<TrialId>, Stop> {
+    ) -> Result<Vec<TrialId>, EarlyStop> {
         let mut order: Vec<usize> = (0..bench.val().len()).collect();
         bench.rng(&format!("examples of round {round}")).shuffle(&mut order);
         let mut batch = self.minibatch;
@@ -62,35 +62,39 @@ async fn heat_of(
     bench: &Workbench,
     running: &[TrialId],
     examples: &[usize],
-) -> Result<Vec<Ran>, Stop> {
+) -> Result<Vec<HeatResult>, EarlyStop> {
     let each = running.iter().map(|id| async {
         let evaluation = bench.partial(*id, examples).await?;
         let scored = bench.trial(*id).and_then(|trial| trial.partial.last().copied());
-        Ok(Ran { id: *id, evaluation, scored })
+        Ok(HeatResult { id: *id, evaluation, scored })
     });
     join_all(each).await.into_iter().collect()
 }
 
 /// What there is already, on the examples of a heat.
-struct Against {
+struct RivalResult {
     scores: Vec<f64>,
     /// What its cost takes from its objective.
     costs: f64,
     seed: u64,
 }
 
-async fn against(bench: &Workbench, rival: TrialId, heat: &[usize]) -> Result<Against, Stop> {
+async fn against(
+    bench: &Workbench,
+    rival: TrialId,
+    heat: &[usize],
+) -> Result<RivalResult, EarlyStop> {
     let examples: Vec<_> = heat.iter().filter_map(|at| bench.val().get(*at)).collect();
     let evaluation = bench.evaluate(&bench.candidate(rival), &examples, None).await?;
     let full = bench.trial(rival).and_then(|trial| trial.full);
     let costs = full.map_or(0.0, |scored| scored.mean - scored.objective);
     let seed = bench.rng("races").u64(..);
-    Ok(Against { scores: evaluation.scores(), costs, seed })
+    Ok(RivalResult { scores: evaluation.scores(), costs, seed })
 }
 
-impl Against {
+impl RivalResult {
     /// Whether a candidate may still be better, as far as the examples say.
-    fn leaves_hope(&self, ran: &Ran) -> bool {
+    fn leaves_hope(&self, ran: &HeatResult) -> bool {
         let gain = paired_bootstrap(&self.scores, &ran.evaluation.scores(), self.seed);
         let costs = ran.scored.map_or(0.0, |scored| scored.mean - scored.objective);
         gain.high - (costs - self.costs) >= 0.0
@@ -99,7 +103,7 @@ impl Against {
 
 /// The best first, by objective; of equals the one that used less, else the one that was first.
 /// Those that were not tried come last.
-pub(super) fn sort(ids: &mut [TrialId], scored: impl Fn(TrialId) -> Option<Scored>) {
+pub(super) fn sort(ids: &mut [TrialId], scored: impl Fn(TrialId) -> Option<TrialScore>) {
     let rank = |id: TrialId| {
         let scored = scored(id);
         let objective = scored.map_or(f64::NEG_INFINITY, |scored| scored.objective);

@@ -3,8 +3,8 @@
 
 use super::Prompts;
 use super::StrategySearch;
-use super::choices::{Choice, Choices};
-use super::moves::Kind;
+use super::choices::{AllowedStrategies, StrategyChoice};
+use super::moves::MoveKind;
 use super::race::Race;
 use crate::optimize::create_optimizer;
 use crate::optimize::optimizers::config::{count, member, number};
@@ -85,8 +85,8 @@ pub(super) fn read(config: &Payload, at: &At<'_>) -> Result<StrategySearch, Prob
     });
     let kinds = member(config, "moves").and_then(Payload::as_list);
     let kinds = kinds.map_or_else(
-        || Kind::ALL.to_vec(),
-        |named| named.iter().filter_map(|name| Kind::named(name.as_str()?)).collect(),
+        || MoveKind::ALL.to_vec(),
+        |named| named.iter().filter_map(|name| MoveKind::named(name.as_str()?)).collect(),
     );
     problems.or(StrategySearch {
         choices,
@@ -104,9 +104,9 @@ pub(super) fn read(config: &Payload, at: &At<'_>) -> Result<StrategySearch, Prob
     })
 }
 
-fn choices(config: &Payload, at: &At<'_>, problems: &mut Problems) -> Choices {
+fn choices(config: &Payload, at: &At<'_>, problems: &mut Problems) -> AllowedStrategies {
     let Some(named) = member(config, "strategies").and_then(Payload::as_list) else {
-        return Choices::Registry;
+        return AllowedStrategies::Registry;
     };
     let mut read = Vec::with_capacity(named.len());
     for (position, one) in named.iter().enumerate() {
@@ -120,13 +120,13 @@ fn choices(config: &Payload, at: &At<'_>, problems: &mut Problems) -> Choices {
                 continue;
             }
         };
-        let config = posted.cloned().or_else(|| Choice::config_for(factory));
+        let config = posted.cloned().or_else(|| StrategyChoice::config_for(factory));
         match config.filter(|_| factory.op().is_none() && factory.calls_lm()) {
-            Some(config) => read.push(Choice { strategy: factory.name().into(), config }),
+            Some(config) => read.push(StrategyChoice { strategy: factory.name().into(), config }),
             None => problems.add(&at, Code::InvalidValue, unusable(strategy)),
         }
     }
-    Choices::These(read)
+    AllowedStrategies::Listed(read)
 }
 
 fn unusable(strategy: &str) -> String {

@@ -21,7 +21,7 @@ fn finds(
     let found = |seed: u64, startup: usize| {
         let mut rng = Rng::with_seed(seed);
         let tpe = Tpe { choices: SPACE.to_vec(), startup };
-        let (mut tried, mut closed): (Vec<Tried>, Vec<Combo>) = (Vec::new(), Vec::new());
+        let (mut tried, mut closed): (Vec<ScoredCombo>, Vec<Combo>) = (Vec::new(), Vec::new());
         for _ in 0..tries {
             let combo = tpe.next(&mut rng, &tried, &closed).unwrap();
             tried.push((combo.clone(), value(&combo) + noise(&mut rng)));
@@ -87,7 +87,7 @@ proptest! {
         let mut rng = Rng::with_seed(seed);
         let all: usize = choices.iter().product();
         let tpe = Tpe { choices: choices.clone(), startup };
-        let (mut tried, mut closed): (Vec<Tried>, Vec<Combo>) = (Vec::new(), Vec::new());
+        let (mut tried, mut closed): (Vec<ScoredCombo>, Vec<Combo>) = (Vec::new(), Vec::new());
         while let Some(combo) = tpe.next(&mut rng, &tried, &closed) {
             prop_assert!(!closed.contains(&combo));
             prop_assert!(combo.iter().zip(&choices).all(|(choice, count)| choice < count));

@@ -1,0 +1,99 @@
+//! Carrying a state over to the next version of a graph: which overrides still apply, and why the
+//! others do not. Knows nothing of versions or storage.
+
+use std::sync::Arc;
+
+use super::check::{absent_input, same_type};
+use super::program::Program;
+use super::state::GraphState;
+use crate::predict::DynPredictor;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{CompareBudget, brief};
+
+/// What became of a state when its graph changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CarryOver {
+    /// The state for the new graph.
+    pub state: GraphState,
+    /// The paths whose overrides still hold.
+    pub carried: Vec<Arc<str>>,
+    /// The paths whose overrides do not, and why.
+    pub dropped: Vec<(Arc<str>, String)>,
+}
+
+/// Carries a state from one program to its successor: a predictor keeps its overrides when the
+/// same path is still there with every field of before, by name and type. New outputs are allowed,
+/// and new inputs that need not be given. `renamed` are names that nodes had and have, in the order
+/// in which they got them: their paths follow.
+#[must_use]
+pub fn carry_over(
+    state: &GraphState,
+    old: &Program,
+    new: &Program,
+    renamed: &[(Arc<str>, Arc<str>)],
+) -> CarryOver {
+    let before = old.predictors();
+    let after = new.predictors();
+    let find = |all: &[(String, &dyn DynPredictor)], path: &str| {
+        all.iter().find(|(found, _)| found == path).map(|(_, p)| p.schema().clone())
+    };
+    let mut budget = CompareBudget::of_a_document();
+    let mut result = CarryOver::default();
+    for (was, tuned) in &state.0 {
+        let path = &follow(was, renamed);
+        let verdict = match (find(&before, was), find(&after, path)) {
+            (_, None) => Err("the new version has no such predictor".to_owned()),
+            (None, Some(_)) => Ok(()),
+            (Some(old), Some(new)) => fits(&old, &new, &mut budget),
+        };
+        match verdict {
+            Ok(()) => {
+                result.carried.push(path.clone());
+                result.state.0.insert(path.clone(), tuned.clone());
+            }
+            Err(reason) => result.dropped.push((path.clone(), reason)),
+        }
+    }
+    result
+}
+
+/// The path of a predictor after its node was renamed.
+fn follow(path: &Arc<str>, renamed: &[(Arc<str>, Arc<str>)]) -> Arc<str> {
+    renamed.iter().fold(path.clone(), |path, (was, is)| {
+        match path
+            .strip_prefix(was.as_ref())
+            .filter(|rest| rest.is_empty() || rest.starts_with('.'))
+        {
+            Some(rest) => format!("{is}{rest}").into(),
+            None => path,
+        }
+    })
+}
+
+fn fits(
+    old: &SignatureSchema,
+    new: &SignatureSchema,
+    budget: &mut CompareBudget,
+) -> Result<(), String> {
+    let mut kept = |kind: &str, before: &FieldSchema, after: Option<&FieldSchema>| match after {
+        None => Err(format!("{kind} `{}` is gone", before.name)),
+        Some(after) if same_type(&old.type_of(before), &new.type_of(after), budget) => Ok(()),
+        Some(after) => {
+            let (was, is) = (brief(&before.ty), brief(&after.ty));
+            Err(format!("{kind} `{}` was `{was}` and is `{is}`", before.name))
+        }
+    };
+    for field in &old.inputs {
+        kept("input", field, new.input(&field.name))?;
+    }
+    for field in &old.outputs {
+        kept("output", field, new.output(&field.name))?;
+    }
+    let is_new = |field: &&FieldSchema| old.input(&field.name).is_none();
+    match new.inputs.iter().filter(is_new).find(|field| absent_input(new, field).is_none()) {
+        Some(field) => {
+            Err(format!("input `{}` is new and required, and no demo has it", field.name))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,378 @@
+//! The executor: dataflow within one task. A node starts the moment its inputs are there, siblings
+//! run concurrently, what computes at once is called in place. The first failure ends the run, unless
+//! all that depends on it takes errors. Knows modules by trait and nothing of LMs.
+
+mod conclude;
+mod inputs;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::time::Instant;
+
+use self::conclude::{status_of, tell_end};
+use self::inputs::NodeInputs;
+use super::journal::{CompletedNodes, Journal, JournalError};
+use super::node_call::{NodeCall, out_of_time, took_too_long};
+use super::outcome::{NodeOutcome, NodeStatus, Outcome, RunError};
+use super::output_size::weighed;
+use super::shared_work::SharedWork;
+use crate::graph::plan::PlannedNode;
+use crate::graph::program::Program;
+use crate::lm::Usage;
+use crate::predict::{
+    Ctx, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, SpanId, SpanKind, Tally,
+};
+use crate::strategy::Compute;
+use crate::value::{Failure, Fields, Payload, Room};
+
+/// How many nodes are started before others get their turn.
+const TURN: usize = 32;
+
+impl Program {
+    /// Runs the graph once. Inputs are those that [`Program::admit_inputs`] gave. The outcome has a
+    /// place for everything that can go wrong, so this never fails itself; dropping the future
+    /// stops the run and its LM requests.
+    pub async fn execute(&self, run: &Arc<RunScope>, inputs: Fields) -> Outcome {
+        let mut execution = Execution::new(self, run, None, inputs);
+        let failure = execution.drive().await.err();
+        execution.finish(failure)
+    }
+
+    /// As [`Self::execute`], from where an earlier run of the same program and inputs came to. The
+    /// nodes that have ended are not run again; what every other gives is handed to the journal.
+    pub async fn execute_from(
+        &self,
+        run: &Arc<RunScope>,
+        inputs: Fields,
+        ended: CompletedNodes,
+        journal: &dyn Journal,
+    ) -> Outcome {
+        let mut execution = Execution::new(self, run, None, inputs);
+        execution.journal = Some(journal);
+        execution.take_over(ended);
+        let failure = execution.drive().await.err();
+        execution.finish(failure)
+    }
+
+    /// As [`Self::execute`], as one of several runs of this program that share the work of nodes
+    /// that are called: no node is for inputs for which it, or one that is the same, has been before.
+    pub async fn execute_sharing(
+        &self,
+        run: &Arc<RunScope>,
+        inputs: Fields,
+        shared: &SharedWork,
+    ) -> Outcome {
+        let mut execution = Execution::new(self, run, None, inputs);
+        execution.shared = Some(shared);
+        let failure = execution.drive().await.err();
+        execution.finish(failure)
+    }
+
+    /// Runs the graph once as a part of a node of another: within that node's time, under its span
+    /// and over its LM settings.
+    pub(in crate::graph) async fn execute_within(
+        &self,
+        ctx: &Ctx,
+        inputs: Fields,
+    ) -> Result<Fields, PredictError> {
+        let mut execution = Execution::new(self, &ctx.run, Some(ctx), inputs);
+        let outcome = execution.drive().await;
+        execution.stop();
+        outcome.map(|()| execution.outputs()).map_err(|failure| failure.error)
+    }
+}
+
+/// What the executor waits for.
+enum ExecutorEvent {
+    /// A node has come to its end.
+    Node(usize, Result<Fields, PredictError>),
+    /// The journal has what a node gave, or cannot take it.
+    Recorded(usize, Result<(), JournalError>),
+}
+
+struct Execution<'p> {
+    program: &'p Program,
+    run: &'p Arc<RunScope>,
+    /// The node that the graph is a part of.
+    within: Option<&'p Ctx>,
+    /// Who is told of its nodes; nobody is of those within a node.
+    heard: Option<&'p dyn RunListener>,
+    inputs: Payload,
+    journal: Option<&'p dyn Journal>,
+    /// Work that is shared with other runs.
+    shared: Option<&'p SharedWork>,
+    nodes: Vec<NodeProgress>,
+    /// Nodes that wait for nothing any more, in the order in which that came to be.
+    ready: VecDeque<usize>,
+    /// What is left for the values that nodes give.
+    room: Room,
+    /// How many nodes were started.
+    started: usize,
+    running: FuturesUnordered<BoxFuture<'p, ExecutorEvent>>,
+}
+
+struct NodeProgress {
+    waits_for: usize,
+    span: Option<SpanId>,
+    /// Counts for whoever listens to the run.
+    tally: Option<Arc<Tally>>,
+    /// The failure that stands in the place of its outputs: its own, or one that kept it from
+    /// starting.
+    failure: Option<Arc<Failure>>,
+    outcome: NodeOutcome,
+}
+
+impl<'p> Execution<'p> {
+    fn new(
+        program: &'p Program,
+        run: &'p Arc<RunScope>,
+        within: Option<&'p Ctx>,
+        inputs: Fields,
+    ) -> Self {
+        let progress = |planned: &PlannedNode| NodeProgress {
+            waits_for: planned.waits_for,
+            span: None,
+            tally: None,
+            failure: None,
+            outcome: NodeOutcome::pending(),
+        };
+        Self {
+            program,
+            run,
+            within,
+            heard: run.listener.as_deref().filter(|_| within.is_none()),
+            inputs: Payload::map(inputs),
+            journal: None,
+            shared: None,
+            nodes: program.plan.nodes.iter().map(progress).collect(),
+            ready: VecDeque::new(),
+            room: Room::default(),
+            started: 0,
+            running: FuturesUnordered::new(),
+        }
+    }
+
+    /// Runs until every node is done or waits, or the first failure. The run's own deadline needs no
+    /// timer: no node outlasts it.
+    async fn drive(&mut self) -> Result<(), RunError> {
+        let run = self.run;
+        let mut cancelled = std::pin::pin!(run.cancelled.cancelled());
+        let free = |(index, progress): (usize, &NodeProgress)| {
+            let pending = progress.outcome.status == NodeStatus::Pending;
+            Some(index).filter(|_| pending && progress.waits_for == 0)
+        };
+        self.ready = self.nodes.iter().enumerate().filter_map(free).collect();
+        loop {
+            while let Some(index) = self.ready.pop_front() {
+                self.start(index)?;
+                self.started += 1;
+                if self.started.is_multiple_of(TURN) {
+                    self.check_the_run()?;
+                    tokio::task::yield_now().await;
+                }
+            }
+            let done = tokio::select! {
+                biased;
+                () = &mut cancelled => return Err(self.cancelled()),
+                done = self.running.next() => done,
+            };
+            match done {
+                None => return self.waiting().map_or(Ok(()), Err),
+                Some(ExecutorEvent::Node(index, result)) => self.settle(index, result)?,
+                Some(ExecutorEvent::Recorded(index, Ok(()))) => self.release(index),
+                Some(ExecutorEvent::Recorded(index, Err(why))) => {
+                    return Err(self.journal_failure(index, &why));
+                }
+            }
+        }
+    }
+
+    /// Takes over how nodes have ended before.
+    fn take_over(&mut self, mut ended: CompletedNodes) {
+        let program = self.program;
+        for (index, planned) in program.plan.nodes.iter().enumerate() {
+            let Some(mut outcome) = ended.remove(&planned.name) else { continue };
+            let progress = &mut self.nodes[index];
+            if let (NodeStatus::Failed, Some(Payload::Error(failure))) =
+                (outcome.status, &outcome.outputs)
+            {
+                progress.failure = Some(failure.clone());
+                outcome.outputs = None;
+            }
+            progress.outcome = outcome;
+            for &follower in &planned.followers {
+                let follows = &mut self.nodes[follower];
+                follows.waits_for = follows.waits_for.saturating_sub(1);
+            }
+        }
+    }
+
+    /// What is called in place waits for nobody, so that nobody noticed that the run is over.
+    fn check_the_run(&self) -> Result<(), RunError> {
+        if self.run.cancelled.is_cancelled() {
+            return Err(self.cancelled());
+        }
+        if self.is_late() {
+            return Err(RunError { node: None, error: out_of_time() });
+        }
+        Ok(())
+    }
+
+    /// Whether the time of the run is over, or of the node that the graph is a part of.
+    fn is_late(&self) -> bool {
+        let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
+        Instant::now() >= bound
+    }
+
+    fn start(&mut self, index: usize) -> Result<(), RunError> {
+        let program = self.program;
+        let planned = &program.plan.nodes[index];
+        let gathered = match self.gather(planned) {
+            NodeInputs::Ready(gathered) => gathered,
+            NodeInputs::SourceFailed(failure) => {
+                self.skip(index, failure);
+                return Ok(());
+            }
+        };
+        let node = &program.graph().nodes[index];
+        match (gathered, node.module.compute()) {
+            (Ok(inputs), Some(compute)) => self.compute(index, compute, inputs),
+            (Ok(inputs), None) => {
+                let span = self.open(index, Some(inputs.clone()));
+                let tally = self.nodes[index].tally.clone();
+                let (run, within, name) = (self.run, self.within, &planned.name);
+                let shared = self.shared.and_then(|shared| shared.part(index));
+                let call = NodeCall { run, within, name, node, span, tally, shared };
+                self.running.push(Box::pin(async move {
+                    ExecutorEvent::Node(index, call.make(inputs).await)
+                }));
+                Ok(())
+            }
+            (Err(error), _) => {
+                self.open(index, None);
+                self.settle(index, Err(error))
+            }
+        }
+    }
+
+    /// Begins a node in the record and in the trace.
+    fn open(&mut self, index: usize, inputs: Option<Fields>) -> SpanId {
+        let planned = &self.program.plan.nodes[index];
+        let trace = &self.run.trace;
+        let parent = self.within.and_then(|ctx| ctx.parent);
+        let mut started = Duration::ZERO;
+        let span = trace.open(SpanKind::Node, &self.label(planned), parent, |span| {
+            started = span.started;
+            span.inputs = inputs;
+        });
+        let progress = &mut self.nodes[index];
+        progress.span = Some(span);
+        progress.outcome.status = NodeStatus::Running;
+        progress.outcome.started = Some(started);
+        progress.tally = self.heard.map(|_| Tally::below(None));
+        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
+        span
+    }
+
+    /// Calls a node in place that waits for nothing. What is over at once is written down once.
+    fn compute(&mut self, index: usize, compute: &Compute, inputs: Fields) -> Result<(), RunError> {
+        let planned = &self.program.plan.nodes[index];
+        let trace = &self.run.trace;
+        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
+        let started = trace.elapsed();
+        let result = compute(&inputs);
+        let duration = trace.elapsed().saturating_sub(started);
+        let timeout = self.program.graph().nodes[index].settings().timeout;
+        let result = match result {
+            // Nobody stops what computes in place; what it gives too late does not count.
+            Ok(_) if duration > timeout => Err(took_too_long(&planned.name, timeout)),
+            result => weighed(&mut self.room, result),
+        };
+        let parent = self.within.and_then(|ctx| ctx.parent);
+        trace.record(SpanKind::Node, &self.label(planned), parent, |span| {
+            (span.started, span.duration) = (started, Some(duration));
+            span.inputs = Some(inputs);
+            span.status = status_of(&result);
+            tell_end(span, &result);
+        });
+        self.nodes[index].outcome.started = Some(started);
+        self.conclude(index, result, duration)
+    }
+
+    /// Leaves out a node that something needed by it kept from starting; what is behind it has that
+    /// failure in the place of its outputs.
+    fn skip(&mut self, index: usize, failure: Arc<Failure>) {
+        let progress = &mut self.nodes[index];
+        progress.outcome.status = NodeStatus::Skipped;
+        progress.failure = Some(failure);
+        self.release(index);
+    }
+
+    /// What the trace calls a node.
+    fn label(&self, planned: &PlannedNode) -> Arc<str> {
+        match self.within {
+            None => planned.name.clone(),
+            Some(ctx) => format!("{}.{}", ctx.node.node, planned.name).into(),
+        }
+    }
+
+    fn tell<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
+        if let Some(listener) = self.heard {
+            listener.hear(event());
+        }
+    }
+
+    /// The run as a whole was cancelled: names the first node at work, and its predictor.
+    fn cancelled(&self) -> RunError {
+        let nodes = self.program.plan.nodes.iter().zip(&self.nodes);
+        let node = nodes
+            .filter(|(_, progress)| progress.outcome.status == NodeStatus::Running)
+            .map(|(planned, _)| planned.name.clone())
+            .next();
+        let error = PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled");
+        let label = self.within.map(|ctx| &ctx.node.node).or(node.as_ref());
+        let predictor = label.and_then(|node| self.run.trace.predictor_at_work(node));
+        RunError { node, error: PredictError { predictor, ..error } }
+    }
+
+    /// Stops what still runs.
+    fn stop(&mut self) {
+        self.running.clear();
+        let running = |progress: &&NodeProgress| progress.outcome.status == NodeStatus::Running;
+        for span in self.nodes.iter().filter(running).filter_map(|progress| progress.span) {
+            self.run.trace.cancel(span);
+        }
+    }
+
+    fn outputs(&self) -> Fields {
+        let outputs = self.program.plan.outputs.iter();
+        outputs.map(|(name, origin)| (name.clone(), self.select(origin))).collect()
+    }
+
+    /// Stops what still runs and puts the outcome together.
+    fn finish(mut self, failure: Option<RunError>) -> Outcome {
+        self.stop();
+        let parked = failure.as_ref().is_some_and(RunError::waits);
+        let outputs = match failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.outputs()),
+        };
+        let elapsed = self.run.trace.elapsed();
+        let spans = self.run.trace.take();
+        let mut usage = Usage::default();
+        for found in spans.iter().filter(|span| span.kind.is_paid()) {
+            usage += found.usage.unwrap_or_default();
+        }
+        let names = self.program.plan.nodes.iter().map(|planned| planned.name.clone());
+        let settled = |progress: NodeProgress| match parked {
+            true => progress.outcome,
+            false => progress.outcome.at_the_end(elapsed),
+        };
+        let nodes = names.zip(self.nodes.into_iter().map(settled)).collect();
+        Outcome { outputs, nodes, usage, spans }
+    }
+}

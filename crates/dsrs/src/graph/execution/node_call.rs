@@ -1,0 +1,99 @@
+//! The call of one node's module: in the node's own context, within the node's time. Knows nothing
+//! of other nodes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::time::Instant;
+
+use super::shared_work::SharedNode;
+use crate::graph::node::Node;
+use crate::predict::{Ctx, NodeScope, PredictError, PredictErrorKind, RunScope, SpanId, Tally};
+use crate::value::Fields;
+
+/// The call of one node's module.
+pub(super) struct NodeCall<'p> {
+    pub(super) run: &'p Arc<RunScope>,
+    pub(super) within: Option<&'p Ctx>,
+    pub(super) name: &'p Arc<str>,
+    pub(super) node: &'p Node,
+    pub(super) span: SpanId,
+    pub(super) tally: Option<Arc<Tally>>,
+    /// Its part in work that is shared with other runs.
+    pub(super) shared: Option<SharedNode<'p>>,
+}
+
+impl NodeCall<'_> {
+    /// Calls the module within the node's time.
+    pub(super) async fn make(self, inputs: Fields) -> Result<Fields, PredictError> {
+        let timeout = self.node.settings().timeout;
+        let own = Instant::now() + timeout;
+        let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
+        let ctx = self.ctx(own.min(bound));
+        let called = match self.shared {
+            None => self.node.module.forward(&ctx, inputs),
+            Some(shared) => self.share(shared, &ctx, inputs).boxed(),
+        };
+        tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
+            let error =
+                if own <= bound { took_too_long(self.name, timeout) } else { out_of_time() };
+            let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
+            Err(PredictError { predictor, ..error })
+        })
+    }
+
+    /// What comes of the module, or of the same work done before.
+    async fn share(
+        &self,
+        shared: SharedNode<'_>,
+        ctx: &Ctx,
+        inputs: Fields,
+    ) -> Result<Fields, PredictError> {
+        let key = shared.key(&inputs);
+        let call = self.node.module.forward(ctx, inputs);
+        let (outputs, anew) = shared.once(key, self.node, call).await?;
+        if !anew {
+            self.run.trace.amend(self.span, |span| span.cached = true);
+        }
+        Ok(outputs)
+    }
+
+    /// The node's own context. Predictors of a graph that is a part of a node belong to that node:
+    /// their paths lead through the graph.
+    fn ctx(&self, deadline: Instant) -> Ctx {
+        let settings = self.node.settings();
+        let scope = NodeScope {
+            node: self.within.map_or(self.name, |ctx| &ctx.node.node).clone(),
+            lm: self
+                .within
+                .map_or_else(|| settings.lm.clone(), |ctx| settings.lm.over(&ctx.node.lm)),
+            retries: settings.retries,
+            parse_retries: settings.parse_retries,
+            deadline,
+        };
+        match self.within {
+            None => {
+                let own = Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span));
+                let own = Ctx { tally: self.tally.clone(), ..own };
+                match self.run.variation {
+                    None => own,
+                    Some(varied) => own.varied_at(varied.number, varied.temperature),
+                }
+            }
+            Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
+        }
+    }
+}
+
+/// The time of a node is over.
+pub(super) fn took_too_long(name: &str, timeout: Duration) -> PredictError {
+    let limit = timeout.as_millis();
+    let message = format!("node `{name}` took longer than its {limit} ms");
+    PredictError::new(PredictErrorKind::Timeout, message)
+}
+
+/// The time of the whole run is over.
+pub(super) fn out_of_time() -> PredictError {
+    PredictError::new(PredictErrorKind::Timeout, "the run took longer than its timeout_ms")
+}

@@ -1,0 +1,247 @@
+//! Provenance: of every output of a run that is over, the nodes, parameters, inputs and LM calls
+//! that it came from, down to the field where that is known. Worked out on demand from the program
+//! and what was recorded, so that no run pays for it. Knows nothing of where records are kept.
+
+mod walk;
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+
+use self::walk::{Facts, ProvenanceWalk, ValuePlace, WalkLimitExceeded};
+use crate::graph::program::Program;
+use crate::lm::Usage;
+use crate::predict::{Recording, SpanKind, SpanStatus};
+use crate::strategy::{Flow, RecordedCall, Sources};
+use crate::types::Type;
+use crate::value::{Fields, Meta, Origin, Payload, Selection, Step, Value, ValueKind, ValueRef};
+
+/// How many steps may be taken for one run.
+const STEPS: usize = 300_000;
+/// How many for one call of a graph within.
+const STEPS_WITHIN: usize = 20_000;
+/// How deep fields of fields are told apart.
+const DEPTH: usize = 4;
+/// How many fields of one value are.
+const FIELDS: usize = 1_000;
+
+/// What is recorded of a run that is over.
+#[derive(Clone, Debug, Default)]
+pub struct RunRecord {
+    /// What came out.
+    pub outputs: Fields,
+    /// What nodes gave, as far as they ran.
+    pub nodes: IndexMap<Arc<str>, Payload>,
+    /// What happened.
+    pub recording: Recording,
+}
+
+/// Where the outputs of a run came from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Provenance {
+    /// By output, in the graph's order.
+    pub outputs: IndexMap<Arc<str>, Lineage>,
+    /// Outputs of which it would take too long to tell.
+    pub omitted: Vec<Arc<str>>,
+}
+
+/// Where one value came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lineage {
+    /// The value: its kind, the reference that names it, what is known of it.
+    pub value: Value,
+    /// What it was made of directly.
+    pub sources: Vec<ValueRef>,
+    /// Every node that had a part in it, as the trace calls them; those of graphs within too.
+    pub nodes: Vec<Arc<str>>,
+    /// Every part of the graph's inputs that it depends on.
+    pub inputs: Vec<ValueRef>,
+    /// The predictors whose calls it came from, by path.
+    pub parameters: Vec<Arc<str>>,
+    /// The LM calls that were answered on the way, by their spans.
+    pub lm_calls: Vec<u32>,
+    /// Its fields, where they came in different ways.
+    pub fields: IndexMap<Selection, Lineage>,
+}
+
+impl Program {
+    /// Where the outputs of a run of this program came from.
+    #[must_use]
+    pub fn provenance(&self, run: &RunRecord) -> Provenance {
+        let ran = |node: &str| run.nodes.get(node).map(walk::members);
+        let mut walk = ProvenanceWalk::new(self, &run.recording, None, &ran, STEPS);
+        let mut found = Provenance::default();
+        for (name, origin) in &self.plan.outputs {
+            let Some(payload) = run.outputs.get(name) else { continue };
+            let ty = self.graph().outputs.get(name).map(|output| &output.ty);
+            match lineage(&mut walk, &ValuePlace::of(origin), payload, ty, DEPTH) {
+                Ok(lineage) => drop(found.outputs.insert(name.clone(), lineage)),
+                Err(WalkLimitExceeded) => found.omitted.push(name.clone()),
+            }
+        }
+        found
+    }
+
+    /// What a part of the outputs came from in a recorded call of this program as a part of a node;
+    /// `None` where the record does not say.
+    pub(in crate::graph) fn sources_within(
+        &self,
+        call: &RecordedCall<'_>,
+        part: &Selection,
+    ) -> Option<Sources> {
+        let span = call.recording.span(call.span?)?;
+        let mut walk =
+            ProvenanceWalk::new(self, call.recording, Some(span), &|_| None, STEPS_WITHIN);
+        let (first, rest) = part.split_first()?;
+        let Step::Field(output) = first else { return None };
+        let (_, origin) = self.plan.outputs.iter().find(|(name, _)| name == output)?;
+        let place = ValuePlace::of(origin).then(&rest);
+        let whole = walk.facts(vec![place.clone()]).ok()?;
+        let mut flows = Vec::new();
+        match walk.copied_from(&place).ok()? {
+            Some(input) => flows.push(Flow::copied(input)),
+            None => {
+                for into in walk.parts(&place).ok()? {
+                    let inputs = walk.facts(vec![place.then(&into)]).ok()?.inputs;
+                    flows.extend(
+                        inputs
+                            .into_iter()
+                            .map(|from| Flow { into: into.clone(), ..Flow::of(from) }),
+                    );
+                }
+                let told: HashSet<&Selection> = flows.iter().map(|flow| &flow.from).collect();
+                let others = whole.inputs.iter().filter(|from| !told.contains(from));
+                let others: Vec<Flow> = others.cloned().map(Flow::of).collect();
+                flows.extend(others);
+            }
+        }
+        Some(Sources { flows, spans: Some(whole.spans) })
+    }
+}
+
+fn lineage(
+    walk: &mut ProvenanceWalk<'_>,
+    place: &ValuePlace,
+    payload: &Payload,
+    ty: Option<&Type>,
+    depth: usize,
+) -> Result<Lineage, WalkLimitExceeded> {
+    let facts = walk.facts(vec![place.clone()])?;
+    let mut fields = IndexMap::new();
+    let parts = if depth > 0 { walk.parts(place)? } else { Vec::new() };
+    for part in parts.into_iter().take(FIELDS) {
+        let (payload, ty) = (part.get(payload), ty.and_then(|ty| part.type_in(ty).ok()));
+        let found = lineage(walk, &place.then(&part), &payload, ty.as_ref(), depth - 1)?;
+        fields.insert(part, found);
+    }
+    let parameters = walk.predictors(&facts.spans);
+    let lm_calls = walk.answered(&facts.spans);
+    let value = walk.value(place, payload, ty);
+    let sources = walk.made_of(place);
+    let Facts { inputs, nodes, .. } = facts;
+    let inputs = inputs.into_iter().map(|selection| input_ref(&selection)).collect();
+    Ok(Lineage {
+        value,
+        sources,
+        nodes: walk.in_order(nodes),
+        inputs,
+        parameters,
+        lm_calls,
+        fields,
+    })
+}
+
+impl ProvenanceWalk<'_> {
+    /// What a place is made of directly.
+    fn made_of(&self, place: &ValuePlace) -> Vec<ValueRef> {
+        let Some(node) = place.node else { return Vec::new() };
+        let Some(sources) = self.sources(node, &place.selection) else { return Vec::new() };
+        let feeds = sources.flows.iter().flat_map(|flow| self.feeds(node, &flow.from));
+        let refs: IndexSet<ValueRef> = feeds.map(|(_, place)| self.reference(&place)).collect();
+        refs.into_iter().collect()
+    }
+
+    fn reference(&self, place: &ValuePlace) -> ValueRef {
+        match place.node.and_then(|node| self.program.plan.nodes.get(node)) {
+            None => input_ref(&place.selection),
+            Some(planned) => ValueRef {
+                origin: Origin::Node(planned.name.clone()),
+                selection: place.selection.clone(),
+            },
+        }
+    }
+
+    /// The value at a place, dressed with what is known of it.
+    fn value(&self, place: &ValuePlace, payload: &Payload, ty: Option<&Type>) -> Value {
+        let schema = ty.map(|ty| Payload::from(ty.ir.to_string()));
+        let value = Value::plain(payload.clone()).with_ref(self.reference(place));
+        let Some(node) = place.node else {
+            return value.with_meta(Meta { schema, ..Meta::default() });
+        };
+        let below = self.happened(node, &place.selection);
+        let calls = self.answered(&below);
+        let mut usage = Usage::default();
+        let spans = below.iter().filter_map(|id| self.recording.span(*id));
+        for span in spans.filter(|span| span.kind.is_paid()) {
+            usage += span.usage.unwrap_or_default();
+        }
+        let answering = calls.iter().filter_map(|id| self.recording.span(*id));
+        let mut models: IndexSet<_> = answering.filter_map(|span| span.model.clone()).collect();
+        let node_id = self.program.plan.nodes.get(node).map(|planned| planned.name.clone());
+        let node = node_id.as_deref().and_then(|name| self.program.graph().node(name));
+        let meta = Meta {
+            model: models.pop().filter(|_| models.is_empty()),
+            schema,
+            source: node.map(|node| node.strategy().into()),
+            node_id,
+            ..usage.into_meta()
+        };
+        let kind = if calls.is_empty() { value.kind() } else { ValueKind::Response };
+        value.of_kind(kind).with_meta(meta)
+    }
+
+    /// What happened within a node that had a part in a part of its outputs.
+    fn happened(&self, node: usize, part: &Selection) -> BTreeSet<u32> {
+        let known = self.sources(node, part).and_then(|sources| sources.spans.clone());
+        let all = || self.span_of(node).map(|span| self.recording.below(span));
+        known.unwrap_or_else(|| all().into_iter().flatten().collect())
+    }
+
+    /// The LM calls among these spans that were answered.
+    fn answered(&self, spans: &BTreeSet<u32>) -> Vec<u32> {
+        let found = spans.iter().filter_map(|id| self.recording.span(*id));
+        let answered =
+            found.filter(|span| span.kind == SpanKind::Lm && span.status == SpanStatus::Succeeded);
+        answered.map(|span| span.id).collect()
+    }
+
+    /// The predictors that were called among these spans.
+    fn predictors(&self, spans: &BTreeSet<u32>) -> Vec<Arc<str>> {
+        let found = spans.iter().filter_map(|id| self.recording.span(*id));
+        let called = found.filter(|span| span.kind == SpanKind::Predictor);
+        let paths: IndexSet<Arc<str>> = called.filter_map(|span| span.predictor.clone()).collect();
+        paths.into_iter().collect()
+    }
+
+    /// Nodes in the graph's order, those of a graph within behind the node that runs it.
+    fn in_order(&self, nodes: IndexSet<Arc<str>>) -> Vec<Arc<str>> {
+        let nodes_of_graph = &self.program.graph().nodes;
+        let mut nodes: Vec<Arc<str>> = nodes.into_iter().collect();
+        nodes.sort_by_cached_key(|label| {
+            let outer = label.split('.').next().unwrap_or(label);
+            (nodes_of_graph.get_index_of(outer), label.contains('.'))
+        });
+        nodes
+    }
+}
+
+/// A selection into the graph's inputs as a reference.
+fn input_ref(selection: &Selection) -> ValueRef {
+    match selection.split_first() {
+        Some((Step::Field(name), rest)) => {
+            ValueRef { origin: Origin::Input(name.clone()), selection: rest }
+        }
+        _ => ValueRef::input(""),
+    }
+}

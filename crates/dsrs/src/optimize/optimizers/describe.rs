@@ -1,0 +1,78 @@
+//! What LMs that improve programs are told of them: the predictors with what they take and give, and
+//! values, cut where they are long. Knows programs, and nothing of what is asked.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::optimize::RolloutFailure;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{TypeIR, brief};
+use crate::value::{Fields, Payload};
+
+/// The characters of one value that are told.
+const LONGEST: usize = 2_000;
+
+/// A predictor by its path and its schema.
+pub(super) type TunablePredictor = (Arc<str>, Arc<SignatureSchema>);
+
+/// The predictors of a program, a line each.
+pub(super) fn parts(parts: &[TunablePredictor]) -> String {
+    let lines: Vec<String> = parts.iter().map(|(path, schema)| part(path, schema)).collect();
+    lines.join("\n")
+}
+
+/// A predictor, in a line.
+pub(super) fn part(path: &str, schema: &SignatureSchema) -> String {
+    format!("{path}: takes {}; gives {}", named(&schema.inputs), named(&schema.outputs))
+}
+
+fn named(fields: &[FieldSchema]) -> String {
+    let named: Vec<String> =
+        fields.iter().map(|field| format!("`{}` ({})", field.name, brief(&field.ty))).collect();
+    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
+}
+
+/// Adds fields to a text, under a title.
+pub(super) fn add_fields(text: &mut String, title: &str, fields: &Fields) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{title}:");
+    for (name, value) in fields {
+        let _ = writeln!(text, "  {name}: {}", value_of(value).replace('\n', "\n    "));
+    }
+}
+
+/// Adds why a program failed to a text.
+pub(super) fn add_failure(text: &mut String, failed: &RolloutFailure) {
+    let _ = match &failed.node {
+        Some(node) => {
+            writeln!(text, "the program failed at `{node}` ({}):", failed.code)
+        }
+        None => writeln!(text, "the outputs could not be judged ({}):", failed.code),
+    };
+    let _ = writeln!(text, "  {}", cut(&failed.message).replace('\n', "\n  "));
+}
+
+fn value_of(value: &Payload) -> String {
+    match value {
+        Payload::Str(text) => cut(text),
+        other => cut(&other.to_json()),
+    }
+}
+
+/// A text, or as much of it as is told.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A field of a signature for an LM that is asked for something.
+pub(super) fn field(name: &str, ty: TypeIR, description: &str) -> FieldSchema {
+    FieldSchema { description: Some(description.into()), ..FieldSchema::of(name, ty) }
+}
+
+/// Inputs of such a signature, all of them texts.
+pub(super) fn texts<const N: usize>(inputs: [(&str, String); N]) -> Fields {
+    inputs.into_iter().map(|(name, text)| (name.into(), Payload::Str(text.into()))).collect()
+}

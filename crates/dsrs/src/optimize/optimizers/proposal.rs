@@ -1,0 +1,49 @@
+//! One text propose of the proposer. Knows nothing of what it says.
+
+use std::sync::Arc;
+
+use crate::optimize::{AskError, EarlyStop, Workbench};
+use crate::signature::SignatureSchema;
+use crate::value::{Fields, Payload};
+
+/// Which of several proposals propose for alike, and how warm: see [`Workbench::ask`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draw {
+    pub(super) number: usize,
+    pub(super) temperature: f64,
+}
+
+/// The model as it is.
+pub(super) const PLAIN: Draw = Draw { number: 0, temperature: 0.0 };
+
+/// All outputs of a signature, if the LM gave them.
+pub(super) async fn propose(
+    bench: &Workbench,
+    signature: &Arc<SignatureSchema>,
+    inputs: Fields,
+    draw: Draw,
+) -> Result<Option<Fields>, EarlyStop> {
+    match bench.ask(signature, inputs, draw.number, draw.temperature).await {
+        Ok(outputs) => Ok(Some(outputs)),
+        Err(AskError::Stop(stop)) => Err(stop),
+        Err(AskError::Failed(_)) => Ok(None),
+    }
+}
+
+/// The text that an output holds, if the LM wrote one.
+pub(super) async fn propose_text(
+    bench: &Workbench,
+    signature: &Arc<SignatureSchema>,
+    inputs: Fields,
+    draw: Draw,
+    output: &str,
+) -> Result<Option<Arc<str>>, EarlyStop> {
+    let outputs = propose(bench, signature, inputs, draw).await?;
+    Ok(outputs.and_then(|outputs| text_of(&outputs, output)))
+}
+
+/// A text among outputs; none where it is empty.
+pub(super) fn text_of(outputs: &Fields, name: &str) -> Option<Arc<str>> {
+    let written = outputs.get(name).and_then(Payload::as_str).map(str::trim);
+    written.filter(|text| !text.is_empty()).map(Arc::from)
+}
