@@ -3,7 +3,7 @@
 
 mod protocol;
 mod routes;
-pub mod schema;
+pub mod views;
 
 use std::sync::Arc;
 

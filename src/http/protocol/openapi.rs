@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::status::ProblemCode;
-use crate::http::schema::Problem;
 
 /// The member in which a route names the problems that are its own.
 const OWN_PROBLEMS: &str = "x-problems";
@@ -21,7 +21,7 @@ const OWN_PROBLEMS: &str = "x-problems";
             members and parameters are refused. What is no HTTP request at all is \
             `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`."
     ),
-    components(schemas(Problem)),
+    components(schemas(ProblemView)),
     modifiers(&Bearer),
     tags(
         (name = "graphs", description = "Typed graphs and their versions"),

@@ -1,20 +1,28 @@
-//! Pages of lists: `limit`, opaque cursors, and the answer's frame. Knows nothing of what is listed.
+//! Pages of lists: `limit`, opaque cursors, and the frame of the answer. Knows nothing of what is
+//! listed.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::DateTime;
+use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 use uuid::Uuid;
 
-use crate::app::json::JsonObject;
 use crate::http::protocol::answer;
 use crate::http::protocol::query::{Query, plain_number};
+use crate::http::protocol::raw_json::RawJson;
+use crate::store;
 use crate::store::Cursor;
 
-/// Items on a page when nothing is said.
+/// Items on a page if the request names no limit.
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
 
 /// Most items on a page.
@@ -23,72 +31,171 @@ pub(crate) const MAX_LIMIT: u32 = 200;
 /// Bytes of the checksum at the end of a cursor.
 const SEAL_BYTES: usize = 6;
 
-/// Which page of a list is wanted.
+/// The parameters of every list.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct PageParams {
+    /// Items per page, 1 to 200. Default: 50.
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    pub cursor: Option<String>,
+}
+
+/// One page of a list.
+#[derive(Serialize)]
+pub struct Page<V> {
+    /// The items, in the order of the list.
+    pub items: Vec<V>,
+    /// The cursor of the next page; null on the last page.
+    pub next_cursor: Option<String>,
+}
+
+impl<V: ToSchema> PartialSchema for Page<V> {
+    fn schema() -> RefOr<Schema> {
+        let items = ArrayBuilder::new()
+            .items(Ref::from_schema_name(V::name()))
+            .description(Some("The items, in the order of the list."));
+        let cursor = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+            .description(Some("The cursor of the next page; null on the last page."));
+        let frame = |item| json!({"items": [item], "next_cursor": null});
+        ObjectBuilder::new()
+            .property("items", items)
+            .required("items")
+            .property("next_cursor", cursor)
+            .description(Some("One page of a list."))
+            .examples(examples_of(V::schema()).into_iter().map(frame))
+            .into()
+    }
+}
+
+/// The schema of a page is named after its items: `BatchPage` of `Batch`, `RunPage` of `RunItem`.
+impl<V: ToSchema> ToSchema for Page<V> {
+    fn name() -> Cow<'static, str> {
+        let item = V::name();
+        format!("{}Page", item.strip_suffix("Item").unwrap_or(&item)).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((V::name().into_owned(), V::schema()));
+        V::schemas(schemas);
+    }
+}
+
+fn examples_of(schema: RefOr<Schema>) -> Vec<Value> {
+    match schema {
+        RefOr::T(Schema::Object(object)) => object.examples,
+        RefOr::T(Schema::AllOf(parts)) => parts.examples,
+        _ => Vec::new(),
+    }
+}
+
+/// The page of a list that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PageRequest {
     list: String,
     /// Most items to answer.
     pub(crate) limit: u32,
-    /// The key of the last item of the page before.
+    /// The key of the last item of the previous page.
     pub(crate) after: Option<String>,
 }
 
 impl PageRequest {
-    /// Reads `limit` and `cursor`; `list` names the list, so that a cursor of another is refused.
+    /// Reads `limit` and `cursor`. `list` names the list: a cursor of another list is refused.
     pub(crate) fn read(query: &mut Query, list: impl Into<String>) -> Self {
         let list = list.into();
         let in_range =
             |text: &str| plain_number(text).filter(|limit| (1..=MAX_LIMIT).contains(limit));
         let limit = query.read("limit", "a whole number from 1 to 200", in_range);
-        let wanted = "the `next_cursor` of a page of this list";
-        let after = query.read("cursor", wanted, |cursor| open(&list, cursor));
+        let expected = "the `next_cursor` of a page of this list";
+        let after = query.read("cursor", expected, |cursor| open(&list, cursor));
         Self { list, limit: limit.unwrap_or(DEFAULT_LIMIT), after }
     }
 
-    /// The number before which the page begins, in lists of what is numbered.
-    pub(crate) fn before<N: FromStr>(&self) -> Option<N> {
+    /// The last row of the previous page, in lists that are ordered by time.
+    pub(crate) fn cursor(&self) -> Option<Cursor> {
+        self.after.as_deref().and_then(cursor_of)
+    }
+
+    /// The last number of the previous page, in lists that are ordered by number.
+    pub(crate) fn number<N: FromStr>(&self) -> Option<N> {
         self.after.as_deref()?.parse().ok()
     }
 
-    /// The page: `items` are JSON texts, `last` the key of the last one when more follow.
+    /// Answers a page of rows, each as its view.
+    pub(crate) fn respond<'r, R, C: PageKey, V: Serialize>(
+        &self,
+        found: &'r store::Page<R, C>,
+        view: impl FnMut(&'r R) -> V,
+    ) -> Response {
+        let last = found.next.as_ref().map(PageKey::page_key);
+        answer::ok(&self.view(found.items.iter().map(view), last))
+    }
+
+    /// A page of views. `last` is the key of the last one if more follow.
+    pub(crate) fn view<V>(
+        &self,
+        items: impl IntoIterator<Item = V>,
+        last: Option<impl ToString>,
+    ) -> Page<V> {
+        Page { items: items.into_iter().collect(), next_cursor: self.next(last) }
+    }
+
+    /// A page of JSON texts.
     pub(crate) fn answer(
         &self,
         items: impl IntoIterator<Item = String>,
         last: Option<impl ToString>,
     ) -> Response {
-        let mut object = JsonObject::new();
-        object.list("items", items);
-        object.text_or_null("next_cursor", self.next(last).as_deref());
-        answer::ok(object.finish())
+        let items: Vec<String> = items.into_iter().collect();
+        answer::ok(&self.view(items.iter().map(RawJson::from), last))
     }
 
-    /// The cursor behind the item of this key, when more follow.
+    /// The cursor behind the item with this key, if more follow.
     pub(crate) fn next(&self, last: Option<impl ToString>) -> Option<String> {
         last.map(|key| seal(&self.list, &key.to_string()))
     }
 }
 
-/// Cuts a page out of a list that is at hand as a whole, and gives the key of its last item when
-/// more follow. An unknown key, of an item that is gone, begins anew.
+/// The key of a row within a list; a cursor carries that of the last row of a page.
+pub(crate) trait PageKey {
+    /// The key as text.
+    fn page_key(&self) -> String;
+}
+
+impl PageKey for Cursor {
+    fn page_key(&self) -> String {
+        key_of(*self)
+    }
+}
+
+impl PageKey for i32 {
+    fn page_key(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// Cuts a page out of a complete list and returns the key of its last item if more follow. An
+/// unknown key, such as that of a removed item, starts from the beginning.
 pub(crate) fn slice<'l, T>(
     all: &'l [T],
     page: &PageRequest,
     key: impl Fn(&'l T) -> &'l str,
 ) -> (&'l [T], Option<&'l str>) {
     let after = page.after.as_deref();
-    let before = after.and_then(|after| all.iter().position(|item| key(item) == after));
-    let rest = all.get(before.map_or(0, |before| before + 1)..).unwrap_or_default();
+    let last = after.and_then(|after| all.iter().position(|item| key(item) == after));
+    let rest = all.get(last.map_or(0, |last| last + 1)..).unwrap_or_default();
     let items = rest.get(..page.limit as usize).unwrap_or(rest);
     (items, items.last().filter(|_| items.len() < rest.len()).map(key))
 }
 
-/// The key of a row in lists that are ordered by time.
+/// The key of a row in a list ordered by time.
 #[must_use]
 pub(crate) fn key_of(cursor: Cursor) -> String {
     format!("{}.{}", cursor.created_at.timestamp_micros(), cursor.id.simple())
 }
 
-/// The row behind a key that [`key_of`] made.
+/// Reads a key that [`key_of`] made.
 #[must_use]
 pub(crate) fn cursor_of(key: &str) -> Option<Cursor> {
     let (micros, id) = key.split_once('.')?;
@@ -105,11 +212,11 @@ fn seal(list: &str, key: &str) -> String {
 fn open(list: &str, cursor: &str) -> Option<String> {
     let mut bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let split = bytes.len().checked_sub(SEAL_BYTES)?;
-    let found = bytes.split_off(split);
-    (found == checksum(list, &bytes)).then(|| String::from_utf8(bytes).ok()).flatten()
+    let seal = bytes.split_off(split);
+    (seal == checksum(list, &bytes)).then(|| String::from_utf8(bytes).ok()).flatten()
 }
 
-/// Guards against accidents and guesses, not against forgers: a forged key only moves the page.
+/// Detects mistakes, not forgery: a forged key only moves the page.
 fn checksum(list: &str, key: &[u8]) -> [u8; SEAL_BYTES] {
     let digest = Sha256::new().chain_update(list).chain_update([0]).chain_update(key).finalize();
     let mut seal = [0; SEAL_BYTES];
@@ -122,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_opens_only_for_its_own_list_and_untouched() {
+    fn a_cursor_opens_only_unchanged_and_for_its_own_list() {
         let cursor = seal("runs", "0198c5");
         assert_eq!(open("runs", &cursor).as_deref(), Some("0198c5"));
         assert_eq!(open("graphs", &cursor), None);

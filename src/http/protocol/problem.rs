@@ -1,44 +1,38 @@
-//! `ApiProblem`: an answer that says what went wrong (RFC 9457). Handlers return it; the front
-//! renders it with the request's id. Knows no route.
+//! `ApiProblem`: an error that becomes an answer (RFC 9457). Handlers return it; the front renders
+//! it with the id of the request. Knows no route.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use dsrs::problem::{Problem, Problems};
-use dsrs::value::Payload;
 
-use crate::app::json::JsonObject;
+use crate::http::protocol::problem_view::{ProblemItemView, ProblemView};
 use crate::http::protocol::status::ProblemCode;
 
 /// The media type of problems.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-/// An answer that says what went wrong.
+/// An error that becomes an answer.
 #[derive(Clone, Debug)]
 pub struct ApiProblem(Box<ProblemData>);
 
 #[derive(Clone, Debug)]
 struct ProblemData {
     code: ProblemCode,
-    detail: String,
-    errors: Problems,
-    members: Vec<(&'static str, Payload)>,
+    /// The document, without the id of the request.
+    view: ProblemView<'static>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ApiProblem {
-    /// A problem of a code; `detail` names the thing and the way out.
+    /// A problem with a code; `detail` names what is wrong and how to fix it.
     #[must_use]
-    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
-        Self(Box::new(ProblemData {
-            code,
-            detail: detail.into(),
-            errors: Problems::new(),
-            members: Vec::new(),
-            headers: Vec::new(),
-        }))
+    pub fn new(code: ProblemCode, detail: impl Into<Cow<'static, str>>) -> Self {
+        let view = ProblemView::new(code, detail);
+        Self(Box::new(ProblemData { code, view, headers: Vec::new() }))
     }
 
     /// A problem made of many, each with its place in the body.
@@ -48,27 +42,26 @@ impl ApiProblem {
             1 => errors.iter().next().map(ToString::to_string).unwrap_or_default(),
             many => format!("{many} problems, each named in `errors`"),
         };
-        let mut problem = Self::new(code, detail);
-        problem.0.errors = errors;
-        problem
+        let items = errors.iter().map(item_view).collect();
+        Self::new(code, detail).with(|view| view.errors = items)
     }
 
-    /// A query parameter, path segment or header that does not fit.
+    /// A query parameter, path segment or header with an invalid value.
     #[must_use]
-    pub fn parameter(detail: impl Into<String>) -> Self {
+    pub fn parameter(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ProblemCode::InvalidParameter, detail)
     }
 
-    /// Nothing of that name.
+    /// A resource that does not exist.
     #[must_use]
-    pub fn not_found(detail: impl Into<String>) -> Self {
+    pub fn not_found(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ProblemCode::NotFound, detail)
     }
 
-    /// The same with an extension member.
+    /// The same with more members in its document.
     #[must_use]
-    pub fn with(mut self, name: &'static str, member: impl Into<Payload>) -> Self {
-        self.0.members.push((name, member.into()));
+    pub fn with(mut self, set: impl FnOnce(&mut ProblemView<'static>)) -> Self {
+        set(&mut self.0.view);
         self
     }
 
@@ -91,26 +84,21 @@ impl ApiProblem {
         self.0.code
     }
 
-    /// What happened, for a person.
+    /// What happened, for people.
     #[must_use]
     pub fn detail(&self) -> &str {
-        &self.0.detail
+        &self.0.view.detail
     }
 
-    /// The document, as the client sees it.
+    /// The document that the client receives.
     #[must_use]
     pub fn to_json(&self, request_id: &str) -> String {
-        let mut object = JsonObject::new();
-        write_head(&mut object, self.0.code, &self.0.detail);
-        object.list("errors", self.0.errors.iter().map(error_json));
-        object.text("request_id", request_id);
-        for (name, member) in &self.0.members {
-            object.raw(name, &member.to_json());
-        }
-        object.finish()
+        let view = ProblemView { request_id: request_id.into(), ..self.0.view.clone() };
+        // A view always has a JSON form.
+        serde_json::to_string(&view).unwrap_or_default()
     }
 
-    /// The whole answer, for this request.
+    /// The complete answer to a request.
     #[must_use]
     pub fn render(&self, request_id: &str) -> Response {
         let mut response = Response::new(Body::from(self.to_json(request_id)));
@@ -123,24 +111,15 @@ impl ApiProblem {
     }
 }
 
-/// Writes the members that every problem of a code has: type, title, status, detail, code.
-pub(crate) fn write_head(object: &mut JsonObject, code: ProblemCode, detail: &str) {
-    object.text("type", &format!("urn:dsrs:problem:{}", code.as_str()));
-    object.text("title", code.title());
-    object.raw("status", code.status().as_str());
-    object.text("detail", detail);
-    object.text("code", code.as_str());
+fn item_view(problem: &Problem) -> ProblemItemView<'static> {
+    ProblemItemView {
+        pointer: problem.pointer.clone().into(),
+        code: problem.code.as_str().into(),
+        detail: problem.detail.clone().into(),
+    }
 }
 
-fn error_json(problem: &Problem) -> String {
-    let mut object = JsonObject::new();
-    object.text("pointer", &problem.pointer);
-    object.text("code", problem.code.as_str());
-    object.text("detail", &problem.detail);
-    object.finish()
-}
-
-/// A problem on its way to the front, which renders it.
+/// A problem that the front has yet to render.
 #[derive(Clone)]
 pub(crate) struct PendingProblem(pub(crate) Arc<ApiProblem>);
 
@@ -160,10 +139,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_tells_all_it_knows_in_one_document() {
+    fn a_problem_is_one_document() {
         let mut errors = Problems::new();
         errors.add(&At::Root.key("a\"b"), Code::WrongType, "expected a string");
-        let problem = ApiProblem::of(ProblemCode::InvalidRequest, errors).with("node", "triage");
+        let problem = ApiProblem::of(ProblemCode::InvalidRequest, errors).with(|view| {
+            view.node = Some("triage".into());
+        });
         assert_eq!(
             problem.to_json("r-1"),
             concat!(

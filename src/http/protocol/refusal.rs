@@ -1,5 +1,7 @@
 //! What a verb refuses, as a problem: the seam between the app's errors and the status table.
 
+use std::sync::Arc;
+
 use dsrs::problem::Problems;
 
 use crate::app::{AppError, Invalid, ParseFailure, RunFailure, whole_seconds};
@@ -50,32 +52,32 @@ fn misread_problem(misread: ParseFailure) -> ApiProblem {
         Some(_) => ProblemCode::ConstraintFailed,
         None => ProblemCode::ParseError,
     };
-    let members = [("field", misread.field), ("path", misread.path), ("reason", misread.reason)];
-    let members = members.into_iter().chain([("constraint", misread.constraint)]);
-    let mut problem = ApiProblem::new(code, misread.detail);
-    for (name, member) in members.filter_map(|(name, member)| Some((name, member?))) {
-        problem = problem.with(name, member);
-    }
-    problem.with("report", misread.report)
+    ApiProblem::new(code, misread.detail).with(|view| {
+        view.field = misread.field.map(Into::into);
+        view.path = misread.path.map(Into::into);
+        view.reason = misread.reason.map(Into::into);
+        view.constraint = misread.constraint.map(Into::into);
+        view.report = Some(misread.report.to_json().into());
+    })
 }
 
 /// The problem that a failed run is answered with.
 pub(crate) fn run_problem(failure: &RunFailure) -> ApiProblem {
     let code = ProblemCode::named(failure.code).unwrap_or(ProblemCode::Internal);
-    let mut problem =
-        ApiProblem::new(code, failure.detail.as_str()).with("run_id", failure.run_id.to_string());
-    for (name, member) in failure.members() {
-        problem = problem.with(name, member);
-    }
-    if let Some(report) = &failure.report {
-        problem = problem.with("report", report.clone());
-    }
-    match failure.retry_after {
-        Some(wait) => {
-            let seconds = whole_seconds(wait);
-            let shown = i64::try_from(seconds).unwrap_or(i64::MAX);
-            problem.with("retry_after", shown).retry_after(seconds)
-        }
+    let seconds = failure.retry_after.map(whole_seconds);
+    let text = |member: &Option<Arc<str>>| member.as_deref().map(|text| text.to_owned().into());
+    let problem = ApiProblem::new(code, failure.detail.clone()).with(|view| {
+        view.run_id = Some(failure.run_id);
+        view.node = text(&failure.node);
+        view.predictor = failure.predictor.clone().map(Into::into);
+        view.field = text(&failure.field);
+        view.reason = text(&failure.reason);
+        view.raw = text(&failure.raw);
+        view.report = failure.report.as_ref().map(|report| report.to_json().into());
+        view.retry_after = seconds;
+    });
+    match seconds {
+        Some(seconds) => problem.retry_after(seconds),
         None => problem,
     }
 }

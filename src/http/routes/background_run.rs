@@ -19,8 +19,9 @@ use crate::http::protocol::idempotency::{IdempotencyKey, once};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::run::{millis, read_pick, read_request, run_json};
-use crate::http::schema::{ExecuteBody, ResumeBody, ResumedRun, Run, SignalBody};
+use crate::http::views::{ExecuteBody, ResumeBody, ResumedRun, Run, SignalBody};
 use crate::store::graph::GraphRef;
 use crate::store::run::RunRow;
 
@@ -78,7 +79,7 @@ pub(crate) async fn run_cancel(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let run = app.run_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(run_json(&run, false, true)))
+    Ok(answer::ok(&RawJson::from(run_json(&run, false, true))))
 }
 
 /// Resume a run
@@ -191,7 +192,7 @@ fn resumed_json(resumed: &ResumeOutcome) -> String {
 
 /// The answer of a run that will be worked on, with its place.
 pub(crate) fn accepted(run: &RunRow, text: String) -> Response {
-    let mut response = answer::json(StatusCode::ACCEPTED, text);
+    let mut response = answer::json(StatusCode::ACCEPTED, &RawJson::from(text));
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/runs/{}", run.id)) {
         response.headers_mut().insert(header::LOCATION, place);
     }

@@ -4,32 +4,32 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
-use bytes::Bytes;
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{boolean, count, list};
 use dsrs::value::Payload;
 use futures_util::stream;
 use uuid::Uuid;
 
-use crate::app::json::JsonObject;
-use crate::app::{App, AppError, BatchRequest, run_blocking, timestamp};
+use crate::app::{App, AppError, BatchRequest, run_blocking};
 use crate::http::protocol::accept::prefers_lines;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::parse;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, once_for};
 use crate::http::protocol::json_items::BodyItems;
-use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
 use crate::http::protocol::upload::{BatchUpload, SpooledBody, UploadFormat, UploadedBody};
-use crate::http::routes::run::{error_json, millis, read_pick};
-use crate::http::schema::{Batch, BatchBody, BatchPage, BatchResultPage};
+use crate::http::routes::run::{millis, read_pick};
+use crate::http::views::{
+    BatchBody, BatchPage, BatchResultPage, BatchResultView, BatchView, UsageView,
+};
 use crate::store::Scope;
-use crate::store::batch::{BatchRow, ResultRow, Spent};
+use crate::store::batch::{BatchRow, Spent};
 use crate::store::graph::{GraphRef, Pick};
 
 /// The setting that limits how many items run at the same time.
@@ -58,7 +58,7 @@ const DOWNLOAD_PAGE: u32 = 50;
     request_body(content(
         (BatchBody = "application/json", example = json!(crate::http::routes::examples::batch())),
         (String = "application/jsonl"))),
-    responses((status = 202, description = "The batch, which is accepted", body = Batch,
+    responses((status = 202, description = "The batch, which is accepted", body = BatchView,
         headers(("Location" = String, description = "Where the batch is read")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
@@ -180,9 +180,7 @@ fn up_to(most: u32, setting: &str) -> String {
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/batches", tag = "batches",
-    params(
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    params(PageParams),
     responses((status = 200, description = "A page", body = BatchPage))
 )]
 pub(crate) async fn batch_list(
@@ -192,10 +190,8 @@ pub(crate) async fn batch_list(
 ) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "batches");
     query.close()?;
-    let after = page.after.as_deref().and_then(cursor_of);
-    let found = app.batch_list(&caller.scope(), after, page.limit).await?;
-    let items = found.items.into_iter().map(|batch| batch_json(&batch));
-    Ok(page.answer(items, found.next.map(key_of)))
+    let found = app.batch_list(&caller.scope(), page.cursor(), page.limit).await?;
+    Ok(page.respond(&found, BatchView::from))
 }
 
 /// Read a batch
@@ -205,7 +201,7 @@ pub(crate) async fn batch_list(
 #[utoipa::path(
     get, path = "/v1/batches/{id}", tag = "batches",
     params(("id" = String, Path, description = "The batch's id")),
-    responses((status = 200, description = "The batch", body = Batch)),
+    responses((status = 200, description = "The batch", body = BatchView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn batch_get(
@@ -215,7 +211,7 @@ pub(crate) async fn batch_get(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let batch = app.batch_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(batch_json(&batch)))
+    Ok(answer::ok(&BatchView::from(&batch)))
 }
 
 /// Cancel a batch
@@ -226,7 +222,7 @@ pub(crate) async fn batch_get(
 #[utoipa::path(
     post, path = "/v1/batches/{id}/cancel", tag = "batches",
     params(("id" = String, Path, description = "The batch's id")),
-    responses((status = 200, description = "The batch", body = Batch)),
+    responses((status = 200, description = "The batch", body = BatchView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn batch_cancel(
@@ -236,7 +232,7 @@ pub(crate) async fn batch_cancel(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let batch = app.batch_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(batch_json(&batch)))
+    Ok(answer::ok(&BatchView::from(&batch)))
 }
 
 /// Read a batch's results
@@ -247,8 +243,7 @@ pub(crate) async fn batch_cancel(
     get, path = "/v1/batches/{id}/results", tag = "batches",
     params(
         ("id" = String, Path, description = "The batch's id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page, or all of it", content(
         (BatchResultPage = "application/json"), (String = "application/jsonl")))),
     extensions(("x-problems" = json!(["not_found"])))
@@ -269,11 +264,9 @@ pub(crate) async fn batch_results(
     let page = PageRequest::read(&mut query, format!("results of {id}"));
     query.close()?;
     let batch = app.batch_get(&scope, id).await?;
-    let after = page.after.as_deref().and_then(plain_number);
-    let found = app.batch_results(&scope, id, after, page.limit).await?;
+    let found = app.batch_results(&scope, id, page.number(), page.limit).await?;
     let ended = batch.status.has_ended();
-    let items = found.items.iter().map(|result| result_json(result, ended));
-    Ok(page.answer(items, found.next))
+    Ok(page.respond(&found, |row| BatchResultView::new(row, ended)))
 }
 
 /// All results of a batch on their way to a reader.
@@ -290,8 +283,8 @@ fn download(download: Download) -> Response {
         let Some(after) = next else { return Ok::<_, AppError>(None) };
         let Download { app, scope, id, ended } = &download;
         let page = app.batch_results(scope, *id, after, DOWNLOAD_PAGE).await?;
-        let lines = page.items.iter().map(|result| result_json(result, *ended) + "\n");
-        let lines = Bytes::from(lines.collect::<String>());
+        let lines = page.items.iter().map(|row| BatchResultView::new(row, *ended));
+        let lines = answer::json_lines(lines);
         Ok(Some((lines, (download, page.next.map(Some)))))
     });
     let mut response = Response::new(Body::from_stream(lines));
@@ -300,57 +293,11 @@ fn download(download: Download) -> Response {
     response
 }
 
-/// The answer of a batch that will be worked on, with its place.
+/// The answer to a batch that a worker will run, with its address.
 fn accepted(batch: &BatchRow) -> Response {
-    let mut response = answer::json(StatusCode::ACCEPTED, batch_json(batch));
-    if let Ok(place) = HeaderValue::from_str(&format!("/v1/batches/{}", batch.id)) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
-    response
-}
-
-/// The batch resource.
-fn batch_json(batch: &BatchRow) -> String {
-    let mut object = JsonObject::new();
-    object.shown_text("id", batch.id);
-    object.text("graph", &batch.graph_name).shown("version", batch.graph_version);
-    object.shown("state_version", batch.state_version).text("status", batch.status.as_str());
-    object.shown_or_null("concurrency", batch.concurrency).shown("dedupe", batch.dedupe);
-    object.raw("counts", &counts_json(batch)).raw("usage", &usage_json(&batch.spent));
-    object.raw("error", &error_json(batch.error.as_deref()));
-    object.text("created_at", &timestamp(batch.created_at));
-    object.text_or_null("started_at", batch.started_at.map(timestamp).as_deref());
-    object.text_or_null("finished_at", batch.finished_at.map(timestamp).as_deref());
-    object.finish()
-}
-
-/// Items without a result wait while the batch goes on, and never run once it has ended.
-fn counts_json(batch: &BatchRow) -> String {
-    let (counts, open) = (batch.counts, batch.counts.open());
-    let (pending, left) = if batch.status.has_ended() { (0, open) } else { (open, 0) };
-    let mut object = JsonObject::new();
-    object.shown("total", counts.total).shown("pending", pending);
-    object.shown("succeeded", counts.succeeded).shown("failed", counts.failed);
-    object.shown("cancelled", counts.cancelled + left);
-    object.finish()
+    answer::accepted(&format!("/v1/batches/{}", batch.id), &BatchView::from(batch))
 }
 
 pub(crate) fn usage_json(spent: &Spent) -> String {
-    let mut object = JsonObject::new();
-    object.shown("lm_calls", spent.lm_calls).shown("input_tokens", spent.input_tokens);
-    object.shown("output_tokens", spent.output_tokens).shown("cached_tokens", spent.cached_tokens);
-    object.raw_or_null("cost", spent.cost.map(|cost| Payload::Float(cost).to_json()).as_deref());
-    object.finish()
-}
-
-fn result_json(result: &ResultRow, batch_ended: bool) -> String {
-    let without = if batch_ended { "cancelled" } else { "pending" };
-    let mut object = JsonObject::new();
-    object.shown("index", result.position);
-    object.text("status", result.status.map_or(without, |status| status.as_str()));
-    object.raw_or_null("outputs", result.outputs.as_deref());
-    object.raw("error", &error_json(result.error.as_deref()));
-    object.raw_or_null("usage", result.usage.as_deref());
-    object.text_or_null("run_id", result.run_id.map(|id| id.to_string()).as_deref());
-    object.finish()
+    serde_json::to_string(&UsageView::from(spent)).unwrap_or_default()
 }

@@ -11,22 +11,21 @@ use dsrs::value::{Map, Payload};
 use indexmap::{IndexMap, IndexSet};
 use uuid::Uuid;
 
-use crate::app::json::JsonObject;
-use crate::app::{App, DatasetPut, FromRuns, is_split, timestamp};
+use crate::app::{App, DatasetPut, FromRuns, is_split};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
 use crate::http::protocol::idempotency::{IdempotencyKey, once, once_for};
-use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::upload::{DatasetUpload, UploadedBody};
 use crate::http::routes::dataset_upload::read_upload;
-use crate::http::schema::{
-    ChangedDataset, Dataset, DatasetBody, DatasetPage, DatasetVersionPage, FromRunsBody,
+use crate::http::views::{
+    ChangedDatasetView, DatasetBody, DatasetPage, DatasetVersionPage, DatasetVersionView,
+    DatasetView, FromRunsBody,
 };
-use crate::store::dataset::{DatasetRow, VersionRow};
 
 /// The tag of a dataset's version.
 fn dataset_tag(id: Uuid, version: i32) -> ETag {
@@ -52,7 +51,7 @@ fn dataset_tag(id: Uuid, version: i32) -> ETag {
         (DatasetBody = "application/json", example = json!(crate::http::routes::examples::dataset())),
         (String = "application/jsonl"),
         (String = "text/csv"))),
-    responses((status = 201, description = "The dataset, at version 1", body = ChangedDataset, headers(
+    responses((status = 201, description = "The dataset, at version 1", body = ChangedDatasetView, headers(
         ("Location" = String, description = "Its address"),
         ("ETag" = String, description = "Its version")))),
     extensions(("x-problems" = json!(["already_exists", "idempotency_key_reused",
@@ -93,7 +92,7 @@ pub(crate) async fn dataset_create(
         (DatasetBody = "application/json", example = json!(crate::http::routes::examples::dataset())),
         (String = "application/jsonl"),
         (String = "text/csv"))),
-    responses((status = 200, description = "The newest version", body = ChangedDataset, headers(
+    responses((status = 200, description = "The newest version", body = ChangedDatasetView, headers(
         ("ETag" = String, description = "Its version")))),
     extensions(("x-problems" = json!(["not_found", "name_mismatch", "precondition_failed"])))
 )]
@@ -124,9 +123,9 @@ pub(crate) async fn dataset_put(
         ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
     request_body(content = FromRunsBody, example = json!(crate::http::routes::examples::from_runs())),
     responses(
-        (status = 200, description = "The newest version", body = ChangedDataset, headers(
+        (status = 200, description = "The newest version", body = ChangedDatasetView, headers(
             ("ETag" = String, description = "Its version"))),
-        (status = 201, description = "The dataset, at version 1", body = ChangedDataset, headers(
+        (status = 201, description = "The dataset, at version 1", body = ChangedDatasetView, headers(
             ("Location" = String, description = "Its address"),
             ("ETag" = String, description = "Its version")))),
     extensions(("x-problems" = json!(["not_found", "idempotency_key_reused",
@@ -235,9 +234,7 @@ fn read_corrections(
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/datasets", tag = "datasets",
-    params(
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    params(PageParams),
     responses((status = 200, description = "A page", body = DatasetPage))
 )]
 pub(crate) async fn dataset_list(
@@ -247,10 +244,8 @@ pub(crate) async fn dataset_list(
 ) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "datasets");
     query.close()?;
-    let after = page.after.as_deref().and_then(cursor_of);
-    let found = app.dataset_list(&caller.scope(), after, page.limit).await?;
-    let items = found.items.iter().map(|row| dataset_object(row).finish());
-    Ok(page.answer(items, found.next.map(key_of)))
+    let found = app.dataset_list(&caller.scope(), page.cursor(), page.limit).await?;
+    Ok(page.respond(&found, DatasetView::from))
 }
 
 /// Read a dataset
@@ -263,7 +258,7 @@ pub(crate) async fn dataset_list(
         ("version" = Option<u32>, Query, description = "A version other than the newest"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
     responses(
-        (status = 200, description = "The dataset", body = Dataset, headers(
+        (status = 200, description = "The dataset", body = DatasetView, headers(
             ("ETag" = String, description = "Its version"))),
         (status = 304, description = "The caller has this version")),
     extensions(("x-problems" = json!(["not_found"])))
@@ -279,7 +274,7 @@ pub(crate) async fn dataset_get(
     query.close()?;
     let row = app.dataset_get(&caller.scope(), &name, version).await?;
     let tag = dataset_tag(row.id, row.version.version);
-    Ok(answer::fresh(&known, &tag, || dataset_object(&row).finish()))
+    Ok(answer::fresh(&known, &tag, &DatasetView::from(&row)))
 }
 
 /// List a dataset's versions
@@ -289,8 +284,7 @@ pub(crate) async fn dataset_get(
     get, path = "/v1/datasets/{dataset}/versions", tag = "datasets",
     params(
         ("dataset" = String, Path, description = "Its name"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = DatasetVersionPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -303,15 +297,8 @@ pub(crate) async fn dataset_versions(
     let id = app.dataset_get(&caller.scope(), &name, None).await?.id;
     let page = PageRequest::read(&mut query, format!("dataset_versions/{id}"));
     query.close()?;
-    let found = app.dataset_versions(&caller.scope(), id, page.before(), page.limit).await?;
-    let items = found.items.iter().map(|version| {
-        let mut object = JsonObject::new();
-        write_version(&mut object, version);
-        object.text("created_at", &timestamp(version.created_at));
-        object.text("created_by", &version.created_by);
-        object.finish()
-    });
-    Ok(page.answer(items, found.next))
+    let found = app.dataset_versions(&caller.scope(), id, page.number(), page.limit).await?;
+    Ok(page.respond(&found, DatasetVersionView::from))
 }
 
 /// Delete a dataset
@@ -339,34 +326,13 @@ pub(crate) async fn dataset_delete(
 
 fn created(put: &DatasetPut) -> Response {
     let location = format!("/v1/datasets/{}", put.row.name);
-    answer::created(&location, &dataset_tag(put.row.id, put.row.version.version), put_json(put))
+    answer::created(&location, &tag_of(put), &ChangedDatasetView::from(put))
 }
 
 fn changed(put: &DatasetPut) -> Response {
-    answer::tagged(&dataset_tag(put.row.id, put.row.version.version), put_json(put))
+    answer::tagged(&tag_of(put), &ChangedDatasetView::from(put))
 }
 
-fn put_json(put: &DatasetPut) -> String {
-    let mut object = dataset_object(&put.row);
-    object.shown("added", put.added).shown("duplicates", put.duplicates);
-    object.finish()
-}
-
-/// The dataset resource.
-fn dataset_object(row: &DatasetRow) -> JsonObject {
-    let version = &row.version;
-    let mut object = JsonObject::new();
-    object.shown_text("id", row.id).text("name", &row.name);
-    write_version(&mut object, version);
-    object.text("created_at", &timestamp(row.made_at));
-    object.text("updated_at", &timestamp(version.created_at));
-    object.text("created_by", &version.created_by);
-    object
-}
-
-fn write_version(object: &mut JsonObject, version: &VersionRow) {
-    object.raw_or_null("description", version.description.as_deref());
-    object.shown("version", version.version).shown("count", version.count);
-    object.shown("bytes", version.bytes).raw("splits", &version.splits);
-    object.text("content_hash", &version.content_hash);
+fn tag_of(put: &DatasetPut) -> ETag {
+    dataset_tag(put.row.id, put.row.version.version)
 }

@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::value::Payload;
 
+use crate::app::{App, DatasetCheck};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
-
-use crate::app::json::JsonObject;
-use crate::app::{App, DatasetCheck, DatasetPick, Fitting};
 use crate::http::protocol::status::ProblemCode;
-use crate::http::schema::{DatasetCheckBody, FittingDataset};
+use crate::http::views::{DatasetCheckBody, FittingDatasetView};
 
 /// Look whether a dataset fits a graph
 ///
@@ -25,7 +22,7 @@ use crate::http::schema::{DatasetCheckBody, FittingDataset};
     post, path = "/v1/datasets/{dataset}/check", tag = "datasets",
     params(("dataset" = String, Path, description = "Its name")),
     request_body(content = DatasetCheckBody, example = json!(crate::http::routes::examples::dataset_check())),
-    responses((status = 200, description = "It fits", body = FittingDataset)),
+    responses((status = 200, description = "It fits", body = FittingDatasetView)),
     extensions(("x-problems" = json!(["not_found", "invalid_input"])))
 )]
 pub(crate) async fn dataset_check(
@@ -40,12 +37,5 @@ pub(crate) async fn dataset_check(
         return Err(ApiProblem::of(ProblemCode::InvalidRequest, faults));
     }
     let (pick, fitting) = Box::pin(app.dataset_check(&caller.scope(), &name, check)).await?;
-    Ok(answer::ok(fitting_json(&pick, &fitting)))
-}
-
-fn fitting_json(pick: &DatasetPick, fitting: &Fitting) -> String {
-    let mut object = JsonObject::new();
-    object.raw("valid", "true").raw("dataset", &pick.to_json());
-    object.list("beside", fitting.beside.iter().map(|name| Payload::Str(name.clone()).to_json()));
-    object.finish()
+    Ok(answer::ok(&FittingDatasetView::new(&pick, &fitting)))
 }

@@ -10,14 +10,14 @@ use bytes::Bytes;
 use futures_util::stream;
 use uuid::Uuid;
 
-use crate::app::json::JsonObject;
 use crate::app::{App, AppError, example_line, is_split};
 use crate::http::protocol::accept::prefers_lines;
+use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::page::PageRequest;
+use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{Query, plain_number};
-use crate::http::schema::DatasetExamplePage;
+use crate::http::views::{DatasetExamplePage, DatasetExampleView};
 use crate::store::Scope;
 use crate::store::dataset_example::{ExampleRow, Room};
 
@@ -39,8 +39,7 @@ const DOWNLOAD: Room = Room { count: 500, bytes: 1 << 20 };
         ("version" = Option<u32>, Query, description = "A version other than the newest"),
         ("split" = Option<String>, Query, description = "Only examples that name this split"),
         ("format" = Option<String>, Query, description = "`jsonl` for one download"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page, or all of them", content(
         (DatasetExamplePage = "application/json"), (String = "application/jsonl")))),
     extensions(("x-problems" = json!(["not_found"])))
@@ -75,21 +74,13 @@ pub(crate) async fn dataset_examples(
     let more = rows.len() > page.limit as usize || fill(&rows);
     rows.truncate(page.limit as usize);
     let last = rows.last().map(|row| row.position).filter(|_| more);
-    Ok(page.answer(rows.iter().map(example_json), last))
+    Ok(answer::ok(&page.view(rows.iter().map(DatasetExampleView::from), last)))
 }
 
 /// Whether these examples are as many as their size allows, so that others may follow.
 fn fill(rows: &[ExampleRow]) -> bool {
     let size = rows.iter().map(|row| example_line(row).len()).sum::<usize>();
     i64::try_from(size).is_ok_and(|size| size >= PAGE_BYTES)
-}
-
-fn example_json(row: &ExampleRow) -> String {
-    let mut object = JsonObject::with_capacity(row.inputs.len() + row.expected.len() + 128);
-    object.shown("position", row.position).text("id", &row.id);
-    object.raw("inputs", &row.inputs).raw("expected", &row.expected);
-    object.text_or_null("split", row.split.as_deref()).shown("cells", row.cells);
-    object.finish()
 }
 
 /// All examples of a version on their way to a reader.

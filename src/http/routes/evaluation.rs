@@ -16,13 +16,14 @@ use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
-use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::batch::{at_most, usage_json};
 use crate::http::routes::run::{error_json, millis, read_pick};
-use crate::http::schema::{Evaluation, EvaluationBody, EvaluationPage, EvaluationResultPage};
+use crate::http::views::{Evaluation, EvaluationBody, EvaluationPage, EvaluationResultPage};
 use crate::store::evaluation::{EvaluationRow, ResultKey, ScoredRow, Wanted};
 use crate::store::graph::GraphRef;
 
@@ -112,8 +113,7 @@ fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32>
     get, path = "/v1/evaluations", tag = "evaluations",
     params(
         ("graph" = Option<String>, Query, description = "Only those of this graph, by name or id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = EvaluationPage))
 )]
 pub(crate) async fn evaluation_list(
@@ -149,7 +149,7 @@ pub(crate) async fn evaluation_get(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let evaluation = app.evaluation_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(evaluation_json(&evaluation)))
+    Ok(answer::ok(&RawJson::from(evaluation_json(&evaluation))))
 }
 
 /// Cancel an evaluation
@@ -170,7 +170,7 @@ pub(crate) async fn evaluation_cancel(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let evaluation = app.evaluation_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(evaluation_json(&evaluation)))
+    Ok(answer::ok(&RawJson::from(evaluation_json(&evaluation))))
 }
 
 /// Read an evaluation's results
@@ -182,8 +182,7 @@ pub(crate) async fn evaluation_cancel(
         ("id" = String, Path, description = "The evaluation's id"),
         ("failed" = Option<bool>, Query, description = "Only examples that failed, or did not"),
         ("order" = Option<String>, Query, description = "`examples` (if not given), or `worst` first"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = EvaluationResultPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -218,7 +217,8 @@ fn result_key_of(key: &str) -> Option<ResultKey> {
 
 /// The answer of an evaluation that will be worked on, with its place.
 fn accepted(evaluation: &EvaluationRow) -> Response {
-    let mut response = answer::json(StatusCode::ACCEPTED, evaluation_json(evaluation));
+    let mut response =
+        answer::json(StatusCode::ACCEPTED, &RawJson::from(evaluation_json(evaluation)));
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/evaluations/{}", evaluation.id)) {
         response.headers_mut().insert(header::LOCATION, place);
     }

@@ -10,12 +10,13 @@ use crate::app::json::JsonObject;
 use crate::app::{App, Compared};
 use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::page::PageRequest;
+use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::Query;
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::evaluation::float;
-use crate::http::schema::EvaluationComparison;
+use crate::http::views::EvaluationComparison;
 use crate::store::evaluation::{EvaluationRow, PairRow};
 
 /// Compare two evaluations
@@ -28,8 +29,7 @@ use crate::store::evaluation::{EvaluationRow, PairRow};
     params(
         ("id" = String, Path, description = "The evaluation's id"),
         ("against" = String, Query, description = "The id of the evaluation before it"),
-        ("limit" = Option<u32>, Query, description = "Pairs on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "Both, beside each other", body = EvaluationComparison)),
     extensions(("x-problems" = json!(["not_found", "not_comparable"])))
 )]
@@ -47,12 +47,12 @@ pub(crate) async fn evaluation_comparison(
     query.close()?;
     let against = against.unwrap_or_default();
     let compared = app.evaluation_compare(&caller.scope(), id, against).await?;
-    Ok(answer::ok(comparison_json(&compared, &page)))
+    Ok(answer::ok(&RawJson::from(comparison_json(&compared, &page))))
 }
 
 fn comparison_json(compared: &Compared, page: &PageRequest) -> String {
     let Compared { before, after, sum, pairs } = compared;
-    let from: usize = page.before().unwrap_or(0);
+    let from: usize = page.number().unwrap_or(0);
     let shown: Vec<&PairRow> = pairs.iter().skip(from).take(page.limit as usize).collect();
     let end = from + shown.len();
     let mut object = JsonObject::with_capacity(512 + 128 * shown.len());

@@ -20,7 +20,7 @@ use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::routes::evaluation::{evaluation_json, float};
 use crate::http::routes::run_events::{events, events_wanted};
-use crate::http::schema::EvaluationEvents;
+use crate::http::views::EvaluationEvents;
 use crate::store::Scope;
 use crate::store::evaluation::{EvaluationRow, Tally};
 use crate::store::run::RunStatus;

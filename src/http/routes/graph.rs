@@ -13,11 +13,12 @@ use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
-use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::schema::{Graph, GraphDefinition, GraphPage, PutGraph, ValidGraph, VersionPage};
+use crate::http::protocol::raw_json::RawJson;
+use crate::http::views::{Graph, GraphDefinition, GraphPage, PutGraph, ValidGraph, VersionPage};
 use crate::store::graph::{self, GraphRef, GraphRow};
 use crate::store::graph_version::VersionItem;
 
@@ -51,7 +52,11 @@ pub(crate) async fn graph_create(
         query?;
         let row = verb.graph_create(&scope, &document?.parsed).await?;
         let location = format!("/v1/graphs/{}", row.name);
-        Ok(answer::created(&location, &graph_tag(row.id, row.version), graph_json(&row, None)))
+        Ok(answer::created(
+            &location,
+            &graph_tag(row.id, row.version),
+            &RawJson::from(graph_json(&row, None)),
+        ))
     });
     once(&app, &caller, key, "POST /v1/graphs".to_owned(), &bytes, work).await
 }
@@ -74,7 +79,7 @@ pub(crate) async fn graph_validate(
     let program = app.graph_check(&caller.scope(), &document.parsed).await?;
     let mut object = JsonObject::with_capacity(program.canonical_text().len() + 64);
     object.raw("valid", "true").raw("graph", program.canonical_text());
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }
 
 /// List graphs
@@ -82,9 +87,7 @@ pub(crate) async fn graph_validate(
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/graphs", tag = "graphs",
-    params(
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    params(PageParams),
     responses((status = 200, description = "A page", body = GraphPage))
 )]
 pub(crate) async fn graph_list(
@@ -155,7 +158,7 @@ pub(crate) async fn graph_put(
     let graph = GraphRef::parse(&graph);
     let put = app.graph_put(&caller.scope(), &graph, &document.parsed, &seen).await?;
     let tag = graph_tag(put.row.id, put.row.version);
-    Ok(answer::tagged(&tag, graph_json(&put.row, Some(&carried_json(&put)))))
+    Ok(answer::tagged(&tag, &RawJson::from(graph_json(&put.row, Some(&carried_json(&put))))))
 }
 
 /// Delete a graph
@@ -188,8 +191,7 @@ pub(crate) async fn graph_delete(
     get, path = "/v1/graphs/{graph}/versions", tag = "graphs",
     params(
         ("graph" = String, Path, description = "Name, or id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = VersionPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -202,7 +204,7 @@ pub(crate) async fn version_list(
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
     let page = PageRequest::read(&mut query, format!("graph_versions/{graph}"));
     query.close()?;
-    let found = app.graph_versions(&caller.scope(), graph, page.before(), page.limit).await?;
+    let found = app.graph_versions(&caller.scope(), graph, page.number(), page.limit).await?;
     let items = found.items.into_iter().map(|item| version_json(&item));
     Ok(page.answer(items, found.next))
 }
@@ -233,7 +235,7 @@ pub(crate) async fn version_get(
 }
 
 fn graph_answer(known: &IfNoneMatch, row: &GraphRow) -> Response {
-    answer::fresh(known, &graph_tag(row.id, row.version), || graph_json(row, None))
+    answer::fresh(known, &graph_tag(row.id, row.version), &RawJson::from(graph_json(row, None)))
 }
 
 /// The definition's members, then what is read-only.

@@ -14,8 +14,9 @@ use crate::http::protocol::etag::IfMatch;
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::graph::{carried_json, graph_json, graph_tag};
-use crate::http::schema::{GraphEdits, PutGraph, VersionDiff};
+use crate::http::views::{GraphEdits, PutGraph, VersionDiff};
 use crate::store::graph::GraphRef;
 
 /// Edit a graph
@@ -44,7 +45,7 @@ pub(crate) async fn graph_patch(
     let graph = GraphRef::parse(&graph);
     let put = app.graph_patch(&caller.scope(), &graph, &body.parsed, &seen).await?;
     let tag = graph_tag(put.row.id, put.row.version);
-    Ok(answer::tagged(&tag, graph_json(&put.row, Some(&carried_json(&put)))))
+    Ok(answer::tagged(&tag, &RawJson::from(graph_json(&put.row, Some(&carried_json(&put))))))
 }
 
 /// Compare two versions of a graph
@@ -73,5 +74,5 @@ pub(crate) async fn version_diff(
     let mut object = JsonObject::new();
     object.shown("from", old).shown("to", new);
     object.raw("edits", &diff.edits.to_payload().to_json()).text("text", &diff.text);
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
 use crate::app::App;
-use crate::app::json::JsonObject;
 use crate::http::protocol::answer;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::status::ProblemCode;
-use crate::http::schema::{Health, Ready};
+use crate::http::views::{HealthView, ReadyView};
 
 /// What Prometheus wants to read.
 const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
@@ -20,10 +20,10 @@ const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.
 /// Whether the process is up
 #[utoipa::path(
     get, path = "/healthz", tag = "operations",
-    responses((status = 200, description = "The process is up", body = Health))
+    responses((status = 200, description = "The process is up", body = HealthView))
 )]
 pub(crate) async fn healthz() -> Response {
-    answer::ok(r#"{"status":"ok"}"#.to_owned())
+    answer::ok(&HealthView { status: "ok" })
 }
 
 /// Whether the server takes work
@@ -31,7 +31,7 @@ pub(crate) async fn healthz() -> Response {
 /// It is not stopping, its database answers, and the migrations are applied.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "It does", body = Ready)),
+    responses((status = 200, description = "It does", body = ReadyView)),
     extensions(("x-problems" = json!(["unavailable"])))
 )]
 pub(crate) async fn readyz(
@@ -46,17 +46,17 @@ pub(crate) async fn readyz(
         (false, Err(_), _) => "the database does not answer",
         (false, Ok(()), false) => "the database is not migrated",
         (false, Ok(()), true) => {
-            let mut object = JsonObject::new();
-            object.text("status", "ready").text("database", database);
-            object.text("migrations", migrations);
-            return Ok(answer::ok(object.finish()));
+            return Ok(answer::ok(&ReadyView { status: "ready", database, migrations }));
         }
     };
     if let Err(error) = &found.database {
         tracing::warn!(cause = error.cause(), "not ready: the database does not answer");
     }
     let problem = ApiProblem::new(ProblemCode::Unavailable, reason).retry_after(1);
-    Err(problem.with("database", database).with("migrations", migrations))
+    Err(problem.with(|view| {
+        view.database = Some(database.into());
+        view.migrations = Some(migrations.into());
+    }))
 }
 
 /// The metrics
@@ -68,7 +68,7 @@ pub(crate) async fn readyz(
         content_type = "text/plain"))
 )]
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let mut response = answer::ok(app.metrics_text());
+    let mut response = Response::new(Body::from(app.metrics_text()));
     response.headers_mut().insert(header::CONTENT_TYPE, PROMETHEUS);
     response
 }

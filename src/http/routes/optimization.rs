@@ -18,15 +18,16 @@ use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::IfMatch;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
-use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::batch::usage_json;
 use crate::http::routes::run::{error_json, millis, read_pick};
 use crate::http::routes::run_events::{follow, seen_by};
 use crate::http::routes::state::state_tag;
-use crate::http::schema::{
+use crate::http::views::{
     Optimization, OptimizationBody, OptimizationCandidate, OptimizationCandidatePage,
     OptimizationEvents, OptimizationPage,
 };
@@ -181,8 +182,7 @@ fn read_concurrency(
     get, path = "/v1/optimizations", tag = "optimizations",
     params(
         ("graph" = Option<String>, Query, description = "Only those of this graph: name, or id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = OptimizationPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -223,7 +223,7 @@ pub(crate) async fn optimization_get(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let found = app.optimization_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(optimization_json(&found, true)))
+    Ok(answer::ok(&RawJson::from(optimization_json(&found, true))))
 }
 
 /// Follow an optimization
@@ -272,7 +272,7 @@ pub(crate) async fn optimization_cancel(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let found = app.optimization_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(optimization_json(&found, true)))
+    Ok(answer::ok(&RawJson::from(optimization_json(&found, true))))
 }
 
 /// Put in force what an optimization found
@@ -300,7 +300,7 @@ pub(crate) async fn optimization_activate(
     let seen = |graph, version| if_match.allows(&state_tag(graph, version));
     let seen: Option<&(dyn Fn(_, _) -> bool + Sync)> = if_match.is_given().then_some(&seen);
     let found = Box::pin(app.optimization_activate(&caller.scope(), id, seen)).await?;
-    Ok(answer::ok(optimization_json(&found, true)))
+    Ok(answer::ok(&RawJson::from(optimization_json(&found, true))))
 }
 
 /// List the candidates of an optimization
@@ -311,8 +311,7 @@ pub(crate) async fn optimization_activate(
     get, path = "/v1/optimizations/{id}/candidates", tag = "optimizations",
     params(
         ("id" = String, Path, description = "The optimization's id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = OptimizationCandidatePage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -355,12 +354,13 @@ pub(crate) async fn optimization_candidate_get(
     let mut object = candidate_object(&found);
     object.raw("predictors", &found.state);
     object.raw_or_null("definition", found.definition.as_deref()).raw("diff", &diff);
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }
 
 /// The answer of an optimization that will be worked on, with its place.
 fn accepted(found: &OptimizationRow) -> Response {
-    let mut response = answer::json(StatusCode::ACCEPTED, optimization_json(found, true));
+    let mut response =
+        answer::json(StatusCode::ACCEPTED, &RawJson::from(optimization_json(found, true)));
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/optimizations/{}", found.id)) {
         response.headers_mut().insert(header::LOCATION, place);
     }

@@ -6,19 +6,18 @@ use dsrs::optimize::{OptimizerFactory, optimizers};
 
 use crate::app::json::JsonObject;
 use crate::http::protocol::answer;
-use crate::http::protocol::page::{PageRequest, slice};
+use crate::http::protocol::page::{PageParams, PageRequest, slice};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::schema::{Optimizer, OptimizerPage};
+use crate::http::protocol::raw_json::RawJson;
+use crate::http::views::{Optimizer, OptimizerPage};
 
 /// List optimizers
 ///
 /// Each with the JSON Schema of its config, in alphabetical order.
 #[utoipa::path(
     get, path = "/v1/optimizers", tag = "optimizations",
-    params(
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    params(PageParams),
     responses((status = 200, description = "A page", body = OptimizerPage))
 )]
 pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProblem> {
@@ -46,7 +45,7 @@ pub(crate) async fn optimizer_get(
         let detail = format!("there is no optimizer `{name}`; GET /v1/optimizers lists them");
         ApiProblem::not_found(detail)
     };
-    Ok(answer::ok(optimizer_json(found.ok_or_else(missing)?)))
+    Ok(answer::ok(&RawJson::from(optimizer_json(found.ok_or_else(missing)?))))
 }
 
 fn optimizer_json(optimizer: &dyn OptimizerFactory) -> String {

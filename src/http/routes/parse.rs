@@ -11,7 +11,8 @@ use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
-use crate::http::schema::{ParseAnswer, ParseRequest};
+use crate::http::protocol::raw_json::RawJson;
+use crate::http::views::{ParseAnswer, ParseRequest};
 
 /// Parse a text
 ///
@@ -33,5 +34,5 @@ pub(crate) async fn parse(
     let mut object = JsonObject::with_capacity(1024);
     object.raw("value", &parsed.value.to_json());
     object.raw("report", &parsed.report.to_payload().to_json());
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }

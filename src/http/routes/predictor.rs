@@ -16,12 +16,13 @@ use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{IfMatch, IfNoneMatch};
-use crate::http::protocol::page::{PageRequest, slice};
+use crate::http::protocol::page::{PageParams, PageRequest, slice};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::run::read_pick;
 use crate::http::routes::state::state_tag;
-use crate::http::schema::{Predictor, PredictorPage, PredictorState, RenderRequest, Rendered};
+use crate::http::views::{Predictor, PredictorPage, PredictorState, RenderRequest, Rendered};
 use crate::store::graph::GraphRef;
 
 /// List a graph's predictors
@@ -31,8 +32,7 @@ use crate::store::graph::GraphRef;
     get, path = "/v1/graphs/{graph}/predictors", tag = "state",
     params(
         ("graph" = String, Path, description = "Name, or id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = PredictorPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -81,7 +81,7 @@ pub(crate) async fn predictor_get(
         return Err(ApiProblem::not_found(detail));
     };
     let tag = state_tag(view.graph, view.state_version);
-    Ok(answer::fresh(&known, &tag, || predictor_json(path, *predictor)))
+    Ok(answer::fresh(&known, &tag, &RawJson::from(predictor_json(path, *predictor))))
 }
 
 /// Change one predictor
@@ -116,7 +116,10 @@ pub(crate) async fn predictor_patch(
     let predictors = view.program.predictors();
     let found = predictors.iter().find(|(known, _)| *known == path);
     let told = found.map(|(path, predictor)| predictor_json(path, *predictor));
-    Ok(answer::tagged(&state_tag(view.graph, view.row.version), told.unwrap_or_default()))
+    Ok(answer::tagged(
+        &state_tag(view.graph, view.row.version),
+        &RawJson::from(told.unwrap_or_default()),
+    ))
 }
 
 /// What is to be changed, without what only an answer tells.
@@ -163,7 +166,7 @@ pub(crate) async fn graph_render(
     }
     let mut object = JsonObject::new();
     object.raw("predictors", &predictors.finish());
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }
 
 /// A predictor's member of a state, defaults spelled out.

@@ -18,15 +18,16 @@ use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, ResponseFuture, once};
-use crate::http::protocol::page::{PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
 use crate::http::protocol::path;
-use crate::http::protocol::problem::{ApiProblem, write_head};
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::protocol::refusal::run_problem;
-use crate::http::protocol::status::ProblemCode;
 use crate::http::routes::background_run::accepted;
 use crate::http::routes::run_events;
-use crate::http::schema::{ExecuteBody, Executed, Run, RunEvents, RunPage};
+use crate::http::views::{ExecuteBody, Executed, Run, RunEvents, RunPage};
 use crate::store::graph::{GraphRef, Pick};
 use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
 
@@ -85,7 +86,7 @@ fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Re
     match failure {
         Some(failure) => run_problem(failure).into_response(),
         None if run.status == RunStatus::Waiting => accepted(run, run_json(run, true, trace)),
-        None => answer::ok(run_json(run, true, trace)),
+        None => answer::ok(&RawJson::from(run_json(run, true, trace))),
     }
 }
 
@@ -148,8 +149,7 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("status" = Option<String>, Query, description = "Only runs of this status"),
         ("since" = Option<String>, Query, description = "Created at this time (RFC 3339) or later"),
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = RunPage))
 )]
 pub(crate) async fn run_list(
@@ -209,7 +209,7 @@ pub(crate) async fn run_get(
     if let Some(provenance) = provenance {
         object.raw("provenance", &provenance);
     }
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }
 
 /// What an answer is to have beside the resource: words with commas between them, of which there is
@@ -265,20 +265,8 @@ fn times(
     object.shown_or_null("duration_ms", duration);
 }
 
-/// A recorded failure as the problem that was answered: what this transport adds comes first.
+/// A recorded failure as the problem that the client received.
 pub(crate) fn error_json(recorded: Option<&str>) -> String {
-    let Some(recorded) = recorded else { return "null".to_owned() };
-    let Ok(Payload::Map(members)) = Payload::from_json(recorded) else {
-        return recorded.to_owned();
-    };
-    let text = |name: &str| members.get(name).and_then(Payload::as_str).unwrap_or_default();
-    let code = ProblemCode::named(text("code")).unwrap_or(ProblemCode::Internal);
-    let mut object = JsonObject::with_capacity(recorded.len() + 128);
-    write_head(&mut object, code, text("detail"));
-    for (name, member) in
-        members.iter().filter(|(name, _)| !matches!(name.as_ref(), "code" | "detail"))
-    {
-        object.raw(name, &member.to_json());
-    }
-    object.finish()
+    let view = recorded.map(ProblemView::recorded);
+    serde_json::to_string(&view).unwrap_or_default()
 }

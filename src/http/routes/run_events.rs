@@ -32,7 +32,7 @@ use crate::http::protocol::query::{NoQuery, plain_number};
 use crate::http::protocol::refusal::run_problem;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::routes::run::{error_json, run_json};
-use crate::http::schema::RunEvents;
+use crate::http::views::RunEvents;
 use crate::store::run::{RunRow, RunStatus};
 
 /// How often something is said to a reader when there is nothing to tell.

@@ -16,13 +16,14 @@ use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
-use crate::http::protocol::page::PageRequest;
+use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::raw_json::RawJson;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::routes::predictor::state_member_json;
-use crate::http::schema::{
+use crate::http::views::{
     ActivatedState, ActivationPage, PutState, State as StateSchema, StateDiff, StatePage, StatePut,
 };
 use crate::store::graph::GraphRef;
@@ -79,12 +80,12 @@ impl StateFormat {
     fn answer(self, known: &IfNoneMatch, view: &StateView) -> Result<Response, ApiProblem> {
         let tag = self.tag(view.graph, view.row.version);
         match self {
-            Self::Own => Ok(answer::fresh(known, &tag, || state_json(view))),
+            Self::Own => Ok(answer::fresh(known, &tag, &RawJson::from(state_json(view)))),
             Self::Dspy if known.has(&tag) => Ok(answer::not_modified(&tag)),
             Self::Dspy => {
                 let file = to_dspy(&view.program)
                     .map_err(|problems| ApiProblem::of(ProblemCode::InvalidState, problems))?;
-                Ok(answer::tagged(&tag, file.to_json()))
+                Ok(answer::tagged(&tag, &RawJson::from(file.to_json())))
             }
         }
     }
@@ -163,7 +164,7 @@ pub(crate) async fn state_put(
         let quoted = |pointer: &String| Payload::from(pointer.as_str()).to_json();
         object.list("ignored", put.ignored.iter().map(quoted));
     }
-    Ok(answer::tagged(&state_tag(view.graph, view.row.version), object.finish()))
+    Ok(answer::tagged(&state_tag(view.graph, view.row.version), &RawJson::from(object.finish())))
 }
 
 /// A state in either form.
@@ -192,8 +193,7 @@ fn spelled<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> {
     get, path = "/v1/graphs/{graph}/state/versions", tag = "state",
     params(
         ("graph" = String, Path, description = "Name, or id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = StatePage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -206,7 +206,7 @@ pub(crate) async fn state_version_list(
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
     let page = PageRequest::read(&mut query, format!("state_versions/{graph}"));
     query.close()?;
-    let found = app.state_list(&caller.scope(), graph, page.before(), page.limit).await?;
+    let found = app.state_list(&caller.scope(), graph, page.number(), page.limit).await?;
     let items = found.items.into_iter().map(|item| item_json(&item));
     Ok(page.answer(items, found.next))
 }
@@ -270,7 +270,7 @@ pub(crate) async fn state_version_diff(
     object.shown("from", found.from.version).shown("to", found.to.version);
     object.raw("graph_versions", &versions.finish());
     object.raw("predictors", &found.diff.to_payload().to_json()).text("text", &found.diff.text());
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }
 
 /// Put a state version in force
@@ -304,7 +304,7 @@ pub(crate) async fn state_activate(
     activation.shown("from", found.before).shown("to", row.version);
     let mut object = JsonObject::with_capacity(row.predictors.len() + 512);
     object.splice(&state_json(&found.view)).raw("activation", &activation.finish());
-    Ok(answer::tagged(&state_tag(found.view.graph, row.version), object.finish()))
+    Ok(answer::tagged(&state_tag(found.view.graph, row.version), &RawJson::from(object.finish())))
 }
 
 /// List activations
@@ -315,8 +315,7 @@ pub(crate) async fn state_activate(
     get, path = "/v1/graphs/{graph}/state/activations", tag = "state",
     params(
         ("graph" = String, Path, description = "Name, or id"),
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+        PageParams),
     responses((status = 200, description = "A page", body = ActivationPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -329,7 +328,7 @@ pub(crate) async fn state_activation_list(
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
     let page = PageRequest::read(&mut query, format!("state_activations/{graph}"));
     query.close()?;
-    let found = app.state_activations(&caller.scope(), graph, page.before(), page.limit).await?;
+    let found = app.state_activations(&caller.scope(), graph, page.number(), page.limit).await?;
     let items = found.items.into_iter().map(|item| activation_json(&item));
     Ok(page.answer(items, found.next))
 }

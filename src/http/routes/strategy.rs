@@ -15,10 +15,11 @@ use crate::config::ModelConfig;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::page::{PageRequest, slice};
+use crate::http::protocol::page::{PageParams, PageRequest, slice};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::schema::{
+use crate::http::protocol::raw_json::RawJson;
+use crate::http::views::{
     AssignableAnswer, AssignableRequest, ModelPage, PreviewAnswer, PreviewRequest, Strategy,
     StrategyPage,
 };
@@ -28,9 +29,7 @@ use crate::http::schema::{
 /// The registry of prompting strategies that nodes may name.
 #[utoipa::path(
     get, path = "/v1/strategies", tag = "strategies",
-    params(
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    params(PageParams),
     responses((status = 200, description = "A page", body = StrategyPage))
 )]
 pub(crate) async fn strategy_list(mut query: Query) -> Result<Response, ApiProblem> {
@@ -54,7 +53,7 @@ pub(crate) async fn strategy_get(
     Path(name): Path<String>,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    Ok(answer::ok(strategy_json(app.strategy_get(&name)?)))
+    Ok(answer::ok(&RawJson::from(strategy_json(app.strategy_get(&name)?))))
 }
 
 /// Preview a strategy
@@ -83,7 +82,7 @@ pub(crate) async fn strategy_preview(
     }
     let mut object = JsonObject::with_capacity(2048);
     object.raw("schema", &schema_json(&preview.schema)).raw("predictors", &predictors.finish());
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }
 
 /// List models
@@ -91,9 +90,7 @@ pub(crate) async fn strategy_preview(
 /// The configured aliases, without their keys.
 #[utoipa::path(
     get, path = "/v1/models", tag = "strategies",
-    params(
-        ("limit" = Option<u32>, Query, description = "Items on a page, 1 to 200; 50 if not given"),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before")),
+    params(PageParams),
     responses((status = 200, description = "A page", body = ModelPage))
 )]
 pub(crate) async fn model_list(
@@ -130,7 +127,7 @@ pub(crate) async fn type_assignable(
     if let Some((path, reason)) = &found.mismatch {
         object.text("path", path).text("reason", reason);
     }
-    Ok(answer::ok(object.finish()))
+    Ok(answer::ok(&RawJson::from(object.finish())))
 }
 
 fn strategy_json(strategy: &dyn StrategyFactory) -> String {

@@ -5,8 +5,8 @@ use indexmap::IndexMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::problem::Problem;
-use super::{Json, PredictorDiff, PredictorState, Usage};
+use super::{Json, PredictorDiff, PredictorState, UsageView};
+use crate::http::protocol::problem_view::ProblemView;
 
 /// An optimizer.
 #[derive(ToSchema)]
@@ -130,7 +130,7 @@ pub struct Optimization {
     /// `cancelled`.
     pub status: String,
     /// What was paid for so far, by all attempts.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// How long it was worked on so far.
     pub seconds: f64,
     /// How many candidates there are so far.
@@ -143,7 +143,7 @@ pub struct Optimization {
     /// Whether what was found was put in force; null before the end.
     pub activation: Option<OptimizationActivation>,
     /// The problem that it failed with.
-    pub error: Option<Problem>,
+    pub error: Option<ProblemView<'static>>,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
     /// When work on it began.
@@ -311,7 +311,7 @@ pub struct CandidateScore {
     /// How many failed.
     pub failures: u32,
     /// What the program used.
-    pub usage: Usage,
+    pub usage: UsageView,
 }
 
 /// A candidate, in a list.

@@ -5,10 +5,10 @@ use indexmap::IndexMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Json;
-use super::problem::Problem;
 use super::provenance::Provenance;
 use super::trace::Trace;
+use super::{Json, UsageView};
+use crate::http::protocol::problem_view::ProblemView;
 
 /// What to execute.
 #[derive(ToSchema)]
@@ -46,9 +46,9 @@ pub struct Run {
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<Json>,
     /// The problem it ended with.
-    pub error: Option<Problem>,
+    pub error: Option<ProblemView<'static>>,
     /// Calls, tokens and cost.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
     /// When it started.
@@ -114,21 +114,6 @@ pub struct ResumedNode {
     pub reason: Option<String>,
 }
 
-/// Calls, tokens and cost.
-#[derive(ToSchema)]
-pub struct Usage {
-    /// LM requests that were answered.
-    pub lm_calls: u64,
-    /// Tokens read.
-    pub input_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
-    /// Of the tokens read, those from the provider's cache.
-    pub cached_tokens: u64,
-    /// Null without configured prices.
-    pub cost: Option<f64>,
-}
-
 /// One node of a run.
 #[derive(ToSchema)]
 pub struct RunNode {
@@ -173,9 +158,9 @@ pub struct RunItem {
     /// Where it stands.
     pub status: String,
     /// The problem it ended with.
-    pub error: Option<Problem>,
+    pub error: Option<ProblemView<'static>>,
     /// Calls, tokens and cost.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
     /// When it started.

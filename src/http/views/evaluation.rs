@@ -6,9 +6,10 @@ use chrono::{DateTime, Utc};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::dataset::PickedDataset;
-use super::problem::Problem;
-use super::{Json, Leniency, Usage};
+use super::dataset::PickedDatasetView;
+use super::{Json, UsageView};
+use crate::http::protocol::problem_view::LeniencyView;
+use crate::http::protocol::problem_view::ProblemView;
 
 /// What to evaluate a graph on.
 #[derive(ToSchema)]
@@ -46,7 +47,7 @@ pub struct Evaluation {
     /// The state version that it runs with.
     pub state_version: i32,
     /// Which examples.
-    pub dataset: PickedDataset,
+    pub dataset: PickedDatasetView<'static>,
     /// Who judges, with everything that was left unsaid filled in.
     #[schema(value_type = Object)]
     pub metric: Json,
@@ -66,11 +67,11 @@ pub struct Evaluation {
     /// The mean score of the examples so far, those that failed with 0; null before the first.
     pub mean_score: Option<f64>,
     /// Calls, tokens and cost of the graph so far.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// The same of the metric.
-    pub judging: Usage,
+    pub judging: UsageView,
     /// The problem that the evaluation as a whole ended with.
-    pub error: Option<Problem>,
+    pub error: Option<ProblemView<'static>>,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
     /// When work on it began.
@@ -114,13 +115,13 @@ pub struct EvaluationResult {
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<Json>,
     /// Why it failed.
-    pub error: Option<Problem>,
+    pub error: Option<ProblemView<'static>>,
     /// Calls, tokens and cost of the graph.
-    pub usage: Usage,
+    pub usage: UsageView,
     /// The same of the metric.
-    pub judging: Usage,
+    pub judging: UsageView,
     /// How leniently answers were read, by the path of the predictor; those that needed it.
-    pub parse_reports: BTreeMap<String, Vec<Leniency>>,
+    pub parse_reports: BTreeMap<String, Vec<LeniencyView>>,
     /// How long the graph took.
     pub duration_ms: u64,
     /// Where its run is read, with its trace; null where it was not recorded.
@@ -182,7 +183,7 @@ pub struct ComparedEvaluation {
     /// The state version.
     pub state_version: i32,
     /// Which examples it has.
-    pub dataset: PickedDataset,
+    pub dataset: PickedDatasetView<'static>,
     /// Where it stands; one under way is compared as far as it has come.
     pub status: String,
     /// Its mean score over the examples in common.

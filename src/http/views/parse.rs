@@ -3,6 +3,7 @@
 use utoipa::ToSchema;
 
 use super::Json;
+use crate::http::protocol::problem_view::LeniencyView;
 
 /// A text and what it is to be read as: a type, or the outputs of a signature.
 #[derive(ToSchema)]
@@ -29,26 +30,5 @@ pub struct ParseAnswer {
     #[schema(value_type = Value)]
     pub value: Json,
     /// The leniencies that were used, in order; of very many of a kind the first are told one by one.
-    pub report: Vec<Leniency>,
-}
-
-/// One slip that was mended.
-#[derive(ToSchema)]
-pub struct Leniency {
-    /// The output field; null for what stands around them, or where there are none.
-    #[schema(required)]
-    pub field: Option<String>,
-    /// Where in its value: `person.age`, `[0]`, or nothing for the whole.
-    pub path: String,
-    /// Stable and machine-readable.
-    pub kind: String,
-    /// What stood there, shortened.
-    pub read: String,
-    /// What it was taken for; the beginning of it as a text, where it is long.
-    #[schema(value_type = Value)]
-    pub became: Json,
-    /// How doubtful it makes the reading.
-    pub penalty: u64,
-    /// How many slips it stands for, if more than one: its own and all that follow of its kind.
-    pub times: Option<u64>,
+    pub report: Vec<LeniencyView>,
 }

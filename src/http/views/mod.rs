@@ -1,32 +1,44 @@
-//! The shapes of requests and answers as the OpenAPI document tells them. Requests are read by the
-//! collecting reader and answers are written as text, so these structs only describe; the test of
-//! every example keeps them honest.
+//! Views: the types of answers. A route makes a view of rows and values of the app and serializes
+//! it; the OpenAPI document is generated from the same types. A view borrows, copies stored JSON as
+//! [`RawJson`] and has an example in the document. It may not use routes or read the database.
+//!
+//! A view is named after its schema: `DatasetView` is the schema `Dataset`. Types without
+//! `Serialize` only describe: request bodies, which `dsrs::read` reads and checks, and the contents
+//! of documents that are stored as text.
 
 mod assignable;
 mod batch;
 mod dataset;
 mod evaluation;
+mod example;
 mod graph;
 mod health;
 mod model;
 mod optimization;
 mod parse;
 mod predictor;
-mod problem;
 mod provenance;
 mod run;
 mod signature;
 mod state;
 mod strategy;
+mod time;
 mod trace;
+mod usage;
 
 use serde_json::Value;
 
+pub use crate::http::protocol::page::{Page, PageParams};
+pub use crate::http::protocol::raw_json::RawJson;
+
 pub use assignable::{AssignableAnswer, AssignableRequest};
-pub use batch::{Batch, BatchBody, BatchCounts, BatchPage, BatchResult, BatchResultPage};
+pub use batch::{
+    BatchBody, BatchCountsView, BatchPage, BatchResultPage, BatchResultView, BatchView,
+};
 pub use dataset::{
-    ChangedDataset, Dataset, DatasetBody, DatasetCheckBody, DatasetExample, DatasetExamplePage,
-    DatasetPage, DatasetVersion, DatasetVersionPage, FittingDataset, FromRunsBody, PickedDataset,
+    ChangedDatasetView, DatasetBody, DatasetCheckBody, DatasetExamplePage, DatasetExampleView,
+    DatasetPage, DatasetVersionPage, DatasetVersionView, DatasetView, FittingDatasetView,
+    FromRunsBody, PickedDatasetView,
 };
 pub use evaluation::{
     ComparedEvaluation, ComparedExample, Evaluation, EvaluationBody, EvaluationComparison,
@@ -36,7 +48,7 @@ pub use graph::{
     CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphEdit, GraphEdits, GraphItem,
     GraphPage, LmSettings, Node, PutGraph, ValidGraph, VersionDiff, VersionItem, VersionPage,
 };
-pub use health::{Health, Ready};
+pub use health::{HealthView, ReadyView};
 pub use model::{Model, ModelPage};
 pub use optimization::{
     CandidateScore, Optimization, OptimizationActivation, OptimizationBest, OptimizationBody,
@@ -45,13 +57,12 @@ pub use optimization::{
     OptimizationExamples, OptimizationGraphDiff, OptimizationLinks, OptimizationPage,
     OptimizationResult, OptimizationScore, OptimizationStop, Optimizer, OptimizerPage,
 };
-pub use parse::{Leniency, ParseAnswer, ParseRequest};
+pub use parse::{ParseAnswer, ParseRequest};
 pub use predictor::{Predictor, PredictorPage, RenderRequest, Rendered, RenderedMessages};
-pub use problem::{Problem, ProblemItem};
 pub use provenance::{Lineage, Provenance, UsedParameter, ValueMeta};
 pub use run::{
     ExecuteBody, Executed, NodeError, ResumeBody, ResumedNode, ResumedRun, Run, RunEvents, RunItem,
-    RunNode, RunPage, SignalBody, Usage,
+    RunNode, RunPage, SignalBody,
 };
 pub use signature::{Field, Signature};
 pub use state::{
@@ -61,6 +72,7 @@ pub use state::{
 };
 pub use strategy::{PreviewAnswer, PreviewRequest, PreviewedPredictor, Strategy, StrategyPage};
 pub use trace::{Check, Message, Span, Trace};
+pub use usage::UsageView;
 
 /// Any JSON value.
 pub type Json = Value;

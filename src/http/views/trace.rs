@@ -3,9 +3,8 @@
 use chrono::{DateTime, Utc};
 use utoipa::ToSchema;
 
-use super::Json;
-use super::parse::Leniency;
-use super::run::Usage;
+use super::{Json, UsageView};
+use crate::http::protocol::problem_view::LeniencyView;
 
 /// What happened in a run.
 #[derive(ToSchema)]
@@ -68,9 +67,9 @@ pub struct Span {
     /// when its server has refused that and the request went without.
     pub constraint: Option<String>,
     /// What it used.
-    pub usage: Option<Usage>,
+    pub usage: Option<UsageView>,
     /// The leniencies of the parser.
-    pub parse_report: Option<Vec<Leniency>>,
+    pub parse_report: Option<Vec<LeniencyView>>,
     /// The outcomes of checks.
     pub checks: Option<Vec<Check>>,
     /// Why it failed.
