@@ -1,5 +1,5 @@
-//! How the server stops: it first says that it is not ready, lets running work finish for a
-//! while, then cancels it. Every room may hold a [`Shutdown`]; this file uses none of them.
+//! Shutdown in two phases: the server reports that it is not ready and lets running work finish for a
+//! while, then cancels it. Every room may use a [`Shutdown`]; this file uses no room.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// How long cancelled work gets to say so before nobody waits for it any more.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long the server waits for cancelled work to end.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The server's way to its end, shared by all who take part. Cheap to clone.
+/// The shutdown of one server, shared by its parts. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown(Arc<ShutdownState>);
 
@@ -25,7 +25,7 @@ struct ShutdownState {
     work: TaskTracker,
 }
 
-/// A piece of running work that the end of the server waits for, as long as this is held.
+/// A unit of running work. The shutdown waits until it is dropped.
 #[derive(Debug)]
 pub struct WorkGuard {
     cancelled: CancellationToken,
@@ -33,7 +33,7 @@ pub struct WorkGuard {
 }
 
 impl WorkGuard {
-    /// Cancelled when the work's time is up; of this work alone, so that it may be cancelled too.
+    /// Cancelled when the shutdown cancels work. Cancelling it affects only this work.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancelled
     }
@@ -45,7 +45,7 @@ impl Shutdown {
         Self::default()
     }
 
-    /// From now on SIGTERM and SIGINT begin the end; a second one cuts it short.
+    /// Makes SIGTERM and SIGINT start the shutdown, and a second signal cancel all work.
     pub fn listen_for_signals(&self) -> io::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -63,38 +63,38 @@ impl Shutdown {
         Ok(())
     }
 
-    /// Takes no more work; what runs goes on.
+    /// Refuses new work; running work continues.
     pub fn begin(&self) {
         self.0.draining.cancel();
         self.0.work.close();
     }
 
-    /// Takes no more work and cancels what runs.
+    /// Refuses new work and cancels running work.
     pub fn cancel(&self) {
         self.begin();
         self.0.cancelled.cancel();
     }
 
-    /// Whether the end has begun: readiness is gone and new work is refused.
+    /// Whether the shutdown has started: the server is not ready and refuses new work.
     pub fn is_draining(&self) -> bool {
         self.0.draining.is_cancelled()
     }
 
-    /// Waits until the end begins.
+    /// Waits until the shutdown starts.
     pub async fn draining(&self) {
         self.0.draining.cancelled().await;
     }
 
-    /// Notes that a piece of work begins; `None` once the end has.
+    /// Registers a unit of work; `None` once the shutdown has started.
     pub fn begin_work(&self) -> Option<WorkGuard> {
-        // The token is taken before the look, so that no work slips in behind the drain.
+        // The token comes first, so that the shutdown cannot miss work that starts concurrently.
         let token = self.0.work.token();
         let work = WorkGuard { cancelled: self.0.cancelled.child_token(), _token: token };
         (!self.is_draining()).then_some(work)
     }
 
-    /// Waits until the end begins and all work is done; work that takes longer than `patience`
-    /// is cancelled.
+    /// Waits until the shutdown starts and all work is done. Work that takes longer than `patience` is
+    /// cancelled.
     pub async fn drained(&self, patience: Duration) {
         self.draining().await;
         let done = async {
@@ -104,11 +104,17 @@ impl Shutdown {
             }
         };
         if timeout(patience, done).await.is_err() {
-            tracing::warn!(running = self.0.work.len(), "work is cancelled: its time is up");
+            tracing::warn!(
+                running = self.0.work.len(),
+                "the shutdown timeout is over: cancelling running work"
+            );
         }
         self.cancel();
-        if timeout(LAST_WORDS, self.0.work.wait()).await.is_err() {
-            tracing::warn!(running = self.0.work.len(), "cancelled work is left behind");
+        if timeout(CANCEL_PATIENCE, self.0.work.wait()).await.is_err() {
+            tracing::warn!(
+                running = self.0.work.len(),
+                "cancelled work has not ended; stopping without it"
+            );
         }
     }
 }
@@ -120,7 +126,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_runs_is_waited_for_and_new_work_is_refused() {
+    async fn a_shutdown_waits_for_running_work_and_refuses_new_work() {
         let shutdown = Shutdown::new();
         let work = shutdown.begin_work().unwrap();
         shutdown.begin();
@@ -136,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_whose_time_is_up_is_cancelled() {
+    async fn work_is_cancelled_after_the_timeout() {
         let shutdown = Shutdown::new();
         let work = shutdown.begin_work().unwrap();
         let worker = tokio::spawn(async move { work.cancellation().cancelled().await });
@@ -146,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_ignores_its_end_holds_nobody_up_for_long() {
+    async fn work_that_ignores_its_cancellation_delays_a_shutdown_briefly() {
         let shutdown = Shutdown::new();
         let _work = shutdown.begin_work().unwrap();
         shutdown.begin();
@@ -156,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_signal_cuts_the_waiting_short() {
+    async fn a_second_signal_cancels_work_at_once() {
         let shutdown = Shutdown::new();
         let work = shutdown.begin_work().unwrap();
         let worker = tokio::spawn(async move { work.cancellation().cancelled().await });

@@ -1,27 +1,27 @@
-//! Wall-clock times and how they are written. The engine counts from a run's start; dates are made
-//! here.
+//! Wall-clock times and their format. The engine measures durations from the start of a run; dates
+//! are made here.
 
 use chrono::{DateTime, Datelike, SecondsFormat, SubsecRound, Timelike, Utc};
 
-/// The present time, as exact as the database keeps it, so that what is answered now reads the same
-/// later.
+/// The current time with the precision of the database, so that an answer now and a later one from
+/// the database agree.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(6)
 }
 
-/// RFC 3339 in UTC, with as many digits behind the seconds as it takes: none, three, six or nine.
+/// RFC 3339 in UTC, with none, three, six or nine decimal places, as many as necessary.
 pub(crate) fn timestamp(time: DateTime<Utc>) -> String {
-    match usual(time) {
+    match common_format(time) {
         Some(bytes) => String::from_utf8(bytes).unwrap_or_default(),
         None => time.to_rfc3339_opts(SecondsFormat::AutoSi, true),
     }
 }
 
-/// The digits of a time of four-digit years in microseconds, written by hand: a run tells half a
-/// dozen times, and the general formatter takes ten times as long.
-fn usual(time: DateTime<Utc>) -> Option<Vec<u8>> {
+/// Formats a time with a four-digit year and microseconds by hand: a run has half a dozen times, and
+/// the general formatter takes ten times as long.
+fn common_format(time: DateTime<Utc>) -> Option<Vec<u8>> {
     let (year, nanos) = (u32::try_from(time.year()).ok()?, time.nanosecond());
-    // A leap second counts on beyond the last nanosecond.
+    // In a leap second the nanoseconds exceed a second.
     if year > 9999 || nanos >= 1_000_000_000 || nanos % 1000 != 0 {
         return None;
     }
@@ -40,8 +40,8 @@ fn usual(time: DateTime<Utc>) -> Option<Vec<u8>> {
     Some(text)
 }
 
-fn digits(place: &mut [u8], mut number: u32) {
-    for digit in place.iter_mut().rev() {
+fn digits(target: &mut [u8], mut number: u32) {
+    for digit in target.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
         number /= 10;
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_has_as_many_digits_behind_its_seconds_as_it_takes() {
+    fn a_time_has_as_many_decimal_places_as_necessary() {
         for text in [
             "2026-11-21T14:10:29Z",
             "1969-12-31T23:59:59.500Z",
@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn times_are_written_as_the_calendar_library_writes_them(
+        fn times_have_the_format_of_the_calendar_library(
             seconds in -70_000_000_000_i64..270_000_000_000,
             micros in prop_oneof![Just(0), Just(250_000), 0_i64..1_000_000],
         ) {

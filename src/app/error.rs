@@ -1,12 +1,12 @@
-//! Why a verb did not do what it was asked: one enum, without transport. Problems with places are
-//! carried whole; faults of ours keep their source for the log.
+//! The errors of the app: one enum, without transport. Problems in a request keep their places;
+//! internal errors keep their cause for the log.
 
 use dsrs::problem::{Code, Problem, Problems};
 
 use crate::app::parse::ParseFailure;
 use crate::store::StoreError;
 
-/// What kind of document does not fit.
+/// The kind of document that is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// The shape of a request.
@@ -17,67 +17,67 @@ pub enum Invalid {
     Input,
     /// A predictor state.
     State,
-    /// The name in the body is not the one it is addressed by.
+    /// The name in the body differs from the one in the path.
     Name,
 }
 
-/// Why a verb did not do what it was asked.
+/// Why the app did not do what a request asked for.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AppError {
-    /// Nothing of that name, id or number.
+    /// No resource has this name, id or number.
     #[error("{0}")]
     NotFound(String),
-    /// The name is taken.
+    /// The name is in use.
     #[error("{0}")]
     AlreadyExists(String),
-    /// The caller has seen another version than the one in force.
-    #[error("the version in force is another than the one expected; read it again")]
+    /// The current version is not the one that the request expects.
+    #[error("the current version is not the expected one; read it again")]
     Stale,
-    /// The document does not fit, with all that is wrong.
+    /// The document is invalid; with all problems found.
     #[error("{problems}")]
     Invalid {
-        /// What does not fit.
+        /// The kind of document.
         what: Invalid,
-        /// Where and why.
+        /// The problems, with their places.
         problems: Problems,
     },
-    /// A text does not fit what it is to be read as.
+    /// A text is not a value of the expected type.
     #[error("{}", .0.detail)]
     Parse(Box<ParseFailure>),
     /// Graph version and state version do not belong together.
     #[error("{0}")]
     StateMismatch(String),
-    /// The run has ended, and what was asked no longer applies.
+    /// The run has ended, so the request no longer applies.
     #[error("{0}")]
     RunFinished(String),
-    /// The run has not ended, and what was asked does not apply yet.
+    /// The run has not ended, so the request does not apply yet.
     #[error("{0}")]
     RunUnfinished(String),
-    /// The node does not wait for a value.
+    /// The node does not wait for a signal.
     #[error("{0}")]
     NotWaiting(String),
     /// Two evaluations cannot be compared.
     #[error("{0}")]
     NotComparable(String),
-    /// An optimization found nothing to be put in force.
+    /// An optimization found nothing to activate.
     #[error("{0}")]
     NothingFound(String),
-    /// Something else is in force by now than what was expected.
+    /// Another version has been activated in the meantime.
     #[error("{0}")]
     Superseded(String),
-    /// Too many runs at the same time.
+    /// Too many concurrent runs.
     #[error("{0}")]
     TooBusy(String),
     /// The server cannot serve now.
     #[error("{0}")]
     Unavailable(String),
-    /// A fault of ours.
-    #[error("a fault of ours: {0}")]
+    /// A bug, or a fault of the environment.
+    #[error("internal error: {0}")]
     Internal(String),
 }
 
 impl AppError {
-    /// A document that does not fit.
+    /// An invalid document.
     pub(crate) fn invalid(what: Invalid, problems: Problems) -> Self {
         Self::Invalid { what, problems }
     }
@@ -90,7 +90,7 @@ impl From<StoreError> for AppError {
                 Self::NotFound(format!("there is no {what} `{name}`"))
             }
             StoreError::AlreadyExists { what, name } => {
-                Self::AlreadyExists(format!("there is a {what} `{name}` already"))
+                Self::AlreadyExists(format!("there is already a {what} `{name}`"))
             }
             StoreError::Stale { .. } => Self::Stale,
             StoreError::StateMismatch { .. } => Self::StateMismatch(error.to_string()),
@@ -104,8 +104,8 @@ impl From<StoreError> for AppError {
     }
 }
 
-/// The outcome of a check beside what is wrong with the request already: all of it is refused
-/// together.
+/// Merges the problems found earlier in a request with those of a check, so that all of them are
+/// reported together.
 pub(crate) fn merge_faults<T>(
     mut known: Problems,
     checked: Result<T, AppError>,
@@ -120,7 +120,7 @@ pub(crate) fn merge_faults<T>(
     Err(AppError::invalid(what, known))
 }
 
-/// What a graph document's problems amount to: a misshapen request, or parts that do not fit.
+/// The error for the problems of a graph document: a malformed request, or an invalid graph.
 pub(crate) fn graph_problems(problems: Problems) -> AppError {
     let shape = problems.iter().all(is_shape);
     AppError::invalid(if shape { Invalid::Request } else { Invalid::Graph }, problems)
@@ -129,7 +129,7 @@ pub(crate) fn graph_problems(problems: Problems) -> AppError {
 fn is_shape(problem: &Problem) -> bool {
     match problem.code {
         Code::MissingField | Code::WrongType | Code::InvalidValue => true,
-        // The same code stands for a path in an edge or an output that names no field.
+        // The same code reports an edge or an output whose path names no field.
         Code::UnknownField => {
             let pointer = problem.pointer.as_str();
             let end = pointer.ends_with("/from") || pointer.ends_with("/to");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misshapen_body_is_told_from_a_graph_that_does_not_hold_together() {
+    fn a_malformed_body_is_distinguished_from_an_invalid_graph() {
         assert_eq!(kind(&[("/nmae", Code::UnknownField)]), Invalid::Request);
         assert_eq!(kind(&[("/edges/0/form", Code::UnknownField)]), Invalid::Request);
         assert_eq!(kind(&[("/edges/0/from", Code::UnknownField)]), Invalid::Graph);

@@ -1,9 +1,9 @@
-//! Writing JSON objects member by member, in order, over pieces that are JSON text already: run
-//! records and definitions are serialised once and pasted into answers. Knows no resource.
+//! Writes JSON objects member by member, in order, from values and JSON texts, which are copied
+//! unchanged. For documents that are stored and for events. Knows no resource.
 
 use std::fmt::{Display, Write as _};
 
-/// A JSON object being written.
+/// A JSON object that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct JsonObject {
     text: String,
@@ -16,7 +16,7 @@ impl JsonObject {
         Self::with_capacity(256)
     }
 
-    /// An object without members, with room for `bytes`.
+    /// An object without members, with capacity for `bytes`.
     #[must_use]
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         let mut text = String::with_capacity(bytes);
@@ -51,10 +51,10 @@ impl JsonObject {
         }
     }
 
-    /// A number, boolean or anything else that prints as JSON.
+    /// A number, boolean or another value whose `Display` is JSON.
     pub(crate) fn shown(&mut self, name: &str, value: impl Display) -> &mut Self {
         self.name(name);
-        // Writing into a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(self.text, "{value}");
         self
     }
@@ -67,7 +67,7 @@ impl JsonObject {
         }
     }
 
-    /// A text member that prints without anything to escape: an id, a date.
+    /// A text member without characters to escape: an id, a date.
     pub(crate) fn shown_text(&mut self, name: &str, value: impl Display) -> &mut Self {
         self.name(name);
         let _ = write!(self.text, "\"{value}\"");
@@ -92,7 +92,7 @@ impl JsonObject {
         self
     }
 
-    /// All members of an object that is JSON text already.
+    /// All members of an object that is JSON text.
     pub(crate) fn splice(&mut self, object: &str) -> &mut Self {
         let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         if let Some(members) = members.filter(|members| !members.is_empty()) {
@@ -123,9 +123,9 @@ impl JsonObject {
 }
 
 fn push_string(text: &mut String, value: &str) {
-    // Looks at every byte even when the first is odd, because that is done many at a time.
-    let odd = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
-    if !value.bytes().fold(false, |found, byte| found | odd(byte)) {
+    // Checks all bytes instead of stopping at the first hit, which vectorizes.
+    let needs_escape = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+    if !value.bytes().fold(false, |found, byte| found | needs_escape(byte)) {
         text.push('"');
         text.push_str(value);
         text.push('"');
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_keep_their_order_and_texts_are_escaped() {
+    fn members_are_in_order_and_texts_are_escaped() {
         let mut object = JsonObject::new();
         object.text("b", "line\n\u{0}").raw("a", "[1]").splice(r#"{"z":1.0,"y":null}"#);
         object.splice("{}").shown("n", 3).text_or_null("t", None);

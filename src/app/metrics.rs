@@ -1,5 +1,5 @@
-//! Counters and histograms, and their Prometheus text. Owned by the server that counts, not by the
-//! process, so that several servers in one process keep apart. Knows names and numbers only.
+//! Counters and histograms, and their Prometheus text. Each server owns its metrics, so that several
+//! servers in one process do not share them. Knows only names and numbers.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -13,12 +13,12 @@ pub use metrics_exporter_prometheus::BuildError as MetricsError;
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, None);
 
-/// Upper bounds of the buckets of durations, in seconds.
+/// Upper bounds of the histogram buckets of durations, in seconds.
 const BUCKETS: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
 
-/// Everything that is counted.
+/// The metrics of one server.
 pub struct Metrics {
     recorder: PrometheusRecorder,
     requests: RwLock<HashMap<RequestSeries, RequestMeter>>,
@@ -29,7 +29,7 @@ pub struct Metrics {
     running: Gauge,
 }
 
-/// A run under way, counted as one, however it ends.
+/// Counts a run as running until dropped.
 pub struct RunningGuard(Gauge);
 
 impl Drop for RunningGuard {
@@ -58,10 +58,10 @@ struct RunMeter {
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Metrics without any samples.
     ///
     /// # Errors
-    /// When the exporter refuses the buckets.
+    /// If the exporter refuses the buckets.
     pub fn new() -> Result<Self, MetricsError> {
         let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
         describe(&recorder);
@@ -78,14 +78,14 @@ impl Metrics {
         })
     }
 
-    /// Counts an answered request. `route` is the pattern, never the path.
+    /// Counts an answered request. `route` is the pattern, not the path.
     pub fn request(&self, route: &str, method: &'static str, status: u16, took: Duration) {
         let meter = self.request_meter(route, method, status);
         meter.count.increment(1);
         meter.seconds.record(took.as_secs_f64());
     }
 
-    /// Counts a run that started; it runs until what is answered is dropped.
+    /// Counts a run as running until the guard is dropped.
     #[must_use]
     pub fn run_started(&self) -> RunningGuard {
         self.running.increment(1.0);
@@ -102,25 +102,25 @@ impl Metrics {
         self.output_tokens.increment(usage.output_tokens);
     }
 
-    /// Sets a number that is looked up when the metrics are read.
+    /// Sets a gauge.
     pub fn gauge(&self, name: &'static str, value: f64) {
         self.recorder.register_gauge(&Key::from_static_name(name), &METADATA).set(value);
     }
 
-    /// Everything, as Prometheus reads it.
+    /// The metrics in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
         self.recorder.handle().render()
     }
 
-    /// Folds what histograms have gathered; to be called every few seconds, whether or not anybody
-    /// reads the metrics.
+    /// Aggregates the samples of histograms. Call it every few seconds, whether or not the metrics are
+    /// scraped.
     pub fn upkeep(&self) {
         self.recorder.handle().run_upkeep();
     }
 
     fn request_meter(&self, route: &str, method: &'static str, status: u16) -> RequestMeter {
-        // A key that borrows would spare the copy, at the price of a map of maps.
+        // A borrowed key would avoid the copy, but need a map of maps.
         let key = RequestSeries { route: route.to_owned(), method, status };
         if let Some(meter) = self.requests.read().unwrap_or_else(PoisonError::into_inner).get(&key)
         {
@@ -177,10 +177,14 @@ fn describe(recorder: &PrometheusRecorder) {
     recorder.describe_histogram(
         name("dsrs_http_request_seconds"),
         seconds,
-        "time to the answer's head".into(),
+        "time to the head of the answer".into(),
     );
     recorder.describe_histogram(name("dsrs_run_seconds"), seconds, "time of a whole run".into());
-    recorder.describe_gauge(name("dsrs_runs_running"), Some(Unit::Count), "runs under way".into());
+    recorder.describe_gauge(
+        name("dsrs_runs_running"),
+        Some(Unit::Count),
+        "runs in progress".into(),
+    );
     let gauges = [
         ("dsrs_recorder_commits", "transactions that recorded runs"),
         ("dsrs_recorder_runs", "runs recorded"),
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_rendered_with_its_labels() {
+    fn counters_are_rendered_with_their_labels() {
         let metrics = Metrics::new().unwrap();
         metrics.request("/v1/runs/{id}", "GET", 404, Duration::from_millis(3));
         drop(metrics.run_started());
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn two_servers_in_one_process_count_apart() {
+    fn two_servers_in_one_process_count_separately() {
         let (one, two) = (Metrics::new().unwrap(), Metrics::new().unwrap());
         let running = one.run_started();
         assert!(one.render().contains("dsrs_runs_running 1"));

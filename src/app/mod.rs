@@ -1,5 +1,5 @@
-//! The verbs of the service, noun first: ids, wall clocks, transactions and caches. Uses `store`,
-//! `tool` and the engine; knows nothing of HTTP.
+//! The operations of the service, one room per noun: ids, wall clocks, transactions and caches. Uses
+//! `store`, `tool` and the engine; may not know HTTP.
 
 mod background;
 mod batch;
@@ -7,6 +7,7 @@ mod clock;
 mod dataset;
 mod error;
 mod evaluation;
+mod event;
 mod graph;
 mod item_upload;
 mod job;
@@ -16,6 +17,7 @@ mod model;
 mod optimization;
 mod parse;
 mod persist;
+mod precondition;
 mod predictor;
 mod program;
 mod retention;
@@ -39,10 +41,10 @@ use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, StoreError};
 use crate::tool::ToolSource;
+use event::buffer::EventBuffers;
 use job::active::ActiveWork;
 use metrics::Metrics;
 use program::Programs;
-use run::event_buffer::EventBuffers;
 
 pub use background::Background;
 pub(crate) use batch::BatchRequest;
@@ -54,16 +56,17 @@ pub(crate) use dataset::{DatasetPut, DatasetRequest};
 pub use error::{AppError, Invalid};
 pub(crate) use evaluation::EvaluationRequest;
 pub(crate) use evaluation::comparison::Compared;
-pub(crate) use graph::{GraphUpdate, Seen};
+pub(crate) use event::log_reader::Followable;
+pub(crate) use event::{EventKind, EventStream, StreamItem};
+pub(crate) use graph::GraphUpdate;
 pub(crate) use item_upload::{ItemSource, Said, WrittenItem};
 pub use model::{ModelError, engine_models};
 pub(crate) use optimization::OptimizationRequest;
 pub(crate) use optimization::plan::Activate;
 pub use parse::ParseFailure;
+pub(crate) use precondition::Precondition;
 pub(crate) use predictor::NodeRenderRequest;
-pub(crate) use run::event_buffer::{BufferFollower, EventKind, StreamItem};
-pub(crate) use run::event_reader::{EventLogFollower, FollowTarget};
-pub(crate) use run::execute::{Ended, ExecuteRequest, Watch};
+pub(crate) use run::execute::{ExecuteRequest, FinishedRun, StreamedExecution};
 pub use run::failure::RunFailure;
 pub(crate) use run::failure::whole_seconds;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
@@ -72,7 +75,7 @@ pub use state::candidate::{StateCandidate, StatePromotion};
 pub(crate) use state::{StateDocument, StateRequest, StateView};
 pub(crate) use task::{run_blocking, spawn_named, spawn_named_on};
 
-/// The service: everything that the verbs share.
+/// The service: what all operations share.
 pub struct App {
     pub(crate) db: Db,
     pub(crate) models: Arc<dsrs::lm::Models>,
@@ -83,25 +86,25 @@ pub struct App {
     pub(crate) limits: Limits,
     pub(crate) worker: WorkerConfig,
     active_work: Arc<ActiveWork>,
-    /// Where Python of a model runs; none when that is switched off.
+    /// Runs Python that models write; `None` if it is disabled.
     sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) idempotency_window: Duration,
-    /// Where uploads wait that are too large for memory.
+    /// The directory for uploads that are too large for memory.
     pub(crate) spool_dir: PathBuf,
     recorder: RunRecorder,
-    /// Whether a run is cancelled whose caller leaves.
+    /// Whether a run is cancelled if its client disconnects.
     pub(crate) cancel_on_disconnect: bool,
     event_buffers: EventBuffers,
     run_slots: Arc<Semaphore>,
     programs: Programs,
-    /// Where the database is asked and long work is done, whichever thread a run is on.
+    /// The runtime for database queries and long computations, whichever thread a run is on.
     workers: Handle,
 }
 
 impl App {
-    /// Puts the service together over an open, migrated database, on the runtime it is called in. `models` is the table that runs
-    /// use; it is handed in, so that a test can put scripted models there. What has to go on
-    /// beside requests is in the [`Background`], which the caller keeps and stops.
+    /// Starts the service with an open, migrated database on the current runtime. `models` are the
+    /// models that runs use; a test passes scripted ones. The returned [`Background`] has the tasks
+    /// besides requests; the caller stops it.
     #[must_use]
     pub fn start(
         config: &Config,
@@ -135,19 +138,19 @@ impl App {
         (app, background)
     }
 
-    /// Waits until every MCP server of the settings has been tried once, so that definitions know its
-    /// tools.
+    /// Waits until the server has tried to connect to every configured MCP server, so that
+    /// definitions can name its tools.
     pub async fn tools_tried(&self) {
         self.tools.attempted().await;
     }
 
-    /// Where Python of a model runs; none when that is switched off.
+    /// Runs Python that models write; `None` if it is disabled.
     #[must_use]
     pub fn sandbox(&self) -> Option<&Arc<dyn Sandbox>> {
         self.sandbox.as_ref()
     }
 
-    /// Whether the database answers and is migrated, and whether the server takes work.
+    /// Whether the database answers and is migrated, and whether the server accepts work.
     pub(crate) async fn readiness(&self) -> Readiness {
         let database = self.db.ping().await;
         let migrated = match &database {
@@ -157,7 +160,12 @@ impl App {
         Readiness { stopping: self.shutdown.is_draining(), database, migrated }
     }
 
-    /// The metrics, as Prometheus reads them.
+    /// The runtime for database queries and long computations.
+    pub(crate) fn workers(&self) -> &Handle {
+        &self.workers
+    }
+
+    /// The metrics in the text format of Prometheus.
     pub(crate) fn metrics_text(&self) -> String {
         let stats = self.recorder.stats();
         self.metrics.gauge("dsrs_recorder_commits", stats.commits as f64);
@@ -167,7 +175,7 @@ impl App {
     }
 }
 
-/// What readiness consists of.
+/// The parts of readiness.
 pub(crate) struct Readiness {
     pub(crate) stopping: bool,
     pub(crate) database: Result<(), StoreError>,

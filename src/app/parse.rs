@@ -1,4 +1,4 @@
-//! Texts read as a type or as the outputs of a signature: the parser of the LM's answers as a tool.
+//! The parser of LM answers as a tool: reads a text as a type or as the outputs of a signature.
 
 use dsrs::adapter::{ChatAdapter, MisfitKind, ParseError, ParsedOutput, ParsedValue};
 use dsrs::coerce::{Leniencies, TEXT_LIMIT};
@@ -11,30 +11,30 @@ use dsrs::value::{ParsedJson, Payload};
 use crate::app::strategy::read_types;
 use crate::app::{App, AppError, Invalid};
 
-/// A text that does not fit.
+/// Why a text could not be parsed.
 #[derive(Clone, Debug)]
 pub struct ParseFailure {
-    /// What happened, for a person.
+    /// What happened, for people.
     pub(crate) detail: String,
-    /// The output that does not fit first.
+    /// The first output that is invalid.
     pub(crate) field: Option<String>,
-    /// Where in its value.
+    /// The path in its value.
     pub(crate) path: Option<String>,
-    /// What was expected there and what was found.
+    /// What was expected there, and what was found.
     pub(crate) reason: Option<String>,
-    /// The assert that does not hold, when everything was read.
+    /// The assert that failed, if everything could be read.
     pub(crate) constraint: Option<String>,
-    /// Every leniency that was used so far, as data.
+    /// Every leniency that was used, as data.
     pub(crate) report: Payload,
 }
 
-/// What a text is to be read as.
+/// What to read a text as.
 enum ParseTarget {
     Type(Type),
     Signature(SignatureSchema),
 }
 
-/// What is asked for.
+/// A checked request.
 struct TextParse {
     target: ParseTarget,
     text: String,
@@ -55,7 +55,7 @@ impl App {
                 ChatAdapter::parse_output_allowing(schema, &text, allowed).map(as_value)
             }
         };
-        outcome.map_err(|error| AppError::Parse(Box::new(misread(&error))))
+        outcome.map_err(|error| AppError::Parse(Box::new(parse_failure(&error))))
     }
 }
 
@@ -77,7 +77,7 @@ fn read(request: &Payload, problems: &mut Problems) -> Option<TextParse> {
     object.close();
     if both || neither {
         let found = if both { "found both" } else { "found neither" };
-        let detail = format!("either `type` or `signature` says what the text is, {found}");
+        let detail = format!("expected either `type` or `signature`, {found}");
         let (at, code) = match both {
             true => (At::Root.key("signature"), Code::InvalidValue),
             false => (At::Root.key("type"), Code::MissingField),
@@ -97,14 +97,14 @@ fn read(request: &Payload, problems: &mut Problems) -> Option<TextParse> {
 fn read_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<String> {
     let found = text(payload, at, problems)?;
     if found.len() > TEXT_LIMIT {
-        let detail = format!("a text of up to {TEXT_LIMIT} bytes is read, found {}", found.len());
+        let detail = format!("the limit of a text is {TEXT_LIMIT} bytes, found {}", found.len());
         problems.add(at, Code::TooLarge, detail);
         return None;
     }
     Some(found.to_owned())
 }
 
-fn misread(error: &ParseError) -> ParseFailure {
+fn parse_failure(error: &ParseError) -> ParseFailure {
     let first = error.misfits.iter().find(|misfit| misfit.field.is_some());
     let first = first.or(error.misfits.first());
     let path = first.map(|misfit| misfit.path.clone()).filter(|path| !path.is_empty());

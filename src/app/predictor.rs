@@ -1,4 +1,4 @@
-//! Predictors of a stored graph: listed, shown, and rendered without calling an LM.
+//! The predictors of a stored graph, and their prompts, rendered without an LM call.
 
 use std::sync::Arc;
 
@@ -14,30 +14,30 @@ use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::graph::{GraphRef, Pick};
 
-/// The program in force, whose predictors are shown.
+/// The active program of a graph, for its predictors.
 pub(crate) struct PredictorView {
     /// The graph's id.
     pub(crate) graph: Uuid,
-    /// The state version in force.
+    /// The active state version.
     pub(crate) state_version: i32,
-    /// The program, tuned by it.
+    /// The program with that state.
     pub(crate) program: Arc<Program>,
 }
 
-/// What is to be rendered.
+/// Which node to render, with which inputs.
 pub(crate) struct NodeRenderRequest<'r> {
     /// The node.
     pub(crate) node: &'r str,
     /// Its inputs, unchecked.
     pub(crate) inputs: &'r Payload,
-    /// Which versions.
+    /// The versions.
     pub(crate) pick: Pick,
-    /// What is wrong with the rest of the request.
+    /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
 }
 
 impl App {
-    /// The predictors of the newest version with the state in force.
+    /// The predictors of the newest version with its active state.
     pub(crate) async fn predictor_view(
         &self,
         scope: &Scope,
@@ -48,7 +48,7 @@ impl App {
         Ok(PredictorView { graph: pin.id, state_version: pin.state_version, program })
     }
 
-    /// The exact messages that each predictor of a node would send for these inputs of the node.
+    /// The exact messages that each predictor of a node would send for these inputs.
     pub(crate) async fn graph_render(
         &self,
         scope: &Scope,

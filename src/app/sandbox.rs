@@ -1,4 +1,4 @@
-//! The sandbox that runs are given, as the settings want it.
+//! The sandbox of all runs, as the settings configure it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use dsrs_sandbox::ChildSandbox;
 
 use crate::config::{SANDBOX_COMMAND, SandboxConfig};
 
-/// None when it is switched off.
+/// `None` if the sandbox is disabled.
 pub(crate) fn open(config: &SandboxConfig) -> Option<Arc<dyn Sandbox>> {
     let limits = SandboxLimits { time: config.time, memory: config.memory, output: config.output };
     let child = || ChildSandbox::new(&config.program, &[SANDBOX_COMMAND], limits);

@@ -1,4 +1,4 @@
-//! Strategies and types on their own, without a graph: previews and assignability.
+//! Strategies and types without a graph: previews and assignability.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use dsrs::value::{Map, ParsedJson, Payload};
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 
-/// What a strategy makes of a signature.
+/// A strategy applied to a signature.
 pub(crate) struct Preview {
     /// The signature as the strategy transforms it.
     pub(crate) schema: Arc<SignatureSchema>,
-    /// The predictors inside, by path.
+    /// Its predictors, by path.
     pub(crate) predictors: Vec<(String, PredictorPreview)>,
 }
 
@@ -29,18 +29,18 @@ pub(crate) struct PredictorPreview {
     pub(crate) system: String,
 }
 
-/// Whether values of one type may flow where another is wanted.
+/// Whether a value of one type may be used as another.
 pub(crate) struct Assignable {
-    /// The source, canonically.
+    /// The source type in canonical form.
     pub(crate) from: String,
-    /// The target, canonically.
+    /// The target type in canonical form.
     pub(crate) to: String,
-    /// Where and why not.
+    /// Where and why not, if so.
     pub(crate) mismatch: Option<(String, String)>,
 }
 
 impl App {
-    /// The strategy of a name.
+    /// The strategy with this name.
     pub(crate) fn strategy_get(
         &self,
         name: &str,
@@ -49,7 +49,7 @@ impl App {
         registry::get(name).ok_or_else(missing)
     }
 
-    /// What a strategy makes of `{signature, types?, config?}`.
+    /// Applies a strategy to `{signature, types?, config?}`.
     pub(crate) async fn strategy_preview(
         &self,
         scope: &Scope,
@@ -66,7 +66,7 @@ impl App {
         built.map_err(|problems| AppError::invalid(Invalid::Request, problems))
     }
 
-    /// Whether values of type `from` may flow where `to` is wanted, in `{from, to, types?}`.
+    /// Whether a value of type `from` may be used as `to`, from `{from, to, types?}`.
     pub(crate) fn type_assignable(&self, request: &ParsedJson) -> Result<Assignable, AppError> {
         let mut problems = request.duplicates.clone();
         let answer = assignable(&request.payload, &mut problems);
@@ -88,18 +88,18 @@ fn preview(
         object.optional("config", |config, at, problems| map(config, at, problems).map(|_| config));
     let own = own_signature(env, name, config);
     let op = registry::get(name).and_then(StrategyFactory::op);
-    let given = object.has("signature") || (own.is_none() && op.is_none());
+    let is_required = object.has("signature") || (own.is_none() && op.is_none());
     let mut read = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
         read_signature(payload, &mut scope, at, problems)
     };
-    let draft = if given {
+    let draft = if is_required {
         object.required("signature", read)
     } else {
         own.and_then(|own| read(&own, &At::Root.key("signature"), object.problems()))
     };
     object.close();
     let module = match (op, draft) {
-        // What would be connected to an op is told by the inputs of a signature.
+        // The inputs of the signature stand for what would be connected to the op.
         (Some(op), draft) => {
             let inputs = draft.map(|draft| draft.inputs).unwrap_or_default();
             registry::create_op(env, op, inputs, config, scope, &At::Root)
@@ -122,7 +122,7 @@ fn preview(
     Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
 }
 
-/// The signature that a strategy brings itself, if it does and it can be told.
+/// The signature that a strategy brings itself, if it has one for this config.
 fn own_signature(env: &dyn BuildEnv, name: &str, config: Option<&Payload>) -> Option<Payload> {
     let empty = Payload::map(Map::new());
     registry::get(name)?.own_signature(env, config.unwrap_or(&empty), &At::Root)?.ok()

@@ -1,4 +1,4 @@
-//! The one place that spawns tasks: each has a name, and one that panics is told of in the log.
+//! The only place that spawns tasks: each has a name, and the log reports one that panics.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -7,32 +7,32 @@ use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// Runs a future as a task of its own; `None` when it panicked, which is logged.
+/// Runs a future as a task; `None` if it panicked, which is logged.
 pub(crate) fn spawn_named<T: Send + 'static>(
     name: &'static str,
     future: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<Option<T>> {
-    tokio::spawn(watched(name, future))
+    tokio::spawn(log_panic(name, future))
 }
 
-/// The same on another runtime than the caller's.
+/// The same on another runtime.
 pub(crate) fn spawn_named_on<T: Send + 'static>(
     runtime: &Handle,
     name: &'static str,
     future: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<Option<T>> {
-    runtime.spawn(watched(name, future))
+    runtime.spawn(log_panic(name, future))
 }
 
-/// Runs what waits for files or computes for long on a thread of its own; `None` when it panicked,
-/// which the runtime tells of.
+/// Runs code that waits for files or computes for long on a blocking thread; `None` if it panicked,
+/// which is printed to stderr.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
 
-async fn watched<T>(name: &'static str, future: impl Future<Output = T>) -> Option<T> {
+async fn log_panic<T>(name: &'static str, future: impl Future<Output = T>) -> Option<T> {
     let done = AssertUnwindSafe(future).catch_unwind().await;
     if done.is_err() {
         tracing::error!(name, "a task panicked");

@@ -63,7 +63,7 @@ pub(crate) async fn take_jobs(app: Arc<App>) {
 
 async fn attempt(app: Arc<App>, job: Job, work: WorkGuard) {
     match JobKind::parse(&job.kind) {
-        Some(JobKind::Run) => RunAttempt::make(app, job, work).await,
+        Some(JobKind::Run) => RunAttempt::run(app, job, work).await,
         Some(JobKind::Batch) => Taken::make::<Batches>(app, job, work).await,
         Some(JobKind::Evaluation) => Taken::make::<Evaluations>(app, job, work).await,
         Some(JobKind::Optimization) => OptimizationAttempt::make(app, job, work).await,

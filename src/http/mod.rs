@@ -1,5 +1,5 @@
-//! HTTP: the router, ground rules and wire types. The top room of the server: it turns requests
-//! into calls of `app` and answers into JSON. Knows no SQL and no LM.
+//! HTTP: the router. Turns requests into calls of `app` and results into answers. May not know SQL or
+//! LMs.
 
 mod protocol;
 mod routes;
@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::config::ApiKeys;
 use protocol::body::BodyLimit;
 use protocol::front::{self, Front};
+use protocol::route::RouteTable;
 use protocol::{fallback, openapi};
 use routes::{
     background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
@@ -27,7 +28,6 @@ use routes::{
 
 pub use protocol::caller::Caller;
 pub use protocol::malformed::explained;
-pub(crate) use protocol::place::stays_on_its_thread;
 pub use protocol::problem::ApiProblem;
 pub use protocol::status::ProblemCode;
 
@@ -99,8 +99,13 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 
 /// The whole service over HTTP.
 pub fn router(app: Arc<App>, keys: ApiKeys) -> Router {
-    let front = Arc::new(Front { keys, metrics: app.metrics.clone() });
     let (router, document) = routes().split_for_parts();
+    let front = Arc::new(Front {
+        keys,
+        metrics: app.metrics.clone(),
+        routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default()),
+        workers: app.workers().clone(),
+    });
     let docs = SwaggerUi::new("/docs")
         .external_url_unchecked("/openapi.json", openapi::complete(&document));
     router
@@ -109,6 +114,12 @@ pub fn router(app: Arc<App>, keys: ApiKeys) -> Router {
         .fallback(fallback::no_route)
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))
+}
+
+/// What the routes declare of themselves, in the form of an OpenAPI document.
+#[cfg(test)]
+fn declarations() -> serde_json::Value {
+    serde_json::to_value(routes().get_openapi()).unwrap_or_default()
 }
 
 /// The OpenAPI document.

@@ -5,22 +5,16 @@ use std::io;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::response::Response;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::TaskTracker;
 
 use super::problem_stream::ProblemStream;
 use super::threads::{ThreadSlot, Threads};
 use crate::app::spawn_named_on;
-use crate::http::stays_on_its_thread;
 
 /// How long the head of a request may take to arrive; an idle connection is closed after it too.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
@@ -29,7 +23,7 @@ pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
 const NO_ROOM: Duration = Duration::from_secs(1);
 
 /// Serves until `stop`, then until the last response is sent. Each connection lives on one of the
-/// threads; long work runs on the runtime of the caller.
+/// threads.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -39,8 +33,7 @@ pub(super) async fn serve(
 ) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head_time);
-    let requests =
-        Requests { router: TowerToHyperService::new(router), workers: Handle::current() };
+    let router = TowerToHyperService::new(router);
     let open = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -52,7 +45,7 @@ pub(super) async fn serve(
             Ok(stream) => {
                 let slot = threads.slot();
                 let runtime = slot.runtime().clone();
-                let one = connection(server.clone(), stream, slot, requests.clone(), stop.clone());
+                let one = connection(server.clone(), stream, slot, router.clone(), stop.clone());
                 spawn_named_on(&runtime, "a connection", open.track_future(one));
             }
             Err(error) => refused(&error).await,
@@ -62,33 +55,11 @@ pub(super) async fn serve(
     open.wait().await;
 }
 
-/// The service that answers requests.
-#[derive(Clone)]
-struct Requests {
-    router: TowerToHyperService<Router>,
-    workers: Handle,
-}
-
-impl Requests {
-    async fn answer(&self, request: Request<Incoming>) -> io::Result<Response> {
-        if stays_on_its_thread(&request) {
-            let Ok(answer) = self.router.call(request).await;
-            return Ok(answer);
-        }
-        let working = spawn_named_on(&self.workers, "a request", self.router.call(request));
-        let answered = AbortOnDropHandle::new(working).await.ok().flatten();
-        let Some(Ok(answer)) = answered else {
-            return Err(io::Error::other("the request panicked"));
-        };
-        Ok(answer)
-    }
-}
-
 async fn connection(
     server: http1::Builder,
     stream: std::net::TcpStream,
     _slot: ThreadSlot,
-    requests: Requests,
+    router: TowerToHyperService<Router>,
     stop: CancellationToken,
 ) {
     let stream = match TcpStream::from_std(stream) {
@@ -99,9 +70,8 @@ async fn connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot disable the delay of a connection");
     }
-    let service = service_fn(|request| requests.answer(request));
     let stream = TokioIo::new(ProblemStream::new(stream));
-    let mut serving = server.serve_connection(stream, service);
+    let mut serving = server.serve_connection(stream, router);
     let served = tokio::select! {
         served = &mut serving => served,
         () = stop.cancelled() => {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::batch::ResultRow;
 use super::job::{self, Lease};
 use super::run::{RunRow, RunStatus};
-use super::run_batch::{self, OwnedRun};
+use super::run_batch;
 use super::{Db, Scope, StoreError};
 
 /// An item that has not ended.
@@ -88,13 +88,9 @@ pub async fn record(
     if !job::progress(&mut tx, lease).await? {
         return Ok(false);
     }
-    let runs: Vec<OwnedRun> = ended
-        .iter()
-        .filter_map(|item| item.run.clone())
-        .map(|run| OwnedRun { workspace: scope.workspace, run })
-        .collect();
+    let runs: Vec<_> = ended.iter().filter_map(|item| Some((scope, item.run.as_ref()?))).collect();
     if !runs.is_empty() {
-        run_batch::insert(&mut *tx, runs.iter()).await?;
+        run_batch::insert(&mut *tx, runs.into_iter()).await?;
     }
     add_results(scope, &mut tx, lease.job, ended).await?;
     tx.commit().await?;

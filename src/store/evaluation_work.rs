@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::evaluation::ScoredRow;
 use super::job::{self, Lease};
 use super::run::{RunRow, RunStatus};
-use super::run_batch::{self, OwnedRun};
+use super::run_batch;
 use super::{Db, Scope, StoreError};
 
 /// What came of an example, and the record of its run, where there is one.
@@ -67,13 +67,10 @@ pub async fn record(
     if !job::progress(&mut tx, lease).await? {
         return Ok(None);
     }
-    let runs: Vec<OwnedRun> = ended
-        .iter()
-        .filter_map(|example| example.run.clone())
-        .map(|run| OwnedRun { workspace: scope.workspace, run })
-        .collect();
+    let runs: Vec<_> =
+        ended.iter().filter_map(|example| Some((scope, example.run.as_ref()?))).collect();
     if !runs.is_empty() {
-        run_batch::insert(&mut *tx, runs.iter()).await?;
+        run_batch::insert(&mut *tx, runs.into_iter()).await?;
     }
     let failed = add_results(scope, &mut tx, lease.job, ended).await?;
     tx.commit().await?;

@@ -5,14 +5,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::StoreError;
 use super::run::RunRow;
-
-/// A run and the workspace that it belongs to.
-pub(super) struct OwnedRun {
-    pub(super) workspace: Uuid,
-    pub(super) run: RunRow,
-}
+use super::{Scope, StoreError};
 
 /// The rows as one array a column, borrowing every text.
 #[derive(Default)]
@@ -38,15 +32,15 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(runs: impl Iterator<Item = &'a OwnedRun>) -> Self {
+    fn of(runs: impl Iterator<Item = (&'a Scope, &'a RunRow)>) -> Self {
         let mut columns = Self::default();
-        runs.for_each(|run| columns.push(run));
+        runs.for_each(|(scope, run)| columns.push(scope, run));
         columns
     }
 
-    fn push(&mut self, OwnedRun { workspace, run }: &'a OwnedRun) {
+    fn push(&mut self, scope: &'a Scope, run: &'a RunRow) {
         self.id.push(run.id);
-        self.workspace_id.push(*workspace);
+        self.workspace_id.push(scope.workspace);
         self.graph_id.push(run.graph_id);
         self.graph_name.push(&run.graph_name);
         self.graph_version.push(run.graph_version);
@@ -62,15 +56,15 @@ impl<'a> Columns<'a> {
         self.usage.push(&run.usage);
         self.nodes.push(&run.nodes);
         self.trace.push(&run.trace);
-        self.created_by.push(&run.created_by);
+        self.created_by.push(&scope.actor);
     }
 }
 
-/// Inserts all runs or none. One that is there already is left alone: a commit whose answer was
+/// Inserts all runs or none, each with the scope that it belongs to. One that is there already is left alone: a commit whose answer was
 /// lost may be sent again.
 pub(super) async fn insert<'r>(
     executor: impl PgExecutor<'_>,
-    runs: impl Iterator<Item = &'r OwnedRun>,
+    runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
 ) -> Result<(), StoreError> {
     let rows = Columns::of(runs);
     sqlx::query!(

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::run::RunRow;
-use super::run_batch::{self, OwnedRun};
+use super::run_batch;
 use super::{Db, Scope, StoreError};
 use crate::config::Record;
 
@@ -59,7 +59,8 @@ pub struct RunWriter {
 }
 
 struct Waiting {
-    owned: OwnedRun,
+    scope: Scope,
+    run: Arc<RunRow>,
     size: usize,
     ack: Option<oneshot::Sender<Result<(), StoreError>>>,
     _room: OwnedSemaphorePermit,
@@ -89,11 +90,15 @@ pub fn recorder(db: Db, mode: Record) -> (RunRecorder, RunWriter) {
 impl RunRecorder {
     /// Hands a finished run over. In [`Record::Ack`] this returns when it is committed, or says
     /// why it could not be. The run is written even if the caller stops waiting.
-    pub async fn record(&self, scope: &Scope, mut run: RunRow) -> Result<(), StoreError> {
+    pub async fn record(
+        &self,
+        scope: &Scope,
+        run: impl Into<Arc<RunRow>>,
+    ) -> Result<(), StoreError> {
         if self.mode == Record::Off {
             return Ok(());
         }
-        scope.actor.as_ref().clone_into(&mut run.created_by);
+        let run = run.into();
         let size = run.size();
         let room =
             self.room.clone().acquire_many_owned(permits(size)).await.map_err(|_| closed())?;
@@ -104,8 +109,7 @@ impl RunRecorder {
             }
             _ => (None, None),
         };
-        let owned = OwnedRun { workspace: scope.workspace, run };
-        let waiting = Waiting { owned, size, ack, _room: room };
+        let waiting = Waiting { scope: scope.clone(), run, size, ack, _room: room };
         self.queue.send(waiting).await.map_err(|_| closed())?;
         match committed {
             Some(committed) => committed.await.map_err(|_| closed())?,
@@ -205,7 +209,7 @@ impl RunWriter {
     }
 
     async fn insert(&self, batch: &[Waiting]) -> Result<(), StoreError> {
-        let runs = || batch.iter().map(|waiting| &waiting.owned);
+        let runs = || batch.iter().map(|waiting| (&waiting.scope, &*waiting.run));
         let mut last = String::new();
         let persistent = async {
             loop {
@@ -229,7 +233,7 @@ impl RunWriter {
         let count = batch.len() as u64;
         if let Err(error) = &outcome {
             self.counts.lost.fetch_add(count, Ordering::Relaxed);
-            let first = batch.first().map(|waiting| waiting.owned.run.id);
+            let first = batch.first().map(|waiting| waiting.run.id);
             tracing::error!(%error, cause = error.cause(), ?first, count, "could not record runs");
         } else {
             self.counts.commits.fetch_add(1, Ordering::Relaxed);

@@ -72,14 +72,14 @@ impl Items {
         let recorded = self.app.recorder.mode() != Record::Off;
         let ended = RunRecordBuilder {
             id,
-            of: self.of.clone(),
+            versions: self.of.clone(),
             actor: &self.scope.actor,
             start,
             took,
             inputs: written,
-            traced: recorded,
+            with_trace: recorded,
         };
-        let run = ended.row(&outcome, failure.as_ref());
+        let run = ended.build(&outcome, failure.as_ref());
         drop(running);
         self.app.metrics.run_finished(run.status.as_str(), took, &outcome.usage);
         if run.status == RunStatus::Cancelled && guard.stopped() != Some(StopReason::Cancelled) {

@@ -13,8 +13,8 @@ use uuid::Uuid;
 use crate::app::clock::now;
 use crate::app::dataset::example::{Columns, Gathering};
 use crate::app::error::merge_faults;
-use crate::app::graph::Seen;
 use crate::app::item_upload::{ItemSource, PieceStore, Wording, store_items};
+use crate::app::precondition::Precondition;
 use crate::app::{App, AppError, Invalid};
 use crate::store::dataset::{self, DatasetRow, VersionRow};
 use crate::store::dataset_edit::{self, DatasetEdit, NewExample, NewVersion};
@@ -84,10 +84,10 @@ impl App {
         name: &str,
         mut request: DatasetRequest,
         source: impl ItemSource,
-        seen: Seen<'_>,
+        precondition: &Precondition,
     ) -> Result<DatasetPut, AppError> {
         let edit = dataset_edit::lock(scope, &self.db, name).await?;
-        check_seen(&edit, seen)?;
+        check_current(&edit, precondition)?;
         let misnamed = misnamed(&request, name);
         let is_misnamed = misnamed.is_some();
         request.faults.extend(misnamed);
@@ -169,10 +169,10 @@ impl App {
         &self,
         scope: &Scope,
         name: &str,
-        seen: Seen<'_>,
+        precondition: &Precondition,
     ) -> Result<(), AppError> {
         let edit = dataset_edit::lock(scope, &self.db, name).await?;
-        check_seen(&edit, seen)?;
+        check_current(&edit, precondition)?;
         Ok(edit.delete(now()).await?)
     }
 }
@@ -214,9 +214,8 @@ pub(crate) async fn finish(
     Ok(DatasetPut { row, is_new, added, duplicates })
 }
 
-fn check_seen(edit: &DatasetEdit, seen: Seen<'_>) -> Result<(), AppError> {
-    let fresh = edit.head().is_none_or(|head| seen(head.id, head.version.version));
-    if fresh { Ok(()) } else { Err(AppError::Stale) }
+fn check_current(edit: &DatasetEdit, precondition: &Precondition) -> Result<(), AppError> {
+    edit.head().map_or(Ok(()), |head| precondition.check(head.id, head.version.version))
 }
 
 /// Checks a dataset's name: `[a-z][a-z0-9_-]{0,62}`.

@@ -92,14 +92,14 @@ impl Examples {
         let failure = failure.map(|error| RunFailure::of(id, &self.request_id, error));
         let ended = RunRecordBuilder {
             id,
-            of: self.of.clone(),
+            versions: self.of.clone(),
             actor: &self.scope.actor,
             start,
             took: ran.took,
             inputs: fields_json(&item.example.inputs),
-            traced: true,
+            with_trace: true,
         };
-        Some(ended.row(&ran.outcome, failure.as_ref()))
+        Some(ended.build(&ran.outcome, failure.as_ref()))
     }
 
     fn ended(&self, item: &Item, rollout: &Rollout, run: Option<RunRow>) -> EndedExample {

@@ -1,4 +1,5 @@
-//! Graphs: made, changed, found, deleted. A change holds the graph's lock from look to commit.
+//! Graphs: created, changed, read, deleted. A change holds the lock of the graph from the first read
+//! to the commit. May know `program` and `state`; may not know runs.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::error::{graph_problems, merge_faults};
+use crate::app::precondition::Precondition;
 use crate::app::program::read_state;
 use crate::app::state::StateText;
 use crate::app::{App, AppError, Invalid};
@@ -19,22 +21,19 @@ use crate::store::graph_version::{self, NewVersion, VersionItem};
 use crate::store::state::NewState;
 use crate::store::{Cursor, Page, Scope};
 
-/// The format of definition documents that is written now.
+/// The current format of stored definitions.
 const FORMAT: i32 = 1;
 
-/// Whether a writer has seen this version of this thing.
-pub(crate) type Seen<'a> = &'a (dyn Fn(Uuid, i32) -> bool + Sync);
-
-/// What a new graph version brought.
+/// The result of replacing or editing a graph.
 pub(crate) struct GraphUpdate {
-    /// The newest version, changed or not.
+    /// The newest version, whether it is new or not.
     pub(crate) row: GraphRow,
-    /// What became of its state.
+    /// What was carried over from the previous state.
     pub(crate) carried: CarryOver,
 }
 
 impl App {
-    /// Makes a graph at version 1 with an untuned state.
+    /// Creates a graph at version 1 with an untuned state.
     pub(crate) async fn graph_create(
         &self,
         scope: &Scope,
@@ -56,7 +55,7 @@ impl App {
         Ok(graph::create(scope, &self.db, new).await?)
     }
 
-    /// Resolves and checks a graph; stores nothing.
+    /// Resolves and checks a graph without storing it.
     pub(crate) async fn graph_check(
         &self,
         scope: &Scope,
@@ -67,8 +66,8 @@ impl App {
         merge_faults(document.duplicates.clone(), checked)
     }
 
-    /// Resolves and checks a definition that is to replace one: its own name may be left out, but not
-    /// differ.
+    /// Resolves and checks a definition that replaces another. It may leave out the name, but not
+    /// name another graph.
     async fn graph_check_as(
         &self,
         scope: &Scope,
@@ -129,37 +128,33 @@ impl App {
         Ok(graph_version::list(scope, &self.db, graph, before, limit).await?)
     }
 
-    /// Makes the next version, unless the document says what the newest says already.
+    /// Creates the next version, unless the document equals the newest one.
     pub(crate) async fn graph_put(
         &self,
         scope: &Scope,
         graph: &GraphRef,
         document: &ParsedJson,
-        seen: Seen<'_>,
+        precondition: &Precondition,
     ) -> Result<GraphUpdate, AppError> {
         let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
         let head = locked.head();
-        if !seen(head.id, head.version) {
-            return Err(AppError::Stale);
-        }
+        precondition.check(head.id, head.version)?;
         let program = self.graph_check_as(scope, document, head).await?;
         self.graph_next(scope, locked, &program, &[]).await
     }
 
-    /// Makes the next version by edits of the newest: all of them, or none.
+    /// Creates the next version by editing the newest: with all edits or none.
     pub(crate) async fn graph_patch(
         &self,
         scope: &Scope,
         graph: &GraphRef,
         body: &ParsedJson,
-        seen: Seen<'_>,
+        precondition: &Precondition,
     ) -> Result<GraphUpdate, AppError> {
         let edits = read_edits(body)?;
         let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
         let head = locked.head();
-        if !seen(head.id, head.version) {
-            return Err(AppError::Stale);
-        }
+        precondition.check(head.id, head.version)?;
         let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
         let invalid = |problems| AppError::invalid(Invalid::Graph, problems);
         let root = Some((head.id, head.name.as_str()));
@@ -170,8 +165,7 @@ impl App {
         self.graph_next(scope, locked, &program, &edited.renamed).await
     }
 
-    /// Stores what a writer made of the newest version, with the state that carries over; nothing
-    /// when it says the same as before.
+    /// Stores the next version, with the state that carries over, unless it equals the newest one.
     async fn graph_next(
         &self,
         scope: &Scope,
@@ -196,7 +190,7 @@ impl App {
         Ok(GraphUpdate { row, carried })
     }
 
-    /// What turns one version of a graph into another.
+    /// The difference between two versions of a graph.
     pub(crate) async fn graph_diff(
         &self,
         scope: &Scope,
@@ -205,30 +199,27 @@ impl App {
         new: i32,
     ) -> Result<GraphDiff, AppError> {
         let old = self.graph_get(scope, graph, Some(old)).await?;
-        // By id: the name may pass to another graph in between.
+        // By id: another graph may get the name between the two reads.
         let new = self.graph_get(scope, &GraphRef::Id(old.id), Some(new)).await?;
         let old = self.plain_program(scope, &old.definition, &old.content_hash).await?;
         let new = self.plain_program(scope, &new.definition, &new.content_hash).await?;
         Ok(graph_diff(old.graph(), new.graph()))
     }
 
-    /// Deletes a graph softly: its runs stay readable, its name is free.
+    /// Soft-deletes a graph: its runs stay readable, and its name becomes available.
     pub(crate) async fn graph_delete(
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        seen: Seen<'_>,
+        precondition: &Precondition,
     ) -> Result<(), AppError> {
         let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
-        if !seen(locked.head().id, locked.head().version) {
-            return Err(AppError::Stale);
-        }
+        precondition.check(locked.head().id, locked.head().version)?;
         Ok(locked.delete(now()).await?)
     }
 }
 
-/// The edits of a request. One that cannot be read stands for a change that nobody knows, so that
-/// the others are not tried without it.
+/// The edits of a request. If one cannot be read, none is applied: the others may depend on it.
 fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
     let mut problems = Problems::new();
     let edits = Edits::read(&body.payload, &At::Root, &mut problems).unwrap_or_default();
@@ -246,20 +237,20 @@ pub(crate) fn new_version(program: &Program) -> NewVersion<'_> {
     }
 }
 
-/// That the body names another graph than the one it is addressed to.
+/// The problem of a body that names another graph than the path.
 fn misnamed(document: &Payload, name: &str) -> Option<Problem> {
-    let given = document.as_map()?.get("name")?.as_str().filter(|given| *given != name)?;
+    let found = document.as_map()?.get("name")?.as_str().filter(|found| *found != name)?;
     Some(Problem {
         pointer: At::Root.key("name").pointer(),
         code: Code::NameMismatch,
-        detail: format!("the graph is `{name}`, the body names `{given}`"),
+        detail: format!("the graph is `{name}`, the body names `{found}`"),
     })
 }
 
-/// The document under a name, whatever name it gives itself; a misshapen one stays.
+/// The document with its name replaced. A document with a malformed name stays unchanged.
 fn named(document: &Payload, name: &str) -> Payload {
     let Payload::Map(members) = document else { return document.clone() };
-    if members.get("name").is_some_and(|given| given.as_str().is_none()) {
+    if members.get("name").is_some_and(|found| found.as_str().is_none()) {
         return document.clone();
     }
     let others = members.iter().filter(|(member, _)| member.as_ref() != "name");

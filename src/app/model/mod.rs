@@ -1,4 +1,5 @@
-//! From the settings' models to the engine's table: one client an alias, with its time limit.
+//! Builds the engine's models from the settings: one client per alias, with its time limit. Knows no
+//! request.
 
 pub(crate) mod native;
 
@@ -19,7 +20,7 @@ use crate::config::{
     ModelTable, Provider,
 };
 
-/// A model that cannot be used as it is configured.
+/// A model whose settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("models.{alias}: {reason}")]
 pub struct ModelError {
@@ -27,8 +28,7 @@ pub struct ModelError {
     reason: String,
 }
 
-/// The engine's table of the configured models and the limits of their requests. Connects to nothing
-/// yet.
+/// The configured models with the limits of their requests. Opens no connection yet.
 ///
 /// # Errors
 /// Names the first model whose address or key cannot be used.
@@ -97,7 +97,7 @@ const fn constraint_form(setting: ConstrainSetting) -> Option<ConstraintForm> {
     }
 }
 
-/// Where the endpoint wants a grammar: where llama.cpp does, unless it says otherwise.
+/// The request member for a grammar: that of llama.cpp, unless the capabilities name another.
 fn grammar_field(capabilities: &[Capability]) -> GrammarField {
     let has = |capability| capabilities.contains(&capability);
     if has(Capability::StructuredOutputs) {
@@ -124,7 +124,7 @@ fn openai_config(settings: &ModelConfig) -> OpenAiConfig {
     }
 }
 
-/// A model whose requests have a time limit each.
+/// Limits the time of each request to a model.
 struct TimeLimitedLm {
     lm: Arc<dyn Lm>,
     timeout: Duration,
@@ -146,7 +146,7 @@ impl Lm for TimeLimitedLm {
     }
 }
 
-/// An embedding model with a time limit for each batch that it is asked for.
+/// Limits the time of each request to an embedding model.
 struct TimeLimitedEmbedder {
     embedder: OpenAiEmbedder,
     timeout: Duration,

@@ -1,5 +1,4 @@
-//! Models of providers that are not OpenAI-compatible, in a server that was built with them (the
-//! feature `genai`).
+//! Models of providers that are not OpenAI-compatible, in a server built with the feature `genai`.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::config::ModelConfig;
 #[cfg(feature = "genai")]
 use crate::config::Provider;
 
-/// A client, or why the settings cannot be used. Connects to nothing yet.
+/// A client, or why the settings cannot be used. Opens no connection yet.
 #[cfg(feature = "genai")]
 pub(crate) fn native_model(settings: &ModelConfig) -> Result<Arc<dyn Lm>, String> {
     let protocol = protocol(settings.provider)
@@ -42,7 +41,7 @@ const fn protocol(provider: Provider) -> Option<Protocol> {
     }
 }
 
-/// The settings refuse such a provider before; this is for whoever makes them without reading.
+/// The settings loader refuses such a provider; settings built in code may still have one.
 #[cfg(not(feature = "genai"))]
 pub(crate) fn native_model(settings: &ModelConfig) -> Result<Arc<dyn Lm>, String> {
     Err(format!("this server was built without `{}`", settings.provider.as_str()))

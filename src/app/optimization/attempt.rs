@@ -19,6 +19,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::clock::{now, timestamp};
+use crate::app::event::EventKind;
+use crate::app::event::log_writer::EventLog;
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::json::JsonObject;
 use crate::app::optimization::example_sets::{Given, Sets};
@@ -30,8 +32,6 @@ use crate::app::optimization::writer::Writer;
 use crate::app::persist::persist;
 use crate::app::program::environment::Phase;
 use crate::app::run::attempt::JobRequest;
-use crate::app::run::event_buffer::EventKind;
-use crate::app::run::event_writer::EventLog;
 use crate::app::{App, AppError};
 use crate::shutdown::WorkGuard;
 use crate::store::batch::Spent;
@@ -168,7 +168,7 @@ impl OptimizationAttempt {
         object.shown_text("id", row.id).text("graph", &row.graph_name);
         object.shown("version", row.graph_version).shown("state_version", row.state_version);
         object.text("optimizer", &row.optimizer).text("started_at", &timestamp(self.start));
-        log.tell(EventKind::OptimizationStarted, &object.finish());
+        log.push(EventKind::OptimizationStarted, &object.finish());
         Ok(Some(log))
     }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod example_sets;
+mod follow;
 pub(crate) mod plan;
 pub(crate) mod program_builder;
 pub(crate) mod progress;

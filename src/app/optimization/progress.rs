@@ -11,10 +11,10 @@ use dsrs::value::Payload;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::app::event::EventKind;
+use crate::app::event::log_writer::EventLog;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::usage_json;
-use crate::app::run::event_buffer::EventKind;
-use crate::app::run::event_writer::EventLog;
 
 /// The shortest time between two events that tell how far an evaluation is.
 const SELDOM: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ impl Hearing {
 
     fn tell(&self, kind: EventKind, data: impl FnOnce() -> String) {
         if let Some(log) = &self.log {
-            log.tell(kind, &data());
+            log.push(kind, &data());
         }
     }
 

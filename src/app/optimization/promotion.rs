@@ -14,9 +14,10 @@ use crate::app::clock::now;
 use crate::app::graph::new_version;
 use crate::app::json::JsonObject;
 use crate::app::optimization::program_builder::AppWorkshop;
+use crate::app::precondition::Precondition;
 use crate::app::program::read_state;
 use crate::app::state::{StateText, overrides};
-use crate::app::{App, AppError, Invalid, Seen};
+use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::graph::GraphRef;
 use crate::store::graph_edit::{self, Expect, LockedGraph};
@@ -83,13 +84,13 @@ impl App {
         Ok((found, diff))
     }
 
-    /// Puts in force what an optimization found. `seen` says whether the caller has seen what is; who
-    /// says nothing is refused where that is not what the optimization began with.
+    /// Puts in force what an optimization found. Without a
+    /// precondition, the state version that the optimization started from has to be active.
     pub(crate) async fn optimization_activate(
         self: &Arc<Self>,
         scope: &Scope,
         id: Uuid,
-        seen: Option<Seen<'_>>,
+        precondition: Option<&Precondition>,
     ) -> Result<OptimizationRow, AppError> {
         let row = self.optimization_get(scope, id).await?;
         if !row.status.has_ended() {
@@ -106,7 +107,7 @@ impl App {
         let (score, dataset) = measured(&row);
         let (state, dataset) = (row.found_state, dataset.as_deref());
         let found = Found { state, tried: &tried, score, dataset };
-        match self.optimization_put(scope, &row, &found, seen, None).await? {
+        match self.optimization_put(scope, &row, &found, precondition, None).await? {
             Put::Moved(why) => Err(AppError::Superseded(why)),
             Put::InForce(versions) => {
                 let activated = activation_json(Some(versions), "a client put it in force");
@@ -124,7 +125,7 @@ impl App {
         scope: &Scope,
         row: &OptimizationRow,
         found: &Found<'_>,
-        seen: Option<Seen<'_>>,
+        precondition: Option<&Precondition>,
         by: Option<Lease>,
     ) -> Result<Put, AppError> {
         let by_id = GraphRef::Id(row.graph_id);
@@ -147,7 +148,7 @@ impl App {
             return Ok(Put::Moved(newer_graph(row, version)));
         }
         let as_it_was = in_force == row.state_version;
-        if !seen.map_or(as_it_was, |seen| seen(head.id, in_force)) {
+        if !precondition.map_or(as_it_was, |expected| expected.accepts(head.id, in_force)) {
             return Ok(Put::Moved(newer_state(row, in_force)));
         }
         match found.state {

@@ -1,5 +1,5 @@
-//! One attempt at a run that lasts, by the process that holds its job: from where earlier ones came
-//! to, up to the record, or back into the queue.
+//! One attempt at a background run by the process that holds its job. It continues from the nodes
+//! that earlier attempts completed, and ends with the record, or with the job back in the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::app::clock::now;
+use crate::app::event::EventKind;
+use crate::app::event::log_writer::EventLog;
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::json::JsonObject;
 use crate::app::persist::{RETRY, persist};
 use crate::app::run::background::recorded_inputs;
 use crate::app::run::documents::{fields_json, trace_json};
-use crate::app::run::event::{attempt_json, waiting_json};
-use crate::app::run::event_buffer::EventKind;
-use crate::app::run::event_writer::EventLog;
+use crate::app::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{
     AttemptOutput, UnfinishedRun, members, node_row, own_nodes, waiting_nodes, with_waiting,
@@ -34,9 +34,9 @@ use crate::store::run::{RunRow, RunStatus};
 use crate::store::waiting_run::{self, Parked};
 use crate::store::{background_run, run_event};
 
-/// How a run was asked for, beside what its record says.
+/// What a request says about a job besides the job's own record.
 pub(crate) struct JobRequest {
-    /// How long an attempt may take, if less than the server's limit.
+    /// The time limit of an attempt, if it is below the server's.
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
     pub(crate) request_id: Arc<str>,
@@ -61,7 +61,7 @@ impl JobRequest {
     }
 }
 
-/// An attempt.
+/// One attempt.
 pub(crate) struct RunAttempt {
     app: Arc<App>,
     job: Job,
@@ -70,19 +70,19 @@ pub(crate) struct RunAttempt {
 }
 
 impl RunAttempt {
-    fn of(app: Arc<App>, job: Job) -> Self {
+    fn new(app: Arc<App>, job: Job) -> Self {
         let request = JobRequest::read(&job.request);
         Self { app, job, request, start: now() }
     }
 
-    /// Records a run as cancelled that nobody works on.
-    pub(crate) async fn cancelled(app: Arc<App>, job: Job) -> Result<(), AppError> {
-        let attempt = Self::of(app, job);
-        attempt.end_unbegun(RunStatus::Cancelled, "run_cancelled", CANCELLED).await
+    /// Records a run as cancelled that no worker runs.
+    pub(crate) async fn cancel(app: Arc<App>, job: Job) -> Result<(), AppError> {
+        let attempt = Self::new(app, job);
+        attempt.end_without_running(RunStatus::Cancelled, "run_cancelled", CANCELLED).await
     }
 
-    /// Works on a run until it has ended, is another's, or the server ends.
-    pub(crate) async fn make(app: Arc<App>, job: Job, work: WorkGuard) {
+    /// Executes a run until it ends, another worker has it, or the server stops.
+    pub(crate) async fn run(app: Arc<App>, job: Job, work: WorkGuard) {
         let (run, attempt_number) = (job.lease.job, job.attempt);
         let cancel = work.cancellation().child_token();
         let (workspace, holder) = (job.scope.workspace, job.lease.holder);
@@ -90,21 +90,21 @@ impl RunAttempt {
         if job.cancelled {
             guard.stop(StopReason::Cancelled);
         }
-        let attempt = Self::of(app, job);
+        let attempt = Self::new(app, job);
         let mut scope = RunScope::new(attempt.app.models.clone(), attempt.deadline());
         scope.cancelled = cancel;
-        if let Err(error) = attempt.work(scope, &guard, &work).await {
-            // The lease lapses, and the run is tried again.
-            tracing::error!(%run, attempt_number, %error, "an attempt at a run broke off");
+        if let Err(error) = attempt.execute(scope, &guard, &work).await {
+            // The lease expires, and a worker tries again.
+            tracing::error!(%run, attempt_number, %error, "an attempt at a run failed");
         }
     }
 
     fn deadline(&self) -> Instant {
         let limit = self.app.limits.run_timeout;
-        Instant::now() + self.request.timeout.map_or(limit, |wanted| wanted.min(limit))
+        Instant::now() + self.request.timeout.map_or(limit, |requested| requested.min(limit))
     }
 
-    async fn work(
+    async fn execute(
         &self,
         mut scope: RunScope,
         guard: &ActiveGuard,
@@ -113,7 +113,8 @@ impl RunAttempt {
         let earlier = self.earlier().await?;
         let limit = self.app.worker.attempts;
         if u32::try_from(self.job.attempt).unwrap_or(0) > limit {
-            return self.end_unbegun(RunStatus::Failed, "run_abandoned", &abandoned(limit)).await;
+            let detail = too_many_attempts(limit);
+            return self.end_without_running(RunStatus::Failed, "run_abandoned", &detail).await;
         }
         let lease = self.job.lease;
         if !persist(|| background_run::begin(&self.app.db, lease, self.start)).await? {
@@ -123,54 +124,55 @@ impl RunAttempt {
             Ok(ready) => ready,
             Err(AppError::Unavailable(_)) => return self.give_back().await,
             Err(error) => {
-                tracing::error!(run = %lease.job, %error, "an accepted run cannot be run");
-                let detail = "the run cannot be run any more; the log has the cause";
-                return self.end_unbegun(RunStatus::Failed, "internal", detail).await;
+                tracing::error!(run = %lease.job, %error, "an accepted run cannot be executed");
+                let detail = "the run can no longer be executed; the log has the cause";
+                return self.end_without_running(RunStatus::Failed, "internal", detail).await;
             }
         };
         let _running = self.app.metrics.run_started();
         let ended = earlier.ended_nodes(&program);
         let nodes = program.graph().nodes();
-        let kept = nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
-        let log = self.log(&mut scope, &earlier.run, kept).await;
+        let completed =
+            nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
+        let log = self.open_log(&mut scope, &earlier.run, completed).await;
         let scope = Arc::new(scope);
-        let book = CheckpointJournal { attempt: self, guard };
-        let executed = program.execute_from(&scope, inputs, ended, &book);
+        let journal = CheckpointJournal { attempt: self, guard };
+        let executed = program.execute_from(&scope, inputs, ended, &journal);
         let outcome = match &log {
-            Some(log) => self.told(log, executed).await,
+            Some(log) => self.log_events(log, executed).await,
             None => executed.await,
         };
         let stopping = work.cancellation().is_cancelled();
         self.settle(earlier, outcome, guard.stopped(), stopping).await
     }
 
-    /// Writes down what is told of the run, for those who follow it.
-    async fn log<'n>(
+    /// Opens the log of events for followers.
+    async fn open_log<'n>(
         &self,
         scope: &mut RunScope,
         run: &RunRow,
-        kept: impl Iterator<Item = &'n str>,
+        completed: impl Iterator<Item = &'n str>,
     ) -> Option<Arc<EventLog>> {
         if !self.app.worker.events {
             return None;
         }
-        // Without it ids would begin anew.
+        // Without the newest id, ids would restart at 1.
         let newest = persist(|| run_event::newest(&self.app.db, run.id)).await.ok()?;
         let log = Arc::new(EventLog::after(newest.unwrap_or(0)));
         let versions = (run.graph_version, run.state_version);
-        let started = attempt_json(run.id, &run.graph_name, versions, self.start, kept);
-        log.tell(EventKind::RunStarted, &started);
-        scope.listener = Some(log.clone());
+        let started = attempt_json(run.id, &run.graph_name, versions, self.start, completed);
+        log.push(EventKind::RunStarted, &started);
+        scope.listener = Some(Arc::new(LogListener(log.clone())));
         Some(log)
     }
 
-    /// Works on the run; what is told of it is written when this is done.
-    async fn told(&self, log: &EventLog, work: impl Future<Output = Outcome>) -> Outcome {
+    /// Drives the execution. Its events are in the log when this returns.
+    async fn log_events(&self, log: &EventLog, work: impl Future<Output = Outcome>) -> Outcome {
         let lease = self.job.lease;
         let work = async {
             let outcome = work.await;
             if outcome.waits() {
-                log.tell(EventKind::RunWaiting, &waiting_json(lease.job, &names(&outcome)));
+                log.push(EventKind::RunWaiting, &waiting_json(lease.job, &names(&outcome)));
             }
             outcome
         };
@@ -183,7 +185,7 @@ impl RunAttempt {
         Ok((program, inputs))
     }
 
-    /// Makes the record of what came of it, or puts the run back.
+    /// Writes the record of an outcome, parks the run, or puts it back into the queue.
     async fn settle(
         &self,
         earlier: UnfinishedRun,
@@ -207,7 +209,7 @@ impl RunAttempt {
         let (run, request) = (self.job.lease.job, &self.request.request_id);
         let ended = match &outcome.outputs {
             Err(_) if let Some(node) = &unread => {
-                let detail = format!("the value that `{node}` was given cannot be read back");
+                let detail = format!("the stored value of `{node}` cannot be read");
                 Err((RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail)))
             }
             Ok(outputs) => Ok(fields_json(outputs)),
@@ -215,7 +217,7 @@ impl RunAttempt {
                 let failure = RunFailure::of_run(run, request, "run_cancelled", CANCELLED);
                 Err((RunStatus::Cancelled, failure))
             }
-            // Nobody asked for it: what a node gave could not be kept.
+            // No client cancelled it: the checkpoint of a node could not be stored.
             Err(failure) if cancelled && stopped.is_none() => {
                 let detail = failure.to_string();
                 Err((RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail)))
@@ -233,8 +235,8 @@ impl RunAttempt {
         Ok(())
     }
 
-    /// Lets go of a run that waits for values: it costs nothing but its rows until one comes. False
-    /// when it is to be cancelled instead.
+    /// Releases a run that waits for signals: until one arrives, it needs only its rows. False if the
+    /// run is to be cancelled instead.
     async fn park(&self, run: &RunRow, outcome: &Outcome) -> Result<bool, AppError> {
         let waiting = waiting_nodes(&outcome.nodes);
         let nodes = with_waiting(&run.nodes, &waiting, &outcome.spans, self.start);
@@ -244,8 +246,8 @@ impl RunAttempt {
         Ok(parked != Parked::Cancelled)
     }
 
-    /// Ends a run without another attempt at it.
-    async fn end_unbegun(
+    /// Ends a run without another attempt.
+    async fn end_without_running(
         &self,
         status: RunStatus,
         code: &'static str,
@@ -253,7 +255,7 @@ impl RunAttempt {
     ) -> Result<(), AppError> {
         let failure =
             RunFailure::of_run(self.job.lease.job, &self.request.request_id, code, detail);
-        self.finish(&AttemptOutput::nothing(), &Err((status, failure))).await?;
+        self.finish(&AttemptOutput::none(), &Err((status, failure))).await?;
         Ok(())
     }
 
@@ -267,7 +269,7 @@ impl RunAttempt {
         }
     }
 
-    /// Writes the record. A value that a node is given meanwhile is in it, too.
+    /// Writes the record, including the values that signals set meanwhile.
     async fn finish(
         &self,
         added: &AttemptOutput,
@@ -275,20 +277,20 @@ impl RunAttempt {
     ) -> Result<RunStatus, AppError> {
         let (db, lease) = (&self.app.db, self.job.lease);
         loop {
-            // Read anew: the ends of its own nodes are kept by now, too, and values that came.
+            // Read again: by now there are checkpoints of this attempt, and values of signals.
             let earlier = self.earlier().await?;
             let count = earlier.count();
-            let run = earlier.besides(added).ended(added.clone(), ended.clone(), now());
+            let run = earlier.without_cost_of(added).finished(added.clone(), ended.clone(), now());
             match persist(|| background_run::finish(db, lease, &run, count)).await? {
                 Finished::Done => {
-                    // Without it they look by themselves.
+                    // A lost notification only delays followers: they poll.
                     let _ = run_event::tell(db, run.id).await;
                     return Ok(run.status);
                 }
                 Finished::Behind => {}
                 Finished::Lost => {
-                    let what = "a run was taken over; what came of it here is dropped";
-                    tracing::info!(run = %run.id, what);
+                    let message = "another worker has the run; the outcome here is dropped";
+                    tracing::info!(run = %run.id, message);
                     return Ok(run.status);
                 }
             }
@@ -301,21 +303,21 @@ impl RunAttempt {
     }
 }
 
-/// The nodes that a run waits for.
+/// The names of the nodes that wait for signals.
 fn names(outcome: &Outcome) -> Vec<String> {
     waiting_nodes(&outcome.nodes).into_iter().map(|(name, _)| name.to_string()).collect()
 }
 
 const CANCELLED: &str = "the run was cancelled";
 
-fn abandoned(limit: u32) -> String {
+fn too_many_attempts(limit: u32) -> String {
     format!(
-        "{limit} workers ended while they worked on the run, which is the limit \
-         (`worker.attempts`); what its nodes gave is kept: resume it once the cause is found"
+        "{limit} attempts ended without a result, which is the limit (`worker.attempts`); the \
+         outputs of completed nodes are stored: resume the run once the cause is found"
     )
 }
 
-/// Keeps what nodes gave in the database.
+/// Stores the outputs of completed nodes as checkpoints.
 struct CheckpointJournal<'a> {
     attempt: &'a RunAttempt,
     guard: &'a ActiveGuard,
@@ -330,10 +332,10 @@ impl Journal for CheckpointJournal<'_> {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     self.guard.stop(StopReason::Lost);
-                    Err(JournalError("another worker has the run by now".to_owned()))
+                    Err(JournalError("another worker has the run".to_owned()))
                 }
                 Err(error) => {
-                    tracing::error!(run = %job.lease.job, cause = error.cause(), "a node is not kept");
+                    tracing::error!(run = %job.lease.job, cause = error.cause(), "cannot store a checkpoint");
                     Err(JournalError("the database refused it; the log has the cause".to_owned()))
                 }
             }

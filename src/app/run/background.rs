@@ -1,4 +1,4 @@
-//! Runs in the background: accepted, looked at while they go on, cancelled. Working on them is
+//! Background runs: accepted, read while they are in progress, cancelled. Executing them is
 //! `attempt`.
 
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::store::job::{self, Held, JobKind, Lease};
 use crate::store::run::{self, RunRow, RunStatus};
 use crate::store::{Scope, StoreError, background_run};
 
-/// How long a cancellation waits for the run's end, before it answers how the run stands.
-const UNTIL_ENDED: Duration = Duration::from_secs(5);
+/// How long a cancellation waits for the end of the run before it answers the current status.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The same for a run that may be under way on another server, or nowhere.
-const UNTIL_HEARD: Duration = Duration::from_secs(1);
+/// The same for a run that may be executed on another server, or nowhere.
+const UNKNOWN_RUN_PATIENCE: Duration = Duration::from_secs(1);
 
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl App {
-    /// Accepts a run: when this returns it is stored, and will be worked on.
+    /// Accepts a run. When this returns, the run is stored and queued.
     pub(crate) async fn run_start(
         self: &Arc<Self>,
         scope: &Scope,
@@ -39,45 +39,45 @@ impl App {
     ) -> Result<RunRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
-        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
-        let run = queued(scope, &pin, &inputs, pending_nodes(&program));
-        background_run::accept(scope, &self.db, &run, &asked.to_json()).await?;
+        let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
+        let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
+        background_run::accept(scope, &self.db, &run, &job.to_json()).await?;
         Ok(run)
     }
 
-    /// One run, with what there is of it so far.
+    /// One run. If it has not ended, with its progress so far.
     pub(crate) async fn run_get(&self, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
         let run = run::get(scope, &self.db, id).await?;
         if run.status.has_ended() {
             return Ok(run);
         }
         let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
-        Ok(if earlier.run.status.has_ended() { earlier.run } else { earlier.so_far() })
+        Ok(if earlier.run.status.has_ended() { earlier.run } else { earlier.current() })
     }
 
-    /// Stops a run, wherever it is. Answers how it stands, which may be `running` still, when the
-    /// one who works on it does not answer.
+    /// Cancels a run, on whichever server it is executed. Returns the run, which may still be
+    /// `running` if its worker does not react in time.
     pub(crate) async fn run_cancel(
         self: &Arc<Self>,
         scope: &Scope,
         id: Uuid,
     ) -> Result<RunRow, AppError> {
-        self.run_unfinished(scope, id).await?;
+        self.refuse_ended(scope, id).await?;
         let patience = match job::cancel(scope, &self.db, JobKind::Run, id).await? {
             Some(Held::ByNobody) => {
-                self.cancel_waiting(id).await?;
-                UNTIL_ENDED
+                self.cancel_unclaimed(id).await?;
+                CANCEL_PATIENCE
             }
-            Some(Held::BySomeone) => UNTIL_ENDED,
-            None => UNTIL_HEARD,
+            Some(Held::BySomeone) => CANCEL_PATIENCE,
+            None => UNKNOWN_RUN_PATIENCE,
         };
         let here = self.active_work.cancel(Some(scope.workspace), id);
-        self.stands(scope, id, if here { UNTIL_ENDED } else { patience }).await
+        self.run_when_ended(scope, id, if here { CANCEL_PATIENCE } else { patience }).await
     }
 
-    /// Refuses a run that has ended. One that is nowhere may be under way all the same: a run that
-    /// someone waits for is recorded when it has ended.
-    async fn run_unfinished(&self, scope: &Scope, id: Uuid) -> Result<(), AppError> {
+    /// Refuses a run that has ended. An unknown run may be in progress: an execution that a client
+    /// waits for is recorded only when it ends.
+    async fn refuse_ended(&self, scope: &Scope, id: Uuid) -> Result<(), AppError> {
         match run::get(scope, &self.db, id).await {
             Ok(run) if run.status.has_ended() => {
                 let status = run.status;
@@ -88,17 +88,18 @@ impl App {
         }
     }
 
-    /// Ends a run that nobody works on. Whoever takes it meanwhile sees that it is to stop.
-    async fn cancel_waiting(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
+    /// Ends a run that no worker has claimed. A worker that claims it meanwhile sees the
+    /// cancellation.
+    async fn cancel_unclaimed(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
         let lease = Lease { job: id, holder: Uuid::now_v7() };
         if let Some(job) = job::seize(&self.db, lease, self.worker.lease).await? {
-            RunAttempt::cancelled(self.clone(), job).await?;
+            RunAttempt::cancel(self.clone(), job).await?;
         }
         Ok(())
     }
 
-    /// The run, once it has ended or patience has.
-    async fn stands(
+    /// The run once it has ended, or after `patience`.
+    async fn run_when_ended(
         &self,
         scope: &Scope,
         id: Uuid,
@@ -109,14 +110,14 @@ impl App {
             match self.run_get(scope, id).await {
                 Ok(run) if run.status.has_ended() => return Ok(run),
                 answer if Instant::now() >= deadline => return answer,
-                Ok(_) | Err(AppError::NotFound(_)) => tokio::time::sleep(LOOK_AGAIN).await,
+                Ok(_) | Err(AppError::NotFound(_)) => tokio::time::sleep(POLL_INTERVAL).await,
                 Err(error) => return Err(error),
             }
         }
     }
 }
 
-fn queued(scope: &Scope, pin: &GraphPin, inputs: &Fields, nodes: String) -> RunRow {
+fn queued_run(scope: &Scope, pin: &GraphPin, inputs: &Fields, nodes: String) -> RunRow {
     RunRow {
         id: Uuid::now_v7(),
         graph_id: pin.id,
@@ -138,7 +139,7 @@ fn queued(scope: &Scope, pin: &GraphPin, inputs: &Fields, nodes: String) -> RunR
     }
 }
 
-/// A run's inputs, read back.
+/// The recorded inputs of a run.
 pub(crate) fn recorded_inputs(run: &RunRow) -> Result<Payload, AppError> {
     Payload::from_record(&run.inputs)
         .map_err(|error| AppError::Internal(format!("stored inputs: {error}")))

@@ -1,5 +1,5 @@
-//! A run's documents as JSON text, written once for the record and the answer alike: nodes, usage,
-//! trace. Dates are made here, from the run's start.
+//! The documents of a run as JSON text, rendered once for both the record and the answer: nodes,
+//! usage, trace. Durations since the start of the run become dates here.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub(crate) fn fields_json(fields: &Fields) -> String {
     object.finish()
 }
 
-/// `{spans: [...]}`; members that do not apply are left out.
+/// `{spans: [...]}`, without members that do not apply.
 pub(crate) fn trace_json(spans: &[Span], start: DateTime<Utc>) -> String {
     let mut object = JsonObject::with_capacity(1024 * spans.len() + 16);
     object.list("spans", spans.iter().enumerate().map(|(at, span)| span_json(at + 1, span, start)));
@@ -184,6 +184,6 @@ fn at(start: DateTime<Utc>, after: std::time::Duration) -> DateTime<Utc> {
 }
 
 fn json(value: &impl Serialize) -> String {
-    // Messages and usage are plain data, which always has a JSON form.
+    // Plain data, which always has a JSON form.
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -1,5 +1,4 @@
-//! How a run failed, in words that need no transport: what is recorded, and what an answer is made
-//! of.
+//! The failure of a run without transport: recorded, and the source of the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +13,9 @@ use crate::app::json::JsonObject;
 /// A run that failed.
 #[derive(Clone, Debug)]
 pub struct RunFailure {
-    /// The stable code of the problem.
+    /// The stable problem code.
     pub code: &'static str,
-    /// What happened, for a person.
+    /// What happened, for people.
     pub detail: String,
     /// The run.
     pub run_id: Uuid,
@@ -24,27 +23,29 @@ pub struct RunFailure {
     pub request_id: Arc<str>,
     /// The node that failed.
     pub node: Option<Arc<str>>,
-    /// The predictor that failed, by its path in the graph.
+    /// The path of the predictor that failed, in the graph.
     pub predictor: Option<String>,
-    /// The field that does not fit.
+    /// The field whose value is invalid.
     pub field: Option<Arc<str>>,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub reason: Option<Arc<str>>,
-    /// What the LM answered, to the letter.
+    /// The unchanged answer of the LM.
     pub raw: Option<Arc<str>>,
-    /// The leniencies of the parser, when the answer does not fit.
+    /// The leniencies that the parser used, if the answer could not be parsed.
     pub report: Option<Payload>,
-    /// How long the provider asks to wait.
+    /// How long to wait before a retry, if the provider limits the rate.
     pub retry_after: Option<Duration>,
 }
 
 impl RunFailure {
-    /// The failure of a run, as the engine tells it.
+    /// The failure that the engine reports.
     pub(crate) fn of(run_id: Uuid, request_id: &Arc<str>, error: &RunError) -> Self {
         let RunError { node, error } = error;
-        let (field, misread) = misfit(&error.kind);
+        let (field, misread) = invalid_field(&error.kind);
         let retry_after = match &error.kind {
-            PredictErrorKind::RateLimited { retry_after } => Some(retry_after.unwrap_or(SOON)),
+            PredictErrorKind::RateLimited { retry_after } => {
+                Some(retry_after.unwrap_or(DEFAULT_RETRY_AFTER))
+            }
             _ => None,
         };
         Self {
@@ -62,7 +63,7 @@ impl RunFailure {
         }
     }
 
-    /// The failure of a run as a whole, in our own words.
+    /// A failure of the run as a whole.
     pub(crate) fn of_run(
         run_id: Uuid,
         request_id: &Arc<str>,
@@ -84,7 +85,7 @@ impl RunFailure {
         }
     }
 
-    /// The members that are recorded; an answer adds what its transport knows.
+    /// The recorded members. An answer adds those of its transport.
     pub(crate) fn to_json(&self) -> String {
         let mut object = JsonObject::new();
         object.text("detail", &self.detail).text("code", self.code).raw("errors", "[]");
@@ -101,7 +102,7 @@ impl RunFailure {
         object.finish()
     }
 
-    /// The text members that it has besides the common ones.
+    /// The optional text members that are present.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let members = [
             ("node", self.node.as_deref()),
@@ -114,16 +115,16 @@ impl RunFailure {
     }
 }
 
-/// What a caller is asked to wait when the provider does not say.
-const SOON: Duration = Duration::from_secs(1);
+/// How long to wait if the provider does not say.
+const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Seconds to wait, rounded up.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
-/// The field that does not fit, and how the answer was read.
-fn misfit(kind: &PredictErrorKind) -> (Option<Arc<str>>, Option<&Misread>) {
+/// The invalid field, and how the answer was parsed.
+fn invalid_field(kind: &PredictErrorKind) -> (Option<Arc<str>>, Option<&Misread>) {
     match kind {
         PredictErrorKind::Parse { field, misread } => (field.clone(), Some(misread)),
         PredictErrorKind::Constraint { field, misread, .. } => (Some(field.clone()), Some(misread)),
@@ -136,7 +137,7 @@ fn full_path(node: Option<&str>, error: &PredictError) -> Option<String> {
     Some(predictor_path(node?, error.predictor.as_deref()?))
 }
 
-/// A predictor's path in the graph, from its path in the node.
+/// The path of a predictor in the graph, from its path in the node.
 pub(crate) fn predictor_path(node: &str, within: &str) -> String {
     if within.is_empty() { node.to_owned() } else { format!("{node}.{within}") }
 }

@@ -1,5 +1,5 @@
-//! The record of a run that lasts, put together from its parts: what the record held before, what
-//! nodes gave in attempts that ended early, and what the last attempt adds.
+//! The record of a background run, merged from its parts: the record before the first attempt, the
+//! checkpoints of all attempts, and the output of the last attempt.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,64 +19,64 @@ use crate::store::background_run::{self, NodeRow};
 use crate::store::run::{self, RunRow, RunStatus};
 use crate::store::{Db, Scope};
 
-/// A trace in which nothing has happened.
+/// An empty trace.
 pub(crate) const NO_TRACE: &str = r#"{"spans":[]}"#;
 
-/// What there is of a run that is not done.
+/// A run that has not ended, as it is stored.
 pub(crate) struct UnfinishedRun {
-    /// Its record, with whatever it held when it was last put into the queue.
+    /// Its record as of when it was last queued.
     pub(crate) run: RunRow,
-    /// What its nodes gave since.
+    /// The checkpoints since then.
     pub(crate) ended: Vec<NodeRow>,
 }
 
-/// What an attempt adds.
+/// What an attempt adds to the record.
 #[derive(Clone)]
 pub(crate) struct AttemptOutput {
-    /// What became of the nodes that it ran, by name.
+    /// The documents of the nodes that it ran, by name.
     pub(crate) nodes: HashMap<Arc<str>, String>,
     pub(crate) usage: Usage,
     pub(crate) trace: String,
 }
 
 impl AttemptOutput {
-    /// Nothing: nobody worked on it.
-    pub(crate) fn nothing() -> Self {
+    /// Nothing: no node ran.
+    pub(crate) fn none() -> Self {
         Self { nodes: HashMap::new(), usage: Usage::default(), trace: NO_TRACE.to_owned() }
     }
 }
 
 impl UnfinishedRun {
     pub(crate) async fn read(scope: &Scope, db: &Db, id: Uuid) -> Result<Self, AppError> {
-        // In this order: a run that is done by the second look has all of it in its record.
+        // In this order: a run that has ended by the second query has everything in its record.
         let ended = background_run::nodes(scope, db, id).await?;
         Ok(Self { run: run::get(scope, db, id).await?, ended })
     }
 
-    /// The nodes that need not run again, as the program takes them.
+    /// The completed nodes, for the program to continue from.
     pub(crate) fn ended_nodes(&self, program: &Program) -> CompletedNodes {
         let restored = |row: &NodeRow| {
             let found = restored(row, program);
             if found.is_none() {
-                tracing::error!(node = row.node, "what a node gave cannot be read back");
+                tracing::error!(node = row.node, "cannot read a checkpoint");
             }
             Some((Arc::from(row.node.as_str()), found?))
         };
         self.ended.iter().filter_map(restored).collect()
     }
 
-    /// Whether a node has been given an end.
+    /// Whether a node has a checkpoint.
     pub(crate) fn has(&self, node: &str) -> bool {
         self.ended.iter().any(|row| row.node == node)
     }
 
-    /// How many nodes have come to an end.
+    /// The number of checkpoints.
     pub(crate) fn count(&self) -> i64 {
         i64::try_from(self.ended.len()).unwrap_or(i64::MAX)
     }
 
-    /// The same without the cost and the trace of what an attempt adds itself.
-    pub(crate) fn besides(mut self, added: &AttemptOutput) -> Self {
+    /// The same without the cost and the trace of nodes that `added` includes.
+    pub(crate) fn without_cost_of(mut self, added: &AttemptOutput) -> Self {
         let own = |row: &&mut NodeRow| added.nodes.contains_key(row.node.as_str());
         for row in self.ended.iter_mut().filter(own) {
             row.usage = usage_json(&Usage::default());
@@ -85,19 +85,19 @@ impl UnfinishedRun {
         self
     }
 
-    /// How the run stands, for whoever asks before it is done.
-    pub(crate) fn so_far(self) -> RunRow {
-        self.with(AttemptOutput::nothing(), None)
+    /// The record of a run in progress.
+    pub(crate) fn current(self) -> RunRow {
+        self.merge(AttemptOutput::none(), None)
     }
 
-    /// How the run stands once it has ended at `at`.
-    pub(crate) fn ended(
+    /// The record of the run when it ends at `at`.
+    pub(crate) fn finished(
         self,
         added: AttemptOutput,
         ended: Result<String, (RunStatus, RunFailure)>,
         at: DateTime<Utc>,
     ) -> RunRow {
-        let run = self.with(added, Some("skipped"));
+        let run = self.merge(added, Some("skipped"));
         let started = run.started_at.unwrap_or(at);
         let (status, outputs, error) = match ended {
             Ok(outputs) => (RunStatus::Succeeded, Some(outputs), None),
@@ -114,42 +114,42 @@ impl UnfinishedRun {
         }
     }
 
-    /// Everything in one record; nodes that have not begun are told as `unbegun`.
-    fn with(self, added: AttemptOutput, unbegun: Option<&str>) -> RunRow {
+    /// Merges everything. `not_started` is the status of nodes that have not started.
+    fn merge(self, added: AttemptOutput, not_started: Option<&str>) -> RunRow {
         let Self { run, ended } = self;
         let usages = ended.iter().map(|row| row.usage.as_str()).chain([run.usage.as_str()]);
         let mut usage = added.usage;
         usages.for_each(|earlier| usage += read_usage(earlier));
         let traces = ended.iter().map(|row| row.trace.as_str());
         let trace =
-            joined(std::iter::once(run.trace.as_str()).chain(traces).chain([&*added.trace]));
-        let kept: HashMap<&str, &str> =
+            concatenate(std::iter::once(run.trace.as_str()).chain(traces).chain([&*added.trace]));
+        let checkpoints: HashMap<&str, &str> =
             ended.iter().map(|row| (row.node.as_str(), row.outcome.as_str())).collect();
         let mut nodes = JsonObject::with_capacity(run.nodes.len());
         for (name, before) in members(&run.nodes) {
-            // What is kept counts also where the attempt saw no end: a value may have come since.
-            match (kept.get(&*name), added.nodes.get(&name)) {
-                (Some(kept), _) => nodes.raw(&name, kept),
+            // A checkpoint takes precedence: a signal may have set the value since the attempt.
+            match (checkpoints.get(&*name), added.nodes.get(&name)) {
+                (Some(checkpoint), _) => nodes.raw(&name, checkpoint),
                 (None, Some(own)) => nodes.raw(&name, own),
-                (None, None) => nodes.raw(&name, &restated(before, unbegun).to_json()),
+                (None, None) => nodes.raw(&name, &with_final_status(before, not_started).to_json()),
             };
         }
         RunRow { usage: usage_json(&usage), trace, nodes: nodes.finish(), ..run }
     }
 }
 
-/// How a node ended, from what was kept of it.
+/// The outcome of a node, from its checkpoint.
 fn restored(row: &NodeRow, program: &Program) -> Option<NodeOutcome> {
-    let kept = Payload::from_record(&row.outcome).ok()?;
-    if let Some(outputs) = outputs_of(&kept) {
+    let document = Payload::from_record(&row.outcome).ok()?;
+    if let Some(outputs) = outputs_of(&document) {
         return program.restore_completed_node(&row.node, &outputs);
     }
-    let error = kept.as_map()?.get("error")?.as_map()?;
+    let error = document.as_map()?.get("error")?.as_map()?;
     let text = |name: &str| error.get(name).and_then(Payload::as_str);
     program.restore_failed_node(&row.node, text("code")?, text("detail")?)
 }
 
-/// What a node gave, as it is kept while its run goes on.
+/// The checkpoint of a node.
 pub(crate) fn node_row(node: &CompletedNode, start: DateTime<Utc>) -> NodeRow {
     NodeRow {
         node: node.name.to_string(),
@@ -159,7 +159,7 @@ pub(crate) fn node_row(node: &CompletedNode, start: DateTime<Utc>) -> NodeRow {
     }
 }
 
-/// The nodes of an outcome that were not taken over from before.
+/// The nodes of an outcome that ran in this attempt.
 pub(crate) fn own_nodes(
     nodes: &IndexMap<Arc<str>, NodeOutcome>,
     start: DateTime<Utc>,
@@ -168,15 +168,15 @@ pub(crate) fn own_nodes(
     own.map(|(name, node)| (name.clone(), node_json(name, node, start))).collect()
 }
 
-/// The nodes of an outcome that wait for values.
+/// The nodes of an outcome that wait for signals.
 pub(crate) fn waiting_nodes(
     nodes: &IndexMap<Arc<str>, NodeOutcome>,
 ) -> Vec<(&Arc<str>, &NodeOutcome)> {
     nodes.iter().filter(|(_, node)| node.status == NodeStatus::Waiting).collect()
 }
 
-/// A run's nodes as recorded, those that wait told as such; one that has waited before keeps its
-/// time.
+/// The recorded nodes of a run with those that wait marked so. A node that waited before keeps its
+/// start time.
 pub(crate) fn with_waiting(
     recorded: &str,
     waiting: &[(&Arc<str>, &NodeOutcome)],
@@ -194,7 +194,7 @@ pub(crate) fn with_waiting(
     nodes.finish()
 }
 
-/// A node that waits, with what there is to decide about.
+/// A node that waits, with its inputs, which the signal answers.
 fn waiting_json(
     name: &Arc<str>,
     outcome: &NodeOutcome,
@@ -209,12 +209,12 @@ fn waiting_json(
     node.finish()
 }
 
-/// Whether a node's document says that it came to an end, good or bad.
+/// Whether the document of a node says that it has succeeded or failed.
 pub(crate) fn has_ended(node: &Payload) -> bool {
     matches!(node_status(node), Some("succeeded" | "failed"))
 }
 
-/// Whether a node's document says that it waits for its value.
+/// Whether the document of a node says that it waits for a signal.
 pub(crate) fn is_waiting(node: &Payload) -> bool {
     node_status(node) == Some("waiting")
 }
@@ -223,7 +223,7 @@ fn node_status(node: &Payload) -> Option<&str> {
     node.as_map()?.get("status")?.as_str()
 }
 
-/// The nodes of a run that nobody has begun.
+/// The nodes of a run that has not started.
 pub(crate) fn pending_nodes(program: &Program) -> String {
     let mut nodes = JsonObject::new();
     for (name, _) in program.graph().nodes() {
@@ -232,31 +232,31 @@ pub(crate) fn pending_nodes(program: &Program) -> String {
     nodes.finish()
 }
 
-/// A node that has not begun.
+/// A node that has not started.
 pub(crate) const PENDING: &str =
     r#"{"status":"pending","started_at":null,"duration_ms":null,"outputs":null,"error":null}"#;
 
-/// The members of an object that we have written.
+/// The members of an object that the server wrote.
 pub(crate) fn members(json: &str) -> Map {
     let read = Payload::from_record(json).ok();
     read.and_then(|read| read.as_map().cloned()).unwrap_or_default()
 }
 
-/// What a node's document says that it gave, if it came to a good end.
+/// The outputs in the document of a node that succeeded.
 pub(crate) fn outputs_of(node: &Payload) -> Option<Payload> {
     let node = node.as_map()?;
     let succeeded = node.get("status")?.as_str()? == "succeeded";
     node.get("outputs").filter(|outputs| succeeded && !outputs.is_null()).cloned()
 }
 
-fn restated(node: Payload, unbegun: Option<&str>) -> Payload {
-    let word = match (unbegun, node_status(&node)) {
-        (Some(word), Some("pending")) => word,
+fn with_final_status(node: Payload, not_started: Option<&str>) -> Payload {
+    let status = match (not_started, node_status(&node)) {
+        (Some(status), Some("pending")) => status,
         (Some(_), Some("waiting")) => "cancelled",
         _ => return node,
     };
     let mut members = node.as_map().cloned().unwrap_or_default();
-    members.insert("status".into(), word.into());
+    members.insert("status".into(), status.into());
     Payload::map(members)
 }
 
@@ -286,8 +286,8 @@ fn read_usage(json: &str) -> Usage {
     }
 }
 
-/// Several traces as one: spans are counted on.
-fn joined<'t>(traces: impl Iterator<Item = &'t str>) -> String {
+/// Several traces as one, with consecutive span ids.
+fn concatenate<'t>(traces: impl Iterator<Item = &'t str>) -> String {
     let traces: Vec<&str> = traces.filter(|trace| *trace != NO_TRACE).collect();
     match traces.as_slice() {
         [] => return NO_TRACE.to_owned(),
@@ -299,14 +299,14 @@ fn joined<'t>(traces: impl Iterator<Item = &'t str>) -> String {
         let before = i64::try_from(spans.len()).unwrap_or(i64::MAX);
         let found = members(trace).swap_remove("spans").unwrap_or_default();
         let found = found.as_list().unwrap_or_default().iter();
-        spans.extend(found.map(|span| counted_on(span, before).to_json()));
+        spans.extend(found.map(|span| renumbered(span, before).to_json()));
     }
     let mut object = JsonObject::with_capacity(spans.iter().map(String::len).sum());
     object.list("spans", spans);
     object.finish()
 }
 
-fn counted_on(span: &Payload, before: i64) -> Payload {
+fn renumbered(span: &Payload, before: i64) -> Payload {
     let mut members = span.as_map().cloned().unwrap_or_default();
     for name in ["id", "parent_id"] {
         if let Some(Payload::Int(number)) = members.get_mut(name) {
@@ -321,22 +321,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_of_several_attempts_are_counted_on_and_keep_their_parents() {
+    fn merged_spans_have_consecutive_ids_and_their_own_parents() {
         let one = r#"{"spans":[{"id":1,"name":"a"},{"id":2,"parent_id":1,"name":"b"}]}"#;
         let two = r#"{"spans":[{"id":1,"name":"c"},{"id":2,"parent_id":1,"raw":"\u0000"}]}"#;
         assert_eq!(
-            joined([NO_TRACE, one, two].into_iter()),
+            concatenate([NO_TRACE, one, two].into_iter()),
             concat!(
                 r#"{"spans":[{"id":1,"name":"a"},{"id":2,"parent_id":1,"name":"b"},"#,
                 r#"{"id":3,"name":"c"},{"id":4,"parent_id":3,"raw":"\u0000"}]}"#
             )
         );
-        assert_eq!(joined([NO_TRACE, one].into_iter()), one);
-        assert_eq!(joined([NO_TRACE].into_iter()), NO_TRACE);
+        assert_eq!(concatenate([NO_TRACE, one].into_iter()), one);
+        assert_eq!(concatenate([NO_TRACE].into_iter()), NO_TRACE);
     }
 
     #[test]
-    fn usage_is_read_as_it_was_written() {
+    fn usage_survives_writing_and_reading() {
         let usage = Usage { lm_calls: 3, input_tokens: 40, cost: Some(0.5), ..Usage::default() };
         assert_eq!(read_usage(&usage_json(&usage)), usage);
     }

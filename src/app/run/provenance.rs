@@ -1,5 +1,5 @@
-//! Where the outputs of a run came from: read out of its record and of the program that ran, when
-//! somebody asks. The engine works it out; here the record is read and the answer written.
+//! The provenance of a run's outputs, computed on demand by the engine from the record of the run and
+//! the program that ran. Here the record is read and the result written as JSON.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use crate::store::graph_version;
 use crate::store::run::RunRow;
 
 impl App {
-    /// Where a run's outputs came from, as JSON. A graph that has been deleted since is still known.
+    /// The provenance of a run's outputs as JSON, even if the graph has been deleted since.
     pub(crate) async fn run_provenance(
         self: &Arc<Self>,
         scope: &Scope,
@@ -32,27 +32,27 @@ impl App {
             Box::pin(self.tuned_program(scope, definition, &stored.predictors, &stored.state_hash))
                 .await?;
         let state = read_state(&stored.predictors)?;
-        let told = spawn_named_on(&self.workers, "telling where outputs came from", async move {
+        let computing = spawn_named_on(&self.workers, "provenance", async move {
             let found = match record(&run) {
                 Ok(record) => program.provenance(&record),
-                Err(error) => unread(&program, &run, &error),
+                Err(error) => unreadable(&program, &run, &error),
             };
             ProvenanceWriter::new(&program, &state, &run).json(&found)
         });
-        let broken = || AppError::Internal("telling where outputs came from broke off".to_owned());
-        told.await.ok().flatten().ok_or_else(broken)
+        let broken = || AppError::Internal("computing the provenance broke off".to_owned());
+        computing.await.ok().flatten().ok_or_else(broken)
     }
 }
 
-/// Of a record that cannot be read, for it is nested too deep, nothing is told.
-fn unread(program: &Program, run: &RunRow, error: &JsonError) -> Provenance {
+/// The provenance of a record that is nested too deep to be read: all outputs are omitted.
+fn unreadable(program: &Program, run: &RunRow, error: &JsonError) -> Provenance {
     tracing::warn!(run = %run.id, %error, "the record of a run cannot be read");
     let outputs = program.graph().outputs().filter(|_| run.outputs.is_some());
     let omitted = outputs.map(|(name, _)| name.clone()).collect();
     Provenance { omitted, ..Provenance::default() }
 }
 
-/// A run's record as the engine takes it.
+/// The record of a run for the engine.
 fn record(run: &RunRow) -> Result<RunRecord, JsonError> {
     let read = Payload::from_record;
     let outputs = run.outputs.as_deref().map(read).transpose()?;
@@ -68,7 +68,7 @@ fn record(run: &RunRow) -> Result<RunRecord, JsonError> {
     })
 }
 
-/// One span, as `run_record` writes it.
+/// One span, as `documents` writes it.
 fn span(span: &Payload) -> Option<RecordedSpan> {
     let id = |name: &str| match member(span, name) {
         Some(Payload::Int(id)) => u32::try_from(*id).ok(),
@@ -131,13 +131,13 @@ fn member<'p>(payload: &'p Payload, name: &str) -> Option<&'p Payload> {
     payload.as_map().and_then(|members: &Map| members.get(name))
 }
 
-/// What is known beside the provenance when it is written.
+/// Writes provenance as JSON.
 struct ProvenanceWriter<'t> {
     program: &'t Program,
     predictors: HashMap<String, &'t dyn DynPredictor>,
     state: &'t GraphState,
     run: &'t RunRow,
-    /// Parameters as JSON: many outputs may come from one.
+    /// Parameters as JSON, by path: many outputs may come from one.
     parameters: RefCell<HashMap<Arc<str>, String>>,
 }
 
@@ -170,7 +170,8 @@ impl<'t> ProvenanceWriter<'t> {
         object.list("sources", refs(&lineage.sources));
         object.list("nodes", lineage.nodes.iter().map(|node| quoted(node)));
         object.list("inputs", refs(&lineage.inputs));
-        object.list("parameters", lineage.parameters.iter().map(|path| self.known(path)));
+        object
+            .list("parameters", lineage.parameters.iter().map(|path| self.cached_parameter(path)));
         object.list("lm_calls", lineage.lm_calls.iter().map(ToString::to_string));
         if !lineage.fields.is_empty() {
             let mut fields = JsonObject::new();
@@ -182,14 +183,14 @@ impl<'t> ProvenanceWriter<'t> {
         object.finish()
     }
 
-    fn known(&self, path: &Arc<str>) -> String {
+    fn cached_parameter(&self, path: &Arc<str>) -> String {
         let mut known = self.parameters.borrow_mut();
         known.entry(path.clone()).or_insert_with(|| self.parameter(path)).clone()
     }
 
-    /// A predictor's path with the version of the state that it had. One of a stored graph that is a
-    /// node has its own graph's, unless the run's state says otherwise; what tools and rewards name
-    /// is pinned in their config.
+    /// The path of a predictor with the state version that it had. A predictor inside a node that is a
+    /// stored graph has the state of that graph, unless the state of the run overrides it. A path
+    /// that the program does not have belongs to a tool or a reward, whose config pins the version.
     fn parameter(&self, path: &str) -> String {
         let found = self.predictors.get(path);
         let node = path.split('.').next().unwrap_or(path);

@@ -1,5 +1,5 @@
-//! The record of a run that came as far as it could in one go: one that someone waited for, or an
-//! item of a batch.
+//! The record of a run that was executed in one attempt: by a request, or as an item of a batch or an
+//! evaluation. Knows no database.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::app::run::documents::{fields_json, nodes_json, trace_json, usage_json
 use crate::store::graph::GraphPin;
 use crate::store::run::{RunRow, RunStatus};
 
-/// Which versions of a graph a run runs.
+/// The graph of a run, with the versions that the run uses.
 #[derive(Clone, Debug)]
 pub(crate) struct RunVersions {
     pub(crate) graph: Uuid,
@@ -33,32 +33,32 @@ impl RunVersions {
     }
 }
 
-/// A run that came as far as it could, beside its outcome.
+/// What the record of a run says besides the outcome.
 pub(crate) struct RunRecordBuilder<'a> {
     pub(crate) id: Uuid,
-    pub(crate) of: RunVersions,
+    pub(crate) versions: RunVersions,
     pub(crate) actor: &'a str,
     pub(crate) start: DateTime<Utc>,
     pub(crate) took: Duration,
-    /// As JSON text.
+    /// JSON text.
     pub(crate) inputs: String,
-    /// Whether anybody sees its trace.
-    pub(crate) traced: bool,
+    /// Whether the record has the trace.
+    pub(crate) with_trace: bool,
 }
 
 impl RunRecordBuilder<'_> {
-    /// Its record; the failure is the outcome's, if it has one.
-    pub(crate) fn row(self, outcome: &Outcome, failure: Option<&RunFailure>) -> RunRow {
+    /// Builds the record. `failure` is the one of the outcome, if it has one.
+    pub(crate) fn build(self, outcome: &Outcome, failure: Option<&RunFailure>) -> RunRow {
         let took_micros = i64::try_from(self.took.as_micros()).unwrap_or(i64::MAX);
         let ended = Some(took_micros).filter(|_| !outcome.waits());
         let trace =
-            if self.traced { trace_json(&outcome.spans, self.start) } else { String::new() };
+            if self.with_trace { trace_json(&outcome.spans, self.start) } else { String::new() };
         RunRow {
             id: self.id,
-            graph_id: self.of.graph,
-            graph_name: self.of.name,
-            graph_version: self.of.version,
-            state_version: self.of.state_version,
+            graph_id: self.versions.graph,
+            graph_name: self.versions.name,
+            graph_version: self.versions.version,
+            state_version: self.versions.state_version,
             status: status(outcome),
             created_at: self.start,
             started_at: Some(self.start),
@@ -75,7 +75,7 @@ impl RunRecordBuilder<'_> {
     }
 }
 
-/// How a run with this outcome stands.
+/// The status of a run with this outcome.
 pub(crate) fn status(outcome: &Outcome) -> RunStatus {
     match &outcome.outputs {
         Ok(_) => RunStatus::Succeeded,

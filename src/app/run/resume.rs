@@ -1,5 +1,5 @@
-//! Runs that go on after they failed or were cancelled: from the nodes that had come to their end,
-//! perhaps with another version of the graph, where those still count.
+//! Resuming runs that failed or were cancelled: from their completed nodes, if necessary with another
+//! version of the graph, as far as the nodes are the same there.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,19 +26,19 @@ use crate::store::background_run::{self, NodeRow};
 use crate::store::graph::{GraphRef, Pick};
 use crate::store::run::{self, RunRow, RunStatus};
 
-/// How a run is to go on.
+/// How to resume a run.
 pub(crate) struct ResumeRequest {
-    /// With which versions; its own where none is named.
+    /// The versions; by default those of the run.
     pub(crate) pick: Pick,
-    /// How long it may take from now, if less than the server's limit.
+    /// The time limit of an attempt, if it is below the server's.
     pub(crate) timeout: Option<Duration>,
-    /// The request's id.
+    /// The id of the request.
     pub(crate) request_id: Arc<str>,
-    /// What is wrong with the rest of the request.
+    /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
 }
 
-/// A run that goes on, and what becomes of each node.
+/// A resumed run, and which nodes run again.
 pub(crate) struct ResumeOutcome {
     pub(crate) run: RunRow,
     pub(crate) nodes: IndexMap<Arc<str>, ResumeDecision>,
@@ -53,32 +53,32 @@ impl App {
         request: ResumeRequest,
     ) -> Result<ResumeOutcome, AppError> {
         let run = run::get(scope, &self.db, id).await?;
-        may_go_on(run.status)?;
+        check_resumable(run.status)?;
         let old = self.recorded_program(scope, &run).await?;
         let (new, pick) = self.next_program(scope, &run, request.pick).await?;
-        let given = recorded_inputs(&run)?;
-        let inputs = merge_faults(request.faults, admit(&new, &given))?;
-        let nodes = verdicts(&run, (&old, &admit(&old, &given)?), (&new, &inputs));
-        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
-        let kept = kept(&run, &nodes);
+        let recorded = recorded_inputs(&run)?;
+        let inputs = merge_faults(request.faults, admit(&new, &recorded))?;
+        let nodes = verdicts(&run, (&old, &admit(&old, &recorded)?), (&new, &inputs));
+        let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
+        let completed = completed_nodes(&run, &nodes);
         let next = RunRow {
             graph_version: pick.0,
             state_version: pick.1,
             status: RunStatus::Queued,
             inputs: fields_json(&inputs),
-            nodes: nodes_json(&kept, &nodes),
+            nodes: nodes_json(&completed, &nodes),
             outputs: None,
             error: None,
             finished_at: None,
             duration_ms: None,
             ..run
         };
-        let (asked, seen) = (asked.to_json(), run.finished_at);
-        background_run::resume(scope, &self.db, &next, &kept, &asked, seen, now()).await?;
+        let (job, ended_at) = (job.to_json(), run.finished_at);
+        background_run::resume(scope, &self.db, &next, &completed, &job, ended_at, now()).await?;
         Ok(ResumeOutcome { run: next, nodes })
     }
 
-    /// The program that the run goes on with, and its versions of graph and state.
+    /// The program that the run continues with, and its versions of graph and state.
     async fn next_program(
         self: &Arc<Self>,
         scope: &Scope,
@@ -96,15 +96,16 @@ impl App {
     }
 }
 
-fn may_go_on(status: RunStatus) -> Result<(), AppError> {
+fn check_resumable(status: RunStatus) -> Result<(), AppError> {
     match status {
         RunStatus::Failed | RunStatus::Cancelled => Ok(()),
         RunStatus::Succeeded => Err(AppError::RunFinished(
-            "the run has succeeded: there is nothing left to run".to_owned(),
+            "the run has succeeded; there is nothing to resume".to_owned(),
         )),
         RunStatus::Queued | RunStatus::Running | RunStatus::Waiting => {
-            let detail =
-                format!("the run is {status}; only one that failed or was cancelled is resumed");
+            let detail = format!(
+                "the run is {status}; only a run that failed or was cancelled can be resumed"
+            );
             Err(AppError::RunUnfinished(detail))
         }
     }
@@ -124,26 +125,27 @@ fn verdicts(
     resume_decisions(old, new, &ended)
 }
 
-/// What is kept of the record: what it cost and how it came about is in the run's trace already.
-fn kept(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> Vec<NodeRow> {
+/// The nodes that do not run again. Their usage and trace are in the record of the run already.
+fn completed_nodes(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> Vec<NodeRow> {
     let recorded: Map = members(&run.nodes);
-    let kept = nodes.iter().filter(|(_, verdict)| **verdict == ResumeDecision::Reuse);
-    kept.filter_map(|(name, _)| {
-        Some(NodeRow {
-            node: name.to_string(),
-            outcome: recorded.get(name)?.to_json(),
-            usage: usage_json(&Usage::default()),
-            trace: NO_TRACE.to_owned(),
+    let completed = nodes.iter().filter(|(_, verdict)| **verdict == ResumeDecision::Reuse);
+    completed
+        .filter_map(|(name, _)| {
+            Some(NodeRow {
+                node: name.to_string(),
+                outcome: recorded.get(name)?.to_json(),
+                usage: usage_json(&Usage::default()),
+                trace: NO_TRACE.to_owned(),
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
-fn nodes_json(kept: &[NodeRow], nodes: &IndexMap<Arc<str>, ResumeDecision>) -> String {
+fn nodes_json(completed: &[NodeRow], nodes: &IndexMap<Arc<str>, ResumeDecision>) -> String {
     let mut object = JsonObject::new();
     for name in nodes.keys() {
-        let kept = kept.iter().find(|row| row.node == **name);
-        object.raw(name, kept.map_or(PENDING, |row| &row.outcome));
+        let row = completed.iter().find(|row| row.node == **name);
+        object.raw(name, row.map_or(PENDING, |row| &row.outcome));
     }
     object.finish()
 }

@@ -1,5 +1,5 @@
-//! Runs that wait for values from outside: parked by an execution, woken by a signal. Parking a run
-//! that lasts is `attempt`.
+//! Runs that wait for values from outside: parked by an execution, continued by a signal. Background
+//! runs are parked by `attempt`.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ pub(crate) struct SignalRequest {
     pub(crate) node: Arc<str>,
     /// Its outputs, unchecked.
     pub(crate) value: Payload,
-    /// What is wrong with the rest of the request.
+    /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
 }
 
 impl App {
-    /// Gives a node its value; the run goes on with it.
+    /// Sends a waiting node its value, with which the run continues.
     pub(crate) async fn run_signal(
         self: &Arc<Self>,
         scope: &Scope,
@@ -66,7 +66,7 @@ impl App {
             .filter(|_| problems.is_empty())
             .ok_or_else(|| AppError::invalid(Invalid::Input, problems));
         let value = merge_faults(request.faults, value)?;
-        let row = given(&request.node, waiting, &value, now());
+        let row = signalled(&request.node, waiting, &value, now());
         match waiting_run::signal(scope, &self.db, id, &row, now()).await? {
             Signalled::Taken => self.run_get(scope, id).await,
             Signalled::Already => {
@@ -74,36 +74,36 @@ impl App {
                 Err(AppError::NotWaiting(detail))
             }
             Signalled::Ended => {
-                Err(AppError::RunFinished("the run has ended meanwhile".to_owned()))
+                Err(AppError::RunFinished("the run has ended in the meantime".to_owned()))
             }
         }
     }
 
-    /// Keeps a run that someone waited for, and that waits now itself, where runs that last are.
+    /// Stores an execution that waits for a signal as a background run.
     pub(crate) async fn run_park(
         &self,
         scope: &Scope,
         run: &RunRow,
         request_id: &Arc<str>,
     ) -> Result<(), AppError> {
-        let asked = JobRequest { timeout: None, request_id: request_id.clone() };
+        let job = JobRequest { timeout: None, request_id: request_id.clone() };
         let ended: Vec<NodeRow> = members(&run.nodes)
             .iter()
             .filter(|(_, node)| has_ended(node))
-            .map(|(name, node)| free(name, node.to_json()))
+            .map(|(name, node)| checkpoint(name, node.to_json()))
             .collect();
-        Ok(waiting_run::accept(scope, &self.db, run, &ended, &asked.to_json()).await?)
+        Ok(waiting_run::accept(scope, &self.db, run, &ended, &job.to_json()).await?)
     }
 }
 
-/// What a node gave, by a record that says already what it cost and how it came about.
-fn free(name: &str, outcome: String) -> NodeRow {
+/// A checkpoint whose usage and trace are elsewhere in the record.
+fn checkpoint(name: &str, outcome: String) -> NodeRow {
     let usage = usage_json(&Usage::default());
     NodeRow { node: name.to_owned(), outcome, usage, trace: NO_TRACE.to_owned() }
 }
 
-/// What a node gave that waited for it.
-fn given(name: &str, waiting: &Payload, value: &Payload, at: DateTime<Utc>) -> NodeRow {
+/// The checkpoint of a node that has received its value.
+fn signalled(name: &str, waiting: &Payload, value: &Payload, at: DateTime<Utc>) -> NodeRow {
     let before = waiting.as_map().cloned().unwrap_or_default();
     let mut node = JsonObject::new();
     node.text("status", "succeeded");
@@ -116,7 +116,7 @@ fn given(name: &str, waiting: &Payload, value: &Payload, at: DateTime<Utc>) -> N
     if let Some(inputs) = before.get("inputs") {
         node.raw("inputs", &inputs.to_json());
     }
-    free(name, node.finish())
+    checkpoint(name, node.finish())
 }
 
 #[cfg(test)]
@@ -126,13 +126,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_node_was_given_tells_how_long_it_waited() {
+    fn the_duration_of_a_signalled_node_is_how_long_it_waited() {
         let waiting = r#"{"status":"waiting","started_at":"2026-01-01T00:00:00Z","duration_ms":null,"outputs":null,"error":null}"#;
         let waiting = Payload::from_json(waiting).unwrap();
         let value = Payload::map(Map::from_iter([("ok".into(), Payload::Bool(true))]));
         let at = DateTime::parse_from_rfc3339("2026-01-01T00:00:02Z").unwrap().with_timezone(&Utc);
         assert_eq!(
-            given("approve", &waiting, &value, at).outcome,
+            signalled("approve", &waiting, &value, at).outcome,
             r#"{"status":"succeeded","started_at":"2026-01-01T00:00:00Z","duration_ms":2000,"outputs":{"ok":true},"error":null}"#
         );
     }

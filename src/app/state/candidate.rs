@@ -1,5 +1,5 @@
-//! States that an optimization found: written without being put in force, and promoted only while
-//! what they were measured against still is. Knows nothing of how they were found.
+//! States that an optimization found: stored without being activated, and promoted only while the
+//! state that they were compared with is active. May not know how they were found.
 
 use dsrs::graph::GraphState;
 use dsrs::problem::At;
@@ -14,44 +14,44 @@ use crate::store::graph::{self, GraphRef, Pick};
 use crate::store::graph_edit::{self, Expect};
 use crate::store::state::{NewState, StateRow};
 
-/// A state version to be written, not in force.
+/// A state version to store without activating it.
 #[derive(Clone, Copy, Debug)]
 pub struct StateCandidate<'c> {
     /// The graph.
     pub graph: Uuid,
-    /// The graph version that it was made for, the newest or an older one.
+    /// Its graph version, the newest or an older one.
     pub graph_version: i32,
-    /// The state version that it was made from.
+    /// The state version that it was derived from.
     pub parent: i32,
-    /// What it says.
+    /// The state.
     pub state: &'c GraphState,
-    /// The optimization that made it.
+    /// The optimization that found it.
     pub optimization: Uuid,
-    /// What was measured with it.
+    /// Its measured score.
     pub score: Option<f64>,
     /// The content hash of the data that the score was measured on.
     pub dataset_hash: Option<&'c str>,
 }
 
-/// A state version to be put in force, if nobody else has changed what is.
+/// A state version to activate if the active one has not changed.
 #[derive(Clone, Copy, Debug)]
 pub struct StatePromotion {
     /// The graph.
     pub graph: Uuid,
-    /// The state version that is to be in force for its graph version.
+    /// The state version to activate for its graph version.
     pub version: i32,
-    /// The one that has to be in force until then.
+    /// The state version that has to be active until then.
     pub instead_of: i32,
     /// The optimization that promotes.
     pub optimization: Uuid,
 }
 
 impl App {
-    /// Writes a state version without putting it in force. The same state of the same optimization
-    /// is written once, however often it is asked for.
+    /// Stores a state version without activating it. Repeated calls with the same state and
+    /// optimization store it once.
     ///
     /// # Errors
-    /// A graph, graph version or parent that is not there, and everything that does not fit.
+    /// If the graph, graph version or parent does not exist, or the state is invalid for it.
     pub async fn state_candidate(
         &self,
         scope: &Scope,
@@ -78,11 +78,11 @@ impl App {
         Ok(locked.add_state(candidate.graph_version, new, now()).await?)
     }
 
-    /// Puts a state version in force for its graph version, if `instead_of` still is; whether it is
-    /// in force now. Asking again does no harm.
+    /// Activates a state version for its graph version if `instead_of` is still active. Returns
+    /// whether it is active now. Repeated calls have no further effect.
     ///
     /// # Errors
-    /// A graph or state version that is not there.
+    /// If the graph or state version does not exist.
     pub async fn state_promote(
         &self,
         scope: &Scope,
@@ -90,11 +90,11 @@ impl App {
     ) -> Result<bool, AppError> {
         let by_id = GraphRef::Id(promotion.graph);
         let mut locked = graph_edit::lock(scope, &self.db, &by_id, Expect::Newest).await?;
-        let (row, in_force) = locked.state(promotion.version).await?;
-        if in_force == promotion.instead_of && in_force != row.version {
+        let (row, active) = locked.state(promotion.version).await?;
+        if active == promotion.instead_of && active != row.version {
             locked.activate_state(&row, Some(promotion.optimization), now()).await?;
             return Ok(true);
         }
-        Ok(in_force == row.version)
+        Ok(active == row.version)
     }
 }

@@ -1,5 +1,5 @@
-//! Predictor states: read, replaced, promoted. A state is kept as the overrides alone, in the order
-//! of the program's predictors, so that equal states are equal texts.
+//! Predictor states: read, replaced, activated. Only the overrides are stored, in the order of the
+//! program's predictors, so that equal states are equal texts. May know `program`; may not know runs.
 
 pub(crate) mod candidate;
 
@@ -15,43 +15,44 @@ use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
+use crate::app::precondition::Precondition;
 use crate::app::program::read_state;
-use crate::app::{App, AppError, Invalid, Seen};
+use crate::app::{App, AppError, Invalid};
 use crate::store::graph::{self, GraphRef, Pick};
 use crate::store::graph_edit::{self, Expect, LockedGraph};
 use crate::store::state::{self, NewState, StateItem, StateRow};
 use crate::store::state_activation::{self, ActivationItem};
 use crate::store::{Page, Scope};
 
-/// A state that is to be put in force.
+/// A state to activate.
 pub(crate) struct StateRequest<'r> {
-    /// What it says, unchecked.
-    pub(crate) spelled: StateDocument<'r>,
-    /// What is wrong with the rest of the request.
+    /// The state, unchecked.
+    pub(crate) document: StateDocument<'r>,
+    /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
 }
 
-/// A state in one of its forms.
+/// A state in one of its formats.
 #[derive(Clone, Copy)]
 pub(crate) enum StateDocument<'r> {
     /// States by predictor path, under `predictors`.
     Own(&'r Payload),
-    /// A file of DSPy's, under `state`.
+    /// A file of DSPy, under `state`.
     Dspy(&'r Payload),
-    /// What is to be changed in one predictor; the others stay as they are.
+    /// A change of one predictor. The others stay unchanged.
     Patch {
-        /// Its path.
+        /// The path of the predictor.
         path: &'r str,
-        /// The members that are to be others.
+        /// The members to replace.
         change: &'r Payload,
     },
 }
 
-/// The state that is in force after a request.
+/// The active state after a request.
 pub(crate) struct StateUpdate {
-    /// It.
+    /// The state.
     pub(crate) view: StateView,
-    /// JSON Pointers of what has no meaning here, in a file of DSPy's.
+    /// JSON Pointers of the members of a DSPy file that have no meaning here.
     pub(crate) ignored: Vec<String>,
 }
 
@@ -65,34 +66,34 @@ pub(crate) struct StateView {
     pub(crate) program: Arc<Program>,
 }
 
-/// A state version that is in force for its graph version.
+/// The activation of a state version for its graph version.
 pub(crate) struct StateActivation {
-    /// It.
+    /// The state.
     pub(crate) view: StateView,
-    /// What was in force before; itself when nothing moved.
+    /// The previously active version; the same one if it was active already.
     pub(crate) before: i32,
     /// Whether its graph version is the newest.
     pub(crate) newest: bool,
 }
 
-/// Two state versions side by side.
+/// The difference between two state versions.
 pub(crate) struct StateComparison {
-    /// The one that the difference starts from.
+    /// The version that the difference starts from.
     pub(crate) from: StateRow,
-    /// The one that it leads to.
+    /// The version that it leads to.
     pub(crate) to: StateRow,
-    /// What is different.
+    /// The difference.
     pub(crate) diff: StateDiff,
 }
 
-/// A state's text and its hash.
+/// The stored text of a state and its hash.
 pub(crate) struct StateText {
     pub(crate) text: String,
     pub(crate) hash: String,
 }
 
 impl StateText {
-    /// The state that overrides nothing.
+    /// The state without overrides.
     pub(crate) fn untuned() -> Self {
         Self::of(&GraphState::default())
     }
@@ -101,7 +102,7 @@ impl StateText {
         let text = state.to_payload().to_json();
         let digest = Sha256::digest(text.as_bytes());
         let hash = digest.iter().fold(String::with_capacity(64), |mut hash, byte| {
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(hash, "{byte:02x}");
             hash
         });
@@ -110,9 +111,9 @@ impl StateText {
 }
 
 impl App {
-    /// Which state is in force for the newest graph version: the graph's id, and the state version.
-    /// Reads no document, and asks the database only where nothing is remembered.
-    pub(crate) async fn state_in_force(
+    /// The id of a graph and its active state version for the newest graph version. Reads no document,
+    /// and queries the database only if the versions are not cached.
+    pub(crate) async fn active_state_version(
         &self,
         scope: &Scope,
         graph: &GraphRef,
@@ -123,7 +124,7 @@ impl App {
         }
     }
 
-    /// The state in force for the newest graph version.
+    /// The active state of the newest graph version.
     pub(crate) async fn state_get(
         &self,
         scope: &Scope,
@@ -146,8 +147,8 @@ impl App {
         self.state_view(scope, id, row).await
     }
 
-    /// What turns another state version into this one. Without another it is this one's parent, or
-    /// the first of the graph where there is none.
+    /// The difference from another state version to this one. The default for the other is the parent
+    /// of this one, or version 1 without a parent.
     pub(crate) async fn state_diff(
         &self,
         scope: &Scope,
@@ -174,20 +175,20 @@ impl App {
         Ok(state::list(scope, &self.db, graph, before, limit).await?)
     }
 
-    /// Replaces the whole state, unless it is the one in force already.
+    /// Replaces the whole state, unless it equals the active one.
     pub(crate) async fn state_put(
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        wanted: StateRequest<'_>,
-        seen: Seen<'_>,
+        request: StateRequest<'_>,
+        precondition: &Precondition,
     ) -> Result<StateUpdate, AppError> {
-        let locked = self.state_lock(scope, graph, seen).await?;
+        let locked = self.state_lock(scope, graph, precondition).await?;
         let head = locked.head();
         let id = head.id;
         let plain = self.plain_program(scope, &head.definition, &head.content_hash).await?;
-        let tuned = self.tuned(scope, &plain, &head.state, wanted.spelled).await;
-        let (tuned, ignored) = merge_faults(wanted.faults, tuned)?;
+        let tuned = self.tuned(scope, &plain, &head.state, request.document).await;
+        let (tuned, ignored) = merge_faults(request.faults, tuned)?;
         let text = StateText::of(&overrides(&plain, &tuned));
         let program = Arc::new(tuned);
         if text.text == head.state.predictors {
@@ -204,17 +205,17 @@ impl App {
         Ok(StateUpdate { view: StateView { graph: id, row, program }, ignored })
     }
 
-    /// A program with the state of a posted document, and what of that has no meaning here.
+    /// A program with the state of a document, and the members of the document without a meaning.
     async fn tuned(
         &self,
         scope: &Scope,
         plain: &Program,
-        now: &StateRow,
-        spelled: StateDocument<'_>,
+        active: &StateRow,
+        document: StateDocument<'_>,
     ) -> Result<(Program, Vec<String>), AppError> {
         let root = At::Root;
         let mut problems = Problems::new();
-        let (state, at, ignored) = match spelled {
+        let (state, at, ignored) = match document {
             StateDocument::Own(predictors) => {
                 let at = root.key("predictors");
                 let state = GraphState::read(predictors, &at, &mut problems).unwrap_or_default();
@@ -230,7 +231,7 @@ impl App {
                 if !plain.predictors().iter().any(|(known, _)| known == path) {
                     return Err(AppError::NotFound(format!("there is no predictor `{path}`")));
                 }
-                let mut state = read_state(&now.predictors)?;
+                let mut state = read_state(&active.predictors)?;
                 let known = state.0.entry(path.into()).or_default();
                 known.patch(change, &root, &mut problems);
                 (state, root, Vec::new())
@@ -238,30 +239,27 @@ impl App {
         };
         let tune = |env: &dyn BuildEnv| plain.with_state(env, &state, &at);
         let tuned = self.written(scope, None, tune).await?;
-        let tuned = tuned.map_err(|found| problems.also(within(spelled, found))).ok();
+        let tuned = tuned.map_err(|found| problems.also(within(document, found))).ok();
         tuned
             .filter(|_| problems.is_empty())
             .map(|tuned| (tuned, ignored))
             .ok_or_else(|| AppError::invalid(Invalid::State, problems))
     }
 
-    /// Puts a state version in force for the graph version that it was made for, the newest or an
-    /// older one.
+    /// Activates a state version for its graph version, the newest or an older one.
     pub(crate) async fn state_activate(
         &self,
         scope: &Scope,
         graph: &GraphRef,
         version: i32,
-        seen: Seen<'_>,
+        precondition: &Precondition,
     ) -> Result<StateActivation, AppError> {
         let mut locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
         let (id, newest_version) = (locked.head().id, locked.head().version);
         let (row, before) = locked.state(version).await?;
-        if !seen(id, before) {
-            return Err(AppError::Stale);
-        }
+        precondition.check(id, before)?;
         match before == version {
-            // Let go of, before another connection is asked for.
+            // Releases the connection before another one is acquired.
             true => drop(locked),
             false => locked.activate_state(&row, None, now()).await?,
         }
@@ -270,7 +268,7 @@ impl App {
         Ok(StateActivation { view, before, newest })
     }
 
-    /// One page of how what is in force moved, newest first.
+    /// One page of the activations of a graph, newest first.
     pub(crate) async fn state_activations(
         &self,
         scope: &Scope,
@@ -285,13 +283,11 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        seen: Seen<'_>,
+        precondition: &Precondition,
     ) -> Result<LockedGraph, AppError> {
         let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
-        match seen(locked.head().id, locked.head().state.version) {
-            true => Ok(locked),
-            false => Err(AppError::Stale),
-        }
+        precondition.check(locked.head().id, locked.head().state.version)?;
+        Ok(locked)
     }
 
     async fn state_view(
@@ -307,9 +303,9 @@ impl App {
     }
 }
 
-/// Problems with pointers into the request: the change of one predictor has no path before it.
-fn within(spelled: StateDocument<'_>, found: Problems) -> Problems {
-    let StateDocument::Patch { path, .. } = spelled else { return found };
+/// Problems with pointers into the request: the change of one predictor is the whole body.
+fn within(document: StateDocument<'_>, found: Problems) -> Problems {
+    let StateDocument::Patch { path, .. } = document else { return found };
     let before = At::Root.key(path).pointer();
     let mut moved = Problems::new();
     moved.extend(found.into_iter().map(|mut problem| {
@@ -321,7 +317,8 @@ fn within(spelled: StateDocument<'_>, found: Problems) -> Problems {
     moved
 }
 
-/// What a program's predictors override, in their order. Those of a graph within are tuned before.
+/// The overrides of a program, in the order of its predictors. The predictors of an inner graph are
+/// tuned already.
 pub(crate) fn overrides(plain: &Program, program: &Program) -> GraphState {
     let predictors = plain.predictors().into_iter().zip(program.predictors());
     let tuned = predictors.filter(|((_, plain), (_, tuned))| plain.state() != tuned.state());

@@ -1,5 +1,5 @@
 //! Entity tags: strong and opaque, made of an id and a version; `If-Match` and `If-None-Match`.
-//! Knows nothing of what is tagged.
+//! Knows no resource.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
+use crate::app::Precondition;
 use crate::http::protocol::problem::ApiProblem;
 
 /// A strong entity tag, with its quotes.
@@ -15,7 +16,7 @@ use crate::http::protocol::problem::ApiProblem;
 pub(crate) struct ETag(String);
 
 impl ETag {
-    /// The tag of a version; `kind` keeps things of one id apart.
+    /// The tag of a version. `kind` distinguishes resources with the same id.
     #[must_use]
     pub(crate) fn of(kind: char, id: Uuid, version: i32) -> Self {
         Self(format!("\"{kind}{}.{version}\"", URL_SAFE_NO_PAD.encode(id.as_bytes())))
@@ -24,12 +25,12 @@ impl ETag {
     /// As a header's value.
     #[must_use]
     pub(crate) fn header(&self) -> HeaderValue {
-        // Quotes, base64 and digits always fit into a header.
+        // Quotes, base64 and digits are valid in a header.
         HeaderValue::from_str(&self.0).unwrap_or(HeaderValue::from_static("\"\""))
     }
 }
 
-/// The condition of one header: any version, or one of these.
+/// The condition of one header: any version, or one of these tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TagCondition {
     Any,
@@ -42,23 +43,38 @@ struct TagValue {
     tag: String,
 }
 
-/// What a writer says it has seen: absent means the newest. A handler takes it as an argument.
+impl TagValue {
+    /// The version that a strong tag of one of these kinds names.
+    fn version(&self, kinds: &[char]) -> Option<(Uuid, i32)> {
+        let inner = self.tag.strip_prefix('"')?.strip_suffix('"')?;
+        let kind = inner.chars().next().filter(|kind| !self.weak && kinds.contains(kind))?;
+        let (id, version) = inner.strip_prefix(kind)?.split_once('.')?;
+        let id = Uuid::from_slice(&URL_SAFE_NO_PAD.decode(id).ok()?).ok()?;
+        let version = version.parse().ok()?;
+        // A version has one tag: no other spelling of it matches.
+        (ETag::of(kind, id, version).0 == self.tag).then_some((id, version))
+    }
+}
+
+/// `If-Match`: the versions that a writer expects to be current. Absent means any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IfMatch(Option<TagCondition>);
 
 impl IfMatch {
-    /// Whether the writer says what it has seen.
+    /// Whether the header is present.
     #[must_use]
     pub(crate) fn is_given(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether the version in force is one that the writer has seen. Weak tags never match.
+    /// The precondition that tags of these kinds express. Weak tags never match.
     #[must_use]
-    pub(crate) fn allows(&self, current: &ETag) -> bool {
+    pub(crate) fn precondition(&self, kinds: &[char]) -> Precondition {
         match &self.0 {
-            None | Some(TagCondition::Any) => true,
-            Some(TagCondition::OneOf(tags)) => tags.iter().any(|t| !t.weak && t.tag == current.0),
+            None | Some(TagCondition::Any) => Precondition::Any,
+            Some(TagCondition::OneOf(tags)) => {
+                Precondition::OneOf(tags.iter().filter_map(|tag| tag.version(kinds)).collect())
+            }
         }
     }
 }
@@ -71,18 +87,18 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
-/// What a reader says it has. A handler takes it as an argument.
+/// `If-None-Match`: the versions that a reader has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IfNoneMatch(Option<TagCondition>);
 
 impl IfNoneMatch {
-    /// Whether the reader has any version at all.
+    /// Whether the header is present.
     #[must_use]
     pub(crate) fn is_given(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether the reader has this version already, so that `304` is the answer.
+    /// Whether the reader has this version, so that the answer is `304`.
     #[must_use]
     pub(crate) fn has(&self, current: &ETag) -> bool {
         match &self.0 {
@@ -116,7 +132,7 @@ fn condition(headers: &HeaderMap, name: &HeaderName) -> Result<Option<TagConditi
     Ok(found.then_some(TagCondition::OneOf(tags)))
 }
 
-/// A comma-separated list of tags; a tag may hold commas itself.
+/// A comma-separated list of tags. A tag may contain commas.
 fn read_tags(mut text: &str) -> Option<Vec<TagValue>> {
     let mut tags = Vec::new();
     loop {
@@ -146,25 +162,41 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_is_allowed_by_the_strong_tag_by_a_star_and_by_silence() {
-        let tag = ETag::of('g', Uuid::from_u128(7), 3);
-        let allows = |value: &str| {
+    fn a_writer_may_name_a_strong_tag_or_any_version_or_nothing() {
+        let id = Uuid::from_u128(7);
+        let own = ETag::of('g', id, 3).header().to_str().unwrap().to_owned();
+        let accepts = |value: &str| {
             let found = condition(&headers(header::IF_MATCH, value), &header::IF_MATCH);
-            found.map(|found| IfMatch(found).allows(&tag)).ok()
+            found.map(|found| IfMatch(found).precondition(&['g']).accepts(id, 3)).ok()
         };
-        let own = tag.header().to_str().unwrap().to_owned();
-        assert!(IfMatch::default().allows(&tag));
-        assert_eq!(allows("*"), Some(true));
-        assert_eq!(allows(&format!("\"a,b\" , {own}")), Some(true));
-        assert_eq!(allows(&format!("W/{own}")), Some(false));
-        assert_eq!(allows("\"other\""), Some(false));
+        assert!(IfMatch::default().precondition(&['g']).accepts(id, 3));
+        assert_eq!(accepts("*"), Some(true));
+        assert_eq!(accepts(&format!("\"a,b\" , {own}")), Some(true));
+        assert_eq!(accepts(&format!("W/{own}")), Some(false));
+        assert_eq!(accepts("\"other\""), Some(false));
         for wrong in ["other", "\"open", "\"a\" \"b\"", ""] {
-            assert_eq!(allows(wrong), None, "{wrong:?}");
+            assert_eq!(accepts(wrong), None, "{wrong:?}");
         }
     }
 
     #[test]
-    fn a_reader_knows_a_version_by_its_weak_tag_too() {
+    fn a_tag_names_its_version_only_in_its_own_spelling_and_kind() {
+        let id = Uuid::from_u128(7);
+        let versions = |value: &str, kinds: &[char]| {
+            let name = header::IF_MATCH;
+            let found = condition(&headers(name.clone(), value), &name).unwrap();
+            IfMatch(found).precondition(kinds)
+        };
+        let own = ETag::of('g', id, 3).0;
+        assert_eq!(versions(&own, &['s', 'g']), Precondition::OneOf(vec![(id, 3)]));
+        for other in [own.replace(".3", ".03"), own.replace(".3", ".+3"), own.replace(".3", "")] {
+            assert_eq!(versions(&other, &['g']), Precondition::OneOf(vec![]), "{other}");
+        }
+        assert_eq!(versions(&own, &['s']), Precondition::OneOf(vec![]));
+    }
+
+    #[test]
+    fn a_weak_tag_is_enough_for_a_reader() {
         let tag = ETag::of('s', Uuid::from_u128(7), 1);
         let own = tag.header().to_str().unwrap().to_owned();
         let name = header::IF_NONE_MATCH;

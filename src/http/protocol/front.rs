@@ -1,5 +1,5 @@
-//! The one layer before every route: request ids, keys, panics, metrics, and the rendering of every
-//! problem, the framework's own included. Knows no resource.
+//! The layer in front of all routes: request ids, keys, `Accept`, threads, panics, metrics, and the
+//! rendering of every problem, including those of the framework. Knows no resource.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -9,27 +9,31 @@ use std::time::Instant;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use crate::app::metrics::Metrics;
+use crate::app::spawn_named_on;
 use crate::config::ApiKeys;
-use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines};
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
-use crate::http::protocol::place::{may_be_lines, may_stream};
 use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
+use crate::http::protocol::route::{RouteInfo, RouteTable};
 use crate::http::protocol::status::ProblemCode;
 
-/// What the front needs to know.
+/// What the front shares between requests.
 pub(crate) struct Front {
-    /// Who may enter.
+    /// The keys of clients.
     pub(crate) keys: ApiKeys,
-    /// Where requests are counted.
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) routes: RouteTable,
+    /// The runtime of the workers that all connections share.
+    pub(crate) workers: Handle,
 }
 
-/// Lets a request in, and its answer out.
+/// Admits a request, runs its route, and completes the answer.
 pub(crate) async fn front(
     State(front): State<Arc<Front>>,
     mut request: Request,
@@ -39,27 +43,28 @@ pub(crate) async fn front(
     let (id, id_header) = request_id(request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let answer = match admit(&front, &request, &id, route.as_ref()) {
+    let info = route.as_ref().map(|route| front.routes.find(route.as_str(), &method));
+    let answer = match admit(&front, &request, &id, info) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
-            run(next, request, &id).await
+            front.run(next, request, &id, info).await
         }
         Err(problem) => problem.render(&id),
     };
     let mut answer = finish(answer, &id);
     answer.headers_mut().insert(REQUEST_ID, id_header);
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    tell(&answer, &method, route, &id, started);
+    log_answer(&answer, &method, route, &id, started);
     front.metrics.request(route, method_name(&method), answer.status().as_u16(), started.elapsed());
     answer
 }
 
-/// Checks key and `Accept` of what lies under `/v1`, and the key of the metrics.
+/// Checks the key and `Accept` of a request under `/v1`, and the key of the metrics.
 fn admit(
     front: &Front,
     request: &Request,
     id: &Arc<str>,
-    route: Option<&MatchedPath>,
+    info: Option<RouteInfo>,
 ) -> Result<Caller, ApiProblem> {
     let path = request.uri().path();
     let api = path == "/v1" || path.starts_with("/v1/");
@@ -67,12 +72,8 @@ fn admit(
         true => Some(presented_key(front, request)?),
         false => None,
     };
-    let headers = request.headers();
-    let is_taken = accepts_json(headers)
-        || (may_stream(request) && accepts_events(headers))
-        || (may_be_lines(request) && accepts_lines(headers));
-    if api && route.is_some() && !is_taken {
-        let detail = "this route answers application/json; let `Accept` allow it";
+    if let Some(info) = info.filter(|info| api && !info.is_acceptable(request.headers())) {
+        let detail = format!("this route answers {}; allow it in `Accept`", info.media_type());
         return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
     }
     Ok(Caller { request_id: id.clone(), key })
@@ -97,7 +98,28 @@ fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
-/// Runs the handler; a panic becomes a plain `internal` problem.
+impl Front {
+    /// Runs the route on the thread of the connection or on a worker. If the client disconnects, the
+    /// request is dropped in either case.
+    async fn run(
+        &self,
+        next: Next,
+        request: Request,
+        id: &Arc<str>,
+        info: Option<RouteInfo>,
+    ) -> Response {
+        if info.is_some_and(|info| info.stays_on_connection(request.headers())) {
+            return run(next, request, id).await;
+        }
+        let id = id.clone();
+        let running = async move { run(next, request, &id).await };
+        let running = spawn_named_on(&self.workers, "a request", running);
+        let answer = AbortOnDropHandle::new(running).await.ok().flatten();
+        answer.unwrap_or_else(|| broken().into_response())
+    }
+}
+
+/// Runs the route. A panic becomes an `internal` problem without details.
 async fn run(next: Next, request: Request, id: &str) -> Response {
     let span = tracing::debug_span!(
         "request",
@@ -109,7 +131,7 @@ async fn run(next: Next, request: Request, id: &str) -> Response {
     let handled = if span.is_disabled() { handled.await } else { handled.instrument(span).await };
     handled.unwrap_or_else(|panic| {
         tracing::error!(id, panic = panic_text(panic.as_ref()), "a handler panicked");
-        broken().render(id)
+        broken().into_response()
     })
 }
 
@@ -119,11 +141,11 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 fn broken() -> ApiProblem {
-    let detail = "something broke on our side; the log has it under this request id";
+    let detail = "something broke on our side; the log has the cause under this request id";
     ApiProblem::new(ProblemCode::Internal, detail)
 }
 
-/// Makes a problem document of every failure that is none yet.
+/// Renders every failure that is not a problem document yet as one.
 fn finish(mut answer: Response, id: &str) -> Response {
     if !(answer.status().is_client_error() || answer.status().is_server_error()) {
         return answer;
@@ -137,7 +159,7 @@ fn finish(mut answer: Response, id: &str) -> Response {
     carry_headers(&answer, framework_problem(answer.status()).render(id))
 }
 
-/// Keeps what a layer between wrote onto the answer, such as `Allow`.
+/// Copies the headers that other layers set, such as `Allow`.
 fn carry_headers(from: &Response, mut to: Response) -> Response {
     for (name, value) in from.headers() {
         let framing = [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
@@ -156,7 +178,7 @@ fn framework_problem(status: StatusCode) -> ApiProblem {
             ApiProblem::new(ProblemCode::MethodNotAllowed, detail)
         }
         StatusCode::BAD_REQUEST => {
-            ApiProblem::parameter("the path is not percent-encoded UTF-8 as this route wants it")
+            ApiProblem::parameter("the path is not percent-encoded UTF-8 as this route expects it")
         }
         other if other.is_server_error() => broken(),
         other => {
@@ -166,7 +188,7 @@ fn framework_problem(status: StatusCode) -> ApiProblem {
     }
 }
 
-fn tell(answer: &Response, method: &Method, route: &str, id: &str, started: Instant) {
+fn log_answer(answer: &Response, method: &Method, route: &str, id: &str, started: Instant) {
     let status = answer.status().as_u16();
     let took = started.elapsed();
     if status == 500 {
@@ -176,7 +198,7 @@ fn tell(answer: &Response, method: &Method, route: &str, id: &str, started: Inst
     }
 }
 
-/// A method as a label: only the known ones, so that callers cannot make up series.
+/// A method as a label: only known ones, so that clients cannot create time series.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -209,6 +231,8 @@ mod tests {
         let state = Front {
             keys: ApiKeys::new(keys.iter().copied()),
             metrics: Arc::new(Metrics::new().unwrap()),
+            routes: RouteTable::default(),
+            workers: Handle::current(),
         };
         Router::new()
             .route("/v1/fine", get(|caller: Caller| async move { format!("{caller:?}") }))
@@ -219,7 +243,7 @@ mod tests {
             .layer(middleware::from_fn_with_state(Arc::new(state), front))
     }
 
-    async fn ask(router: Router, request: axum::http::request::Builder) -> (Response<()>, String) {
+    async fn send(router: Router, request: axum::http::request::Builder) -> (Response<()>, String) {
         let request = request.body(Body::empty()).unwrap();
         let (parts, body) = router.oneshot(request).await.unwrap().into_parts();
         let body = body.collect().await.unwrap().to_bytes();
@@ -227,61 +251,61 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_id_is_taken_over_when_it_is_sane_and_made_when_not() {
+    async fn a_valid_request_id_is_used_and_any_other_is_replaced() {
         let sane = Request::get("/healthz").header("x-request-id", "abc-1");
-        let (answer, _) = ask(router(&[]), sane).await;
+        let (answer, _) = send(router(&[]), sane).await;
         assert_eq!(answer.headers()[&REQUEST_ID], "abc-1");
         for odd in ["two words", "", &"x".repeat(129)] {
             let request = Request::get("/healthz").header("x-request-id", odd);
-            let (answer, _) = ask(router(&[]), request).await;
+            let (answer, _) = send(router(&[]), request).await;
             assert_eq!(answer.headers()[&REQUEST_ID].len(), 36, "{odd:?}");
         }
     }
 
     #[tokio::test]
-    async fn with_keys_the_api_wants_one_and_health_does_not() {
+    async fn with_keys_the_api_requires_one_and_health_does_not() {
         let keys = &["open-sesame"];
-        assert_eq!(ask(router(keys), Request::get("/healthz")).await.0.status(), 200);
+        assert_eq!(send(router(keys), Request::get("/healthz")).await.0.status(), 200);
         for wrong in ["Bearer nope", "Basic open-sesame", "open-sesame"] {
             let request = Request::get("/v1/fine").header("authorization", wrong);
-            let (answer, body) = ask(router(keys), request).await;
+            let (answer, body) = send(router(keys), request).await;
             assert_eq!(answer.status(), 401);
             assert_eq!(answer.headers()[header::WWW_AUTHENTICATE], "Bearer");
             assert!(body.contains("\"code\":\"unauthenticated\""), "{body}");
         }
         for path in ["/v1/nowhere", "/v1", "/metrics"] {
-            assert_eq!(ask(router(keys), Request::get(path)).await.0.status(), 401, "{path}");
+            assert_eq!(send(router(keys), Request::get(path)).await.0.status(), 401, "{path}");
         }
         let request = Request::get("/v1/fine").header("authorization", "bearer open-sesame");
-        assert_eq!(ask(router(keys), request).await.0.status(), 200);
+        assert_eq!(send(router(keys), request).await.0.status(), 200);
     }
 
     #[tokio::test]
-    async fn the_frameworks_own_refusals_are_problems_too() {
-        let (answer, body) = ask(router(&[]), Request::get("/v1/nowhere")).await;
+    async fn errors_of_the_framework_are_problems() {
+        let (answer, body) = send(router(&[]), Request::get("/v1/nowhere")).await;
         assert_eq!(answer.status(), 404);
         assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/problem+json");
         assert!(body.contains("\"code\":\"not_found\""), "{body}");
 
-        let (answer, body) = ask(router(&[]), Request::delete("/v1/fine")).await;
+        let (answer, body) = send(router(&[]), Request::delete("/v1/fine")).await;
         assert_eq!(answer.status(), 405);
         assert_eq!(answer.headers()[header::ALLOW], "GET,HEAD");
         assert!(body.contains("\"code\":\"method_not_allowed\""), "{body}");
 
-        let (answer, body) = ask(router(&[]), Request::options("/v1/fine")).await;
+        let (answer, body) = send(router(&[]), Request::options("/v1/fine")).await;
         assert_eq!((answer.status().as_u16(), body.as_str()), (204, ""));
         assert_eq!(answer.headers()[header::ALLOW], "GET,HEAD");
 
         let request = Request::get("/v1/fine").header("accept", "text/event-stream");
-        let (answer, body) = ask(router(&[]), request).await;
+        let (answer, body) = send(router(&[]), request).await;
         assert_eq!(answer.status(), 406);
         assert!(body.contains("\"code\":\"not_acceptable\""), "{body}");
     }
 
     #[tokio::test]
-    async fn a_panic_is_an_internal_problem_that_tells_nothing() {
+    async fn a_panic_is_an_internal_problem_without_details() {
         let request = Request::get("/v1/broken").header("x-request-id", "r-9");
-        let (answer, body) = ask(router(&[]), request).await;
+        let (answer, body) = send(router(&[]), request).await;
         assert_eq!(answer.status(), 500);
         assert!(body.contains("\"code\":\"internal\"") && body.contains("\"r-9\""), "{body}");
         assert!(!body.contains("secret"), "{body}");

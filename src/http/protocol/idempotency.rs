@@ -1,5 +1,6 @@
-//! `Idempotency-Key`: the first answer of a key, caller and route is kept and given again. ResponseFuture
-//! under a key goes on when the caller leaves, so that the repeat finds its answer.
+//! `Idempotency-Key`: the first answer to a key, caller and route is stored, and repeats receive it.
+//! If the client disconnects, work with a key continues, so that a repeat finds its answer. Knows no
+//! route.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,25 +29,28 @@ use crate::store::idempotency::{self, Answer, Begun, KeyRef, Lease, Times};
 /// The header that carries the key.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The header that marks an answer as given again.
+/// The header that marks the answer to a repeat.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// The headers that are kept with an answer.
-const KEPT: [HeaderName; 4] =
+/// The headers that are stored with an answer.
+const STORED: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::LOCATION, header::ETAG, header::RETRY_AFTER];
 
-/// Longest key.
+/// The name under which an [`AnswerKind`] is stored among the headers.
+const KIND: HeaderName = HeaderName::from_static("x-answer-kind");
+
+/// The maximum length of a key.
 const LONGEST: usize = 255;
 
-/// How much longer than the longest run a key is held for a request that never comes back.
+/// How long beyond the longest run a key stays claimed by a request that never completes.
 const MARGIN: TimeDelta = TimeDelta::minutes(1);
 
-/// The caller's key, if it sent one.
+/// The key of a request, if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotencyKey(Option<Arc<str>>);
 
 impl IdempotencyKey {
-    /// Whether the caller sent one.
+    /// Whether the request has one.
     pub(crate) const fn is_given(&self) -> bool {
         self.0.is_some()
     }
@@ -70,12 +74,15 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
-/// What is to be done once. Boxed before it is handed around: moving a large future through the
-/// layers of a request costs more than all the rest of the request.
+/// The work of a request. Boxed once: moving a large future through the layers of a request costs
+/// more than the rest of the request.
 pub(crate) type ResponseFuture = BoxFuture<'static, Result<Response, ApiProblem>>;
 
-/// Does the work once for a key, however often it is asked for; without a key, each time. `route`
-/// is method and path.
+/// What an answer is for the route that gave it. Stored with the answer of a key, and not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AnswerKind(pub(crate) String);
+
+/// Does the work once per key; without a key, every time. `route` is method and path.
 pub(crate) async fn once(
     app: &Arc<App>,
     caller: &Caller,
@@ -84,11 +91,10 @@ pub(crate) async fn once(
     body: &Bytes,
     work: ResponseFuture,
 ) -> Response {
-    let hash = || Sha256::digest(body).to_vec();
-    once_for(app, caller, key, route, hash, work).await
+    once_for(app, caller, key, route, || hash_of(body), work).await
 }
 
-/// The same for a body of which a hash is known.
+/// The same for a body whose hash is known.
 pub(crate) async fn once_for(
     app: &Arc<App>,
     caller: &Caller,
@@ -97,22 +103,21 @@ pub(crate) async fn once_for(
     body_hash: impl FnOnce() -> Vec<u8>,
     work: ResponseFuture,
 ) -> Response {
-    let Some(key) = key.0 else { return work.await.into_response() };
-    let once = IdempotentRequest {
-        app: app.clone(),
-        scope: caller.scope(),
-        request_id: caller.request_id.clone(),
-        route,
-        key,
-        body_hash: body_hash(),
+    let Some(request) = KeyedRequest::new(app, caller, key, route, body_hash) else {
+        return work.await.into_response();
     };
-    // Boxed, because every request would carry the room for it, and few have a key.
-    let done = Box::pin(spawn_named("idempotent work", once.run(work))).await;
-    let broken = || ApiProblem::new(ProblemCode::Internal, "the work broke off").into_response();
-    done.ok().flatten().unwrap_or_else(broken)
+    // Boxed, because few requests have a key, and every request would reserve space for it.
+    let done = Box::pin(spawn_named("a request with a key", request.run(work))).await;
+    done.ok().flatten().unwrap_or_else(|| broken().into_response())
 }
 
-struct IdempotentRequest {
+/// The hash by which a repeat is recognized as the same request.
+pub(crate) fn hash_of(body: &Bytes) -> Vec<u8> {
+    Sha256::digest(body).to_vec()
+}
+
+/// A request with a key.
+pub(crate) struct KeyedRequest {
     app: Arc<App>,
     scope: Scope,
     request_id: Arc<str>,
@@ -121,14 +126,57 @@ struct IdempotentRequest {
     body_hash: Vec<u8>,
 }
 
-impl IdempotentRequest {
-    async fn run(self, work: ResponseFuture) -> Response {
-        match self.begin().await {
-            Ok(Begun::New(lease)) => self.first(lease, work).await,
+/// Whether a request is the first with its key.
+pub(crate) enum KeyState {
+    /// It is: its answer is to be stored.
+    First(KeyClaim),
+    /// It is not: the stored answer, or a refusal.
+    Repeated(Response),
+}
+
+/// The claim of a first request on its key.
+pub(crate) struct KeyClaim {
+    request: KeyedRequest,
+    lease: Lease,
+}
+
+impl KeyedRequest {
+    /// `None` without a key.
+    pub(crate) fn new(
+        app: &Arc<App>,
+        caller: &Caller,
+        key: IdempotencyKey,
+        route: String,
+        body_hash: impl FnOnce() -> Vec<u8>,
+    ) -> Option<Self> {
+        Some(Self {
+            app: app.clone(),
+            scope: caller.scope(),
+            request_id: caller.request_id.clone(),
+            route,
+            key: key.0?,
+            body_hash: body_hash(),
+        })
+    }
+
+    /// Claims the key, unless an earlier request has.
+    pub(crate) async fn claim(self) -> KeyState {
+        KeyState::Repeated(match self.begin().await {
+            Ok(Begun::New(lease)) => return KeyState::First(KeyClaim { request: self, lease }),
             Ok(Begun::Replay(answer)) => replay(answer),
             Ok(Begun::InProgress) => in_progress().into_response(),
             Ok(Begun::Reused) => reused().into_response(),
             Err(problem) => problem.into_response(),
+        })
+    }
+
+    async fn run(self, work: ResponseFuture) -> Response {
+        match self.claim().await {
+            KeyState::Repeated(response) => response,
+            KeyState::First(claim) => {
+                let done = catch_panic(work).await;
+                claim.complete(done.into_response()).await
+            }
         }
     }
 
@@ -143,58 +191,66 @@ impl IdempotentRequest {
         begun.await.map_err(|error| AppError::from(error).into())
     }
 
-    async fn first(&self, lease: Lease, work: ResponseFuture) -> Response {
-        let Ok(done) = AssertUnwindSafe(work).catch_unwind().await else {
-            self.abandon(lease).await;
-            tracing::error!(route = self.route, "a handler panicked");
-            let detail = "something broke on our side; the log has it";
-            return ApiProblem::new(ProblemCode::Internal, detail).into_response();
-        };
-        let (response, answer) = self.render(done.into_response()).await;
-        if answer.status >= 500 {
-            self.abandon(lease).await;
-        } else if let Err(error) =
-            idempotency::complete(&self.scope, &self.app.db, &self.key(), lease, &answer).await
-        {
-            tracing::warn!(cause = error.cause(), "could not keep an answer for its repeats");
-        }
-        response
-    }
-
-    async fn abandon(&self, lease: Lease) {
-        let freed = idempotency::abandon(&self.scope, &self.app.db, &self.key(), lease).await;
-        if let Err(error) = freed {
-            tracing::warn!(cause = error.cause(), "could not free an idempotency key");
-        }
-    }
-
     fn key(&self) -> KeyRef<'_> {
         KeyRef { route: &self.route, key: &self.key }
     }
 
-    /// The answer in both forms: to be given, and to be kept.
+    /// The answer in both forms: to be sent, and to be stored.
     async fn render(&self, mut response: Response) -> (Response, Answer) {
+        let kind = response.extensions_mut().remove::<AnswerKind>();
         if let Some(PendingProblem(problem)) = response.extensions_mut().remove::<PendingProblem>()
         {
             response = problem.render(&self.request_id);
         }
         let (parts, body) = response.into_parts();
-        // Our bodies are whole texts: collecting them cannot fail.
+        // Our bodies are complete texts: collecting them cannot fail.
         let body = body.collect().await.map(|found| found.to_bytes()).unwrap_or_default();
-        let kept = |name: &HeaderName| {
+        let stored = |name: &HeaderName| {
             let value = parts.headers.get(name)?.to_str().ok()?;
             Some((name.as_str().to_owned(), value.to_owned()))
         };
+        let kind = kind.map(|AnswerKind(kind)| (KIND.as_str().to_owned(), kind));
         let answer = Answer {
             status: parts.status.as_u16(),
-            headers: KEPT.iter().filter_map(kept).collect(),
+            headers: STORED.iter().filter_map(stored).chain(kind).collect(),
             body: body.to_vec(),
         };
         (Response::from_parts(parts, Body::from(body)), answer)
     }
 }
 
-/// As a difference of dates, of a year at most.
+impl KeyClaim {
+    /// Stores the answer for repeats and returns it rendered. After a failure of the server the key
+    /// is free again, so that a repeat is a new request.
+    pub(crate) async fn complete(self, response: Response) -> Response {
+        let KeyedRequest { app, scope, .. } = &self.request;
+        let (response, answer) = self.request.render(response).await;
+        let key = self.request.key();
+        if answer.status >= 500 {
+            if let Err(error) = idempotency::abandon(scope, &app.db, &key, self.lease).await {
+                tracing::warn!(cause = error.cause(), "could not free an idempotency key");
+            }
+        } else if let Err(error) =
+            idempotency::complete(scope, &app.db, &key, self.lease, &answer).await
+        {
+            tracing::warn!(cause = error.cause(), "could not store an answer for repeats");
+        }
+        response
+    }
+}
+
+/// Does the work; a panic becomes an `internal` problem.
+pub(crate) async fn catch_panic<T>(
+    work: impl Future<Output = Result<T, ApiProblem>>,
+) -> Result<T, ApiProblem> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.unwrap_or_else(|_| {
+        tracing::error!("a handler panicked");
+        Err(broken())
+    })
+}
+
+/// As a difference of dates, a year at most.
 fn delta(duration: Duration) -> TimeDelta {
     let year = TimeDelta::days(365);
     TimeDelta::from_std(duration).map_or(year, |delta| delta.min(year))
@@ -203,9 +259,11 @@ fn delta(duration: Duration) -> TimeDelta {
 fn replay(answer: Answer) -> Response {
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
-    for (name, value) in &answer.headers {
-        if let (Ok(name), Ok(value)) =
-            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+    for (name, value) in answer.headers {
+        if name == KIND.as_str() {
+            response.extensions_mut().insert(AnswerKind(value));
+        } else if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value))
         {
             response.headers_mut().insert(name, value);
         }
@@ -214,12 +272,17 @@ fn replay(answer: Answer) -> Response {
     response
 }
 
+fn broken() -> ApiProblem {
+    let detail = "something broke on our side; the log has the cause";
+    ApiProblem::new(ProblemCode::Internal, detail)
+}
+
 fn in_progress() -> ApiProblem {
     let detail = "the first request with this `Idempotency-Key` is still running";
     ApiProblem::new(ProblemCode::IdempotencyInProgress, detail).retry_after(1)
 }
 
 fn reused() -> ApiProblem {
-    let detail = "this `Idempotency-Key` was used with another body; take a new one";
+    let detail = "this `Idempotency-Key` was used with another body; use a new one";
     ApiProblem::new(ProblemCode::IdempotencyKeyReused, detail)
 }

@@ -6,6 +6,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::http::protocol::problem_view::ProblemView;
+use crate::http::protocol::route::RUNS_ON;
 use crate::http::protocol::status::ProblemCode;
 
 /// The member in which a route names the problems that are its own.
@@ -92,6 +93,7 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>, answers: &
 fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) -> Vec<ProblemCode> {
     use ProblemCode as P;
     let own = operation.remove(OWN_PROBLEMS);
+    operation.remove(RUNS_ON);
     let own = own.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let mut codes: Vec<ProblemCode> = own.filter_map(ProblemCode::named).collect();
     if operation.contains_key("requestBody") {

@@ -27,9 +27,12 @@ use crate::http::views::{
     DatasetView, FromRunsBody,
 };
 
+/// The kind of the tags of dataset versions.
+const DATASET_TAG: char = 'd';
+
 /// The tag of a dataset's version.
 fn dataset_tag(id: Uuid, version: i32) -> ETag {
-    ETag::of('d', id, version)
+    ETag::of(DATASET_TAG, id, version)
 }
 
 /// Create a dataset
@@ -104,10 +107,10 @@ pub(crate) async fn dataset_put(
     query: Query,
     UploadedBody { body, .. }: UploadedBody<DatasetUpload>,
 ) -> Result<Response, ApiProblem> {
-    let seen = |id, version| if_match.allows(&dataset_tag(id, version));
+    let precondition = if_match.precondition(&[DATASET_TAG]);
     let (request, examples) = read_upload(body?, query, app.limits.body_bytes).await?;
     let scope = caller.scope();
-    let put = Box::pin(app.dataset_put(&scope, &name, request, examples, &seen)).await?;
+    let put = Box::pin(app.dataset_put(&scope, &name, request, examples, &precondition)).await?;
     Ok(changed(&put))
 }
 
@@ -319,8 +322,8 @@ pub(crate) async fn dataset_delete(
     if_match: IfMatch,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    let seen = |id, version| if_match.allows(&dataset_tag(id, version));
-    app.dataset_delete(&caller.scope(), &name, &seen).await?;
+    let precondition = if_match.precondition(&[DATASET_TAG]);
+    app.dataset_delete(&caller.scope(), &name, &precondition).await?;
     Ok(answer::no_content())
 }
 

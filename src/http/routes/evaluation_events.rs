@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream::{self, Stream};
@@ -18,8 +17,8 @@ use crate::http::protocol::caller::Caller;
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
+use crate::http::protocol::sse;
 use crate::http::routes::evaluation::{evaluation_json, float};
-use crate::http::routes::run_events::{events, events_wanted};
 use crate::http::views::EvaluationEvents;
 use crate::store::Scope;
 use crate::store::evaluation::{EvaluationRow, Tally};
@@ -44,13 +43,11 @@ pub(crate) async fn evaluation_events(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-    headers: HeaderMap,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    events_wanted(&headers)?;
     let (id, scope) = (path::id(&id)?, caller.scope());
     let first = app.evaluation_get(&scope, id).await?;
-    Ok(events(told(Following { app, scope, id, next: Some(first), told: None })))
+    Ok(sse::respond(told(Following { app, scope, id, next: Some(first), told: None })))
 }
 
 /// One who follows.

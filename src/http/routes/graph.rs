@@ -22,9 +22,12 @@ use crate::http::views::{Graph, GraphDefinition, GraphPage, PutGraph, ValidGraph
 use crate::store::graph::{self, GraphRef, GraphRow};
 use crate::store::graph_version::VersionItem;
 
+/// The kind of the tags of graph versions.
+pub(crate) const GRAPH_TAG: char = 'g';
+
 /// The tag of a graph version.
 pub(crate) fn graph_tag(id: Uuid, version: i32) -> ETag {
-    ETag::of('g', id, version)
+    ETag::of(GRAPH_TAG, id, version)
 }
 
 /// Create a graph
@@ -154,9 +157,9 @@ pub(crate) async fn graph_put(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let seen = |id, version| if_match.allows(&graph_tag(id, version));
+    let precondition = if_match.precondition(&[GRAPH_TAG]);
     let graph = GraphRef::parse(&graph);
-    let put = app.graph_put(&caller.scope(), &graph, &document.parsed, &seen).await?;
+    let put = app.graph_put(&caller.scope(), &graph, &document.parsed, &precondition).await?;
     let tag = graph_tag(put.row.id, put.row.version);
     Ok(answer::tagged(&tag, &RawJson::from(graph_json(&put.row, Some(&carried_json(&put))))))
 }
@@ -179,8 +182,8 @@ pub(crate) async fn graph_delete(
     if_match: IfMatch,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    let seen = |id, version| if_match.allows(&graph_tag(id, version));
-    app.graph_delete(&caller.scope(), &GraphRef::parse(&graph), &seen).await?;
+    let precondition = if_match.precondition(&[GRAPH_TAG]);
+    app.graph_delete(&caller.scope(), &GraphRef::parse(&graph), &precondition).await?;
     Ok(answer::no_content())
 }
 

@@ -15,7 +15,7 @@ use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
-use crate::http::routes::graph::{carried_json, graph_json, graph_tag};
+use crate::http::routes::graph::{GRAPH_TAG, carried_json, graph_json, graph_tag};
 use crate::http::views::{GraphEdits, PutGraph, VersionDiff};
 use crate::store::graph::GraphRef;
 
@@ -41,9 +41,9 @@ pub(crate) async fn graph_patch(
     _: NoQuery,
     body: Document,
 ) -> Result<Response, ApiProblem> {
-    let seen = |id, version| if_match.allows(&graph_tag(id, version));
+    let precondition = if_match.precondition(&[GRAPH_TAG]);
     let graph = GraphRef::parse(&graph);
-    let put = app.graph_patch(&caller.scope(), &graph, &body.parsed, &seen).await?;
+    let put = app.graph_patch(&caller.scope(), &graph, &body.parsed, &precondition).await?;
     let tag = graph_tag(put.row.id, put.row.version);
     Ok(answer::tagged(&tag, &RawJson::from(graph_json(&put.row, Some(&carried_json(&put))))))
 }

@@ -12,7 +12,7 @@ use dsrs::read::{Object, count, number, shared_text};
 use dsrs::value::Payload;
 
 use crate::app::json::JsonObject;
-use crate::app::{Activate, App, DatasetRef, FollowTarget, OptimizationRequest, timestamp};
+use crate::app::{Activate, App, DatasetRef, EventKind, OptimizationRequest, timestamp};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
@@ -23,10 +23,11 @@ use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
 use crate::http::protocol::raw_json::RawJson;
+use crate::http::protocol::sse;
 use crate::http::routes::batch::usage_json;
 use crate::http::routes::run::{error_json, millis, read_pick};
-use crate::http::routes::run_events::{follow, seen_by};
-use crate::http::routes::state::state_tag;
+use crate::http::routes::run_events;
+use crate::http::routes::state::STATE_TAG;
 use crate::http::views::{
     Optimization, OptimizationBody, OptimizationCandidate, OptimizationCandidatePage,
     OptimizationEvents, OptimizationPage,
@@ -249,9 +250,14 @@ pub(crate) async fn optimization_events(
     headers: HeaderMap,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    let (id, seen) = (path::id(&id)?, seen_by(&headers)?);
-    let followed = FollowTarget::Optimization(|found| optimization_json(found, true));
-    follow(&app, &caller, id, seen, followed).await
+    let (id, seen) = (path::id(&id)?, sse::last_event_id(&headers)?);
+    let events = app.optimization_follow(&caller.scope(), id, seen).await?;
+    Ok(events.map_or_else(answer::no_content, |events| run_events::respond(events, ended)))
+}
+
+/// The last event of an optimization, from its record.
+fn ended(row: &OptimizationRow) -> (EventKind, String) {
+    (EventKind::of_optimization(row.status), optimization_json(row, true))
 }
 
 /// Cancel an optimization
@@ -297,9 +303,9 @@ pub(crate) async fn optimization_activate(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let id = path::id(&id)?;
-    let seen = |graph, version| if_match.allows(&state_tag(graph, version));
-    let seen: Option<&(dyn Fn(_, _) -> bool + Sync)> = if_match.is_given().then_some(&seen);
-    let found = Box::pin(app.optimization_activate(&caller.scope(), id, seen)).await?;
+    let precondition = if_match.is_given().then(|| if_match.precondition(&[STATE_TAG]));
+    let found =
+        Box::pin(app.optimization_activate(&caller.scope(), id, precondition.as_ref())).await?;
     Ok(answer::ok(&RawJson::from(optimization_json(&found, true))))
 }
 

@@ -21,7 +21,7 @@ use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::run::read_pick;
-use crate::http::routes::state::state_tag;
+use crate::http::routes::state::{STATE_TAG, state_tag};
 use crate::http::views::{Predictor, PredictorPage, PredictorState, RenderRequest, Rendered};
 use crate::store::graph::GraphRef;
 
@@ -108,11 +108,11 @@ pub(crate) async fn predictor_patch(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let change = &without_shown(&document.parsed.payload);
-    let spelled = StateDocument::Patch { path: &path, change };
-    let wanted = StateRequest { spelled, faults: document.parsed.duplicates.clone() };
-    let seen = |id, version| if_match.allows(&state_tag(id, version));
+    let state = StateDocument::Patch { path: &path, change };
+    let request = StateRequest { document: state, faults: document.parsed.duplicates.clone() };
+    let precondition = if_match.precondition(&[STATE_TAG]);
     let graph = GraphRef::parse(&graph);
-    let view = app.state_put(&caller.scope(), &graph, wanted, &seen).await?.view;
+    let view = app.state_put(&caller.scope(), &graph, request, &precondition).await?.view;
     let predictors = view.program.predictors();
     let found = predictors.iter().find(|(known, _)| *known == path);
     let told = found.map(|(path, predictor)| predictor_json(path, *predictor));

@@ -12,12 +12,12 @@ use dsrs::read::{Object, boolean, count};
 use dsrs::value::Payload;
 
 use crate::app::json::JsonObject;
-use crate::app::{App, ExecuteRequest, RunFailure, Watch, timestamp};
+use crate::app::{App, ExecuteRequest, FinishedRun, timestamp};
 use crate::http::protocol::accept::prefers_events;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::idempotency::{IdempotencyKey, ResponseFuture, once};
+use crate::http::protocol::idempotency::{IdempotencyKey, once};
 use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
@@ -26,7 +26,7 @@ use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
 use crate::http::protocol::refusal::run_problem;
 use crate::http::routes::background_run::accepted;
-use crate::http::routes::run_events;
+use crate::http::routes::run_events::{self, StreamRequest};
 use crate::http::views::{ExecuteBody, Executed, Run, RunEvents, RunPage};
 use crate::store::graph::{GraphRef, Pick};
 use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
@@ -52,7 +52,7 @@ use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
         "unknown_model", "no_model", "missing_graph", "tools_unsupported", "program_failed",
         "sandbox_failed", "op_failed", "parse_error", "constraint_failed", "reward_failed", "invalid_value",
         "run_cancelled", "rate_limited", "lm_error", "timeout", "idempotency_key_reused",
-        "idempotency_in_progress"])))
+        "idempotency_in_progress"])), ("x-runs-on" = json!("connection")))
 )]
 pub(crate) async fn run_execute(
     State(app): State<Arc<App>>,
@@ -66,27 +66,31 @@ pub(crate) async fn run_execute(
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let (verb, scope) = (app.clone(), caller.scope());
     let request_id = caller.request_id.clone();
-    let work = |watch: Option<Watch>| -> ResponseFuture {
-        Box::pin(async move {
-            query?;
-            let mut request = read_request(&document?, request_id)?;
-            request.watch = watch;
-            let graph = GraphRef::parse(&graph);
-            Ok(verb.run_execute(&scope, &graph, request, execute_answer).await?)
-        })
+    let request = move || {
+        query?;
+        read_request(&document?, request_id)
     };
+    let graph = GraphRef::parse(&graph);
     if prefers_events(&headers) {
-        let work = |watch| work(Some(watch));
-        return run_events::execute(app, caller, key, route, bytes, work).await;
+        let request = StreamRequest { key, route, body: bytes, graph, request: request() };
+        return run_events::execute(app, caller, request).await;
     }
-    once(&app, &caller, key, route, &bytes, work(None)).await
+    let has_key = key.is_given();
+    let work = Box::pin(async move {
+        let run = verb.run_execute(&scope, &graph, request()?).await?;
+        let response = finished_response(&run);
+        Ok(if has_key { run_events::with_kind(response, &run) } else { response })
+    });
+    once(&app, &caller, key, route, &bytes, work).await
 }
 
-fn execute_answer(run: &RunRow, failure: Option<&RunFailure>, trace: bool) -> Response {
+/// The answer of an execution.
+pub(crate) fn finished_response(finished: &FinishedRun) -> Response {
+    let FinishedRun { row, failure, with_trace } = finished;
     match failure {
         Some(failure) => run_problem(failure).into_response(),
-        None if run.status == RunStatus::Waiting => accepted(run, run_json(run, true, trace)),
-        None => answer::ok(&RawJson::from(run_json(run, true, trace))),
+        None if row.status == RunStatus::Waiting => accepted(row, run_json(row, true, *with_trace)),
+        None => answer::ok(&RawJson::from(run_json(row, true, *with_trace))),
     }
 }
 
@@ -106,7 +110,6 @@ pub(crate) fn read_request(
             timeout,
             request_id,
             faults: Problems::new(),
-            watch: None,
         })
     })?;
     request.faults = faults;

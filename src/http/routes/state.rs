@@ -43,14 +43,20 @@ const READ_ONLY: [&str; 9] = [
     "activation",
 ];
 
+/// The kind of the tags of state versions.
+pub(crate) const STATE_TAG: char = 's';
+
+/// The kind of the tags of state versions in DSPy's format.
+const DSPY_TAG: char = 'd';
+
 /// The tag of a state version.
 pub(crate) fn state_tag(graph: Uuid, version: i32) -> ETag {
-    ETag::of('s', graph, version)
+    ETag::of(STATE_TAG, graph, version)
 }
 
-/// The tag of a state version as DSPy's file.
+/// The tag of a state version in DSPy's format.
 fn dspy_tag(graph: Uuid, version: i32) -> ETag {
-    ETag::of('d', graph, version)
+    ETag::of(DSPY_TAG, graph, version)
 }
 
 /// In which form a state is answered.
@@ -115,7 +121,7 @@ pub(crate) async fn state_get(
     query.close()?;
     let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
     if known.is_given() {
-        let (id, version) = app.state_in_force(&scope, &graph).await?;
+        let (id, version) = app.active_state_version(&scope, &graph).await?;
         let tag = form.tag(id, version);
         if known.has(&tag) {
             return Ok(answer::not_modified(&tag));
@@ -149,18 +155,16 @@ pub(crate) async fn state_put(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let (spelled, faults) = document.read(spelled)?;
-    let wanted = StateRequest { spelled, faults };
-    // Whoever has read either form has seen the version.
-    let seen = |id, version| {
-        if_match.allows(&state_tag(id, version)) || if_match.allows(&dspy_tag(id, version))
-    };
+    let (state, faults) = document.read(read_state)?;
+    let request = StateRequest { document: state, faults };
+    // Both formats have tags of the same version.
+    let precondition = if_match.precondition(&[STATE_TAG, DSPY_TAG]);
     let graph = GraphRef::parse(&graph);
-    let put = app.state_put(&caller.scope(), &graph, wanted, &seen).await?;
+    let put = app.state_put(&caller.scope(), &graph, request, &precondition).await?;
     let view = &put.view;
     let mut object = JsonObject::with_capacity(view.row.predictors.len() + 512);
     object.splice(&state_json(view));
-    if matches!(spelled, StateDocument::Dspy(_)) {
+    if matches!(state, StateDocument::Dspy(_)) {
         let quoted = |pointer: &String| Payload::from(pointer.as_str()).to_json();
         object.list("ignored", put.ignored.iter().map(quoted));
     }
@@ -168,7 +172,7 @@ pub(crate) async fn state_put(
 }
 
 /// A state in either form.
-fn spelled<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> {
+fn read_state<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> {
     let whole =
         |found: &'v Payload, at: &At<'_>, out: &mut Problems| map(found, at, out).map(|_| found);
     if !object.has("format") {
@@ -295,9 +299,9 @@ pub(crate) async fn state_activate(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let version = path::version(&version)?;
-    let seen = |id, version| if_match.allows(&state_tag(id, version));
+    let precondition = if_match.precondition(&[STATE_TAG]);
     let graph = GraphRef::parse(&graph);
-    let found = app.state_activate(&caller.scope(), &graph, version, &seen).await?;
+    let found = app.state_activate(&caller.scope(), &graph, version, &precondition).await?;
     let row = &found.view.row;
     let mut activation = JsonObject::new();
     activation.shown("graph_version", row.graph_version).shown("newest", found.newest);

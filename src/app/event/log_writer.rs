@@ -1,36 +1,35 @@
-//! What is told of a run in the background, written down for those who follow it from any server: a
-//! moment's worth at a time, and no more than is worth keeping while the database is away.
+//! Writes the events of background work to the database, where followers on any server read them:
+//! gathered for a moment, and at most a fixed size while the database is not available. May not know
+//! who emits the events.
 
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dsrs::predict::{RunEvent, RunListener};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::clock::now;
-use crate::app::run::event::event_json;
-use crate::app::run::event_buffer::EventKind;
+use crate::app::event::EventKind;
 use crate::store::job::Lease;
 use crate::store::run_event::{self, EventsRow};
 use crate::store::{Db, StoreError};
 
-/// How long events gather before they are written.
-const MOMENT: Duration = Duration::from_millis(100);
+/// How long events are gathered before they are written.
+const WRITE_DELAY: Duration = Duration::from_millis(100);
 
-/// How long to wait before the database is asked again that could not be reached.
+/// The pause before the next write after one that could not reach the database.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// What may gather, in bytes; beyond it what has gathered is dropped, and told as a gap.
-const ROOM: usize = 1 << 20;
+/// How many bytes of events may be pending. Beyond it they are dropped; followers receive a gap.
+const MAX_PENDING_BYTES: usize = 1 << 20;
 
 /// The events of one attempt.
 pub(crate) struct EventLog {
-    gathered: Mutex<PendingEvents>,
-    news: Notify,
-    /// Nothing is told any more.
+    pending: Mutex<PendingEvents>,
+    added: Notify,
+    /// Cancelled when no more events follow.
     closed: CancellationToken,
 }
 
@@ -42,40 +41,40 @@ struct PendingEvents {
 }
 
 impl EventLog {
-    /// Goes on behind an event.
+    /// A log that continues after an event.
     pub(crate) fn after(newest: i64) -> Self {
-        let gathered = PendingEvents { newest, events: Vec::new(), bytes: 0 };
-        let (news, closed) = (Notify::new(), CancellationToken::new());
-        Self { gathered: Mutex::new(gathered), news, closed }
+        let pending = PendingEvents { newest, events: Vec::new(), bytes: 0 };
+        let (added, closed) = (Notify::new(), CancellationToken::new());
+        Self { pending: Mutex::new(pending), added, closed }
     }
 
     /// Adds an event.
-    pub(crate) fn tell(&self, kind: EventKind, data: &str) {
+    pub(crate) fn push(&self, kind: EventKind, data: &str) {
         let event = format!("[\"{}\",{data}]", kind.as_str());
-        let mut gathered = self.gathered();
-        gathered.newest += 1;
-        gathered.bytes += event.len();
-        gathered.events.push(event);
-        if gathered.bytes > ROOM {
-            gathered.events.clear();
-            gathered.bytes = 0;
+        let mut pending = self.pending();
+        pending.newest += 1;
+        pending.bytes += event.len();
+        pending.events.push(event);
+        if pending.bytes > MAX_PENDING_BYTES {
+            pending.events.clear();
+            pending.bytes = 0;
         }
-        drop(gathered);
-        self.news.notify_one();
+        drop(pending);
+        self.added.notify_one();
     }
 
-    /// Works, and meanwhile writes down what is told; all of it is written when this is done.
+    /// Runs `work` and writes events meanwhile; all of them are written when this returns.
     pub(crate) async fn write_during<T>(
         &self,
         db: &Db,
         lease: Lease,
         work: impl Future<Output = T>,
     ) -> T {
-        self.beside(work, |row| write(db, lease, row)).await
+        self.run_with_writer(work, |row| write(db, lease, row)).await
     }
 
-    /// What is being written when the work ends is written to its end: it is nowhere else any more.
-    async fn beside<T, W: Future<Output = ()>>(
+    /// A write in progress when the work ends is completed: its events are stored nowhere else.
+    async fn run_with_writer<T, W: Future<Output = ()>>(
         &self,
         work: impl Future<Output = T>,
         write: impl Fn(EventsRow) -> W,
@@ -85,18 +84,17 @@ impl EventLog {
             self.closed.cancel();
             done
         };
-        tokio::join!(work, self.keep(write)).0
+        tokio::join!(work, self.write_until_closed(write)).0
     }
 
-    /// Writes what is told, a moment after it was, until nothing is told any more.
-    async fn keep<W: Future<Output = ()>>(&self, write: impl Fn(EventsRow) -> W) {
+    async fn write_until_closed<W: Future<Output = ()>>(&self, write: impl Fn(EventsRow) -> W) {
         loop {
             tokio::select! {
-                () = self.news.notified() => {}
+                () = self.added.notified() => {}
                 () = self.closed.cancelled() => {}
             }
-            // However it ends, the moment is over.
-            let _ = timeout(MOMENT, self.closed.cancelled()).await;
+            // Waits for the delay, or less if the log is closed.
+            let _ = timeout(WRITE_DELAY, self.closed.cancelled()).await;
             let is_last = self.closed.is_cancelled();
             if let Some(row) = self.take() {
                 write(row).await;
@@ -108,36 +106,29 @@ impl EventLog {
     }
 
     fn take(&self) -> Option<EventsRow> {
-        let mut gathered = self.gathered();
-        let events = std::mem::take(&mut gathered.events);
-        gathered.bytes = 0;
+        let mut pending = self.pending();
+        let events = std::mem::take(&mut pending.events);
+        pending.bytes = 0;
         let events = (!events.is_empty()).then(|| format!("[{}]", events.join(",")))?;
-        Some(EventsRow { last_id: gathered.newest, events })
+        Some(EventsRow { last_id: pending.newest, events })
     }
 
-    fn gathered(&self) -> MutexGuard<'_, PendingEvents> {
-        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, PendingEvents> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Events are no reason to fail a run: what cannot be written is dropped.
+/// Events that the database refuses are dropped: the work itself does not fail.
 async fn write(db: &Db, lease: Lease, row: EventsRow) {
     loop {
         match run_event::append(db, lease, &row, now()).await {
             Err(StoreError::Unavailable { .. }) => sleep(RETRY).await,
             Err(error) => {
-                let (run, cause) = (lease.job, error.cause());
-                return tracing::error!(%run, cause, "events are not kept");
+                let (job, cause) = (lease.job, error.cause());
+                return tracing::error!(%job, cause, "cannot store events");
             }
             Ok(_) => return,
         }
-    }
-}
-
-impl RunListener for EventLog {
-    fn hear(&self, event: RunEvent<'_>) {
-        let (kind, data) = event_json(event);
-        self.tell(kind, &data);
     }
 }
 
@@ -146,18 +137,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_gathers_is_written_in_one_row_and_what_is_too_much_is_dropped() {
+    fn pending_events_become_one_row_and_are_dropped_above_the_limit() {
         let log = EventLog::after(7);
         assert!(log.take().is_none());
-        log.tell(EventKind::NodeStarted, r#"{"node":"a"}"#);
-        log.tell(EventKind::NodeCompleted, r#"{"node":"a"}"#);
+        log.push(EventKind::NodeStarted, r#"{"node":"a"}"#);
+        log.push(EventKind::NodeCompleted, r#"{"node":"a"}"#);
         let row = log.take().unwrap();
         assert_eq!(row.last_id, 9);
         let events = r#"[["node.started",{"node":"a"}],["node.completed",{"node":"a"}]]"#;
         assert_eq!(row.events, events);
-        log.tell(EventKind::NodeDelta, &format!("\"{}\"", "x".repeat(ROOM)));
+        log.push(EventKind::NodeDelta, &format!("\"{}\"", "x".repeat(MAX_PENDING_BYTES)));
         assert!(log.take().is_none());
-        log.tell(EventKind::NodeDelta, "1");
+        log.push(EventKind::NodeDelta, "1");
         assert_eq!(
             log.take().unwrap(),
             EventsRow { last_id: 11, events: r#"[["node.delta",1]]"#.into() }
@@ -165,13 +156,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_being_written_when_the_work_ends_is_written_to_its_end() {
+    async fn a_write_in_progress_when_the_work_ends_is_completed() {
         let log = EventLog::after(0);
         let (begun, ended, written) = (Notify::new(), Notify::new(), Mutex::new(Vec::new()));
         let work = async {
-            log.tell(EventKind::RunStarted, "1");
+            log.push(EventKind::RunStarted, "1");
             begun.notified().await;
-            log.tell(EventKind::RunWaiting, "2");
+            log.push(EventKind::RunWaiting, "2");
             ended.notify_one();
             "done"
         };
@@ -182,12 +173,12 @@ mod tests {
                     begun.notify_one();
                     ended.notified().await;
                 }
-                // Longer than the work takes to be over.
+                // Lets the work end before the write does.
                 tokio::task::yield_now().await;
                 written.lock().unwrap().push((row.last_id, row.events));
             }
         };
-        assert_eq!(log.beside(work, write).await, "done");
+        assert_eq!(log.run_with_writer(work, write).await, "done");
         let rows = [(1, r#"[["run.started",1]]"#), (2, r#"[["run.waiting",2]]"#)];
         assert_eq!(*written.lock().unwrap(), rows.map(|(id, events)| (id, events.to_owned())));
     }

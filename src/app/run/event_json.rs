@@ -1,4 +1,4 @@
-//! What the engine tells of a run, as events for those who follow it. Knows no transport.
+//! The engine's events of a run as JSON, for a buffer or a log. May not know any transport.
 
 use std::sync::Arc;
 
@@ -8,18 +8,30 @@ use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::app::clock::timestamp;
+use crate::app::event::EventKind;
+use crate::app::event::buffer::EventBuffer;
+use crate::app::event::log_writer::EventLog;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{error_json, fields_json, usage_json};
-use crate::app::run::event_buffer::{EventBuffer, EventKind};
 use crate::app::run::failure::predictor_path;
 
-/// Tells a buffer what it hears.
+/// Writes the events of a run to a buffer.
 pub(crate) struct BufferListener(pub(crate) Arc<EventBuffer>);
 
 impl RunListener for BufferListener {
     fn hear(&self, event: RunEvent<'_>) {
         let (kind, data) = event_json(event);
-        self.0.tell(kind, data);
+        self.0.push(kind, data);
+    }
+}
+
+/// Writes the events of a background run to its log.
+pub(crate) struct LogListener(pub(crate) Arc<EventLog>);
+
+impl RunListener for LogListener {
+    fn hear(&self, event: RunEvent<'_>) {
+        let (kind, data) = event_json(event);
+        self.0.push(kind, &data);
     }
 }
 
@@ -33,16 +45,16 @@ pub(crate) fn started_json(
     started(run, graph, versions, start).finish()
 }
 
-/// The first event of an attempt at a run: with the nodes that count from before.
+/// The first event of an attempt at a run, with the nodes that earlier attempts completed.
 pub(crate) fn attempt_json<'n>(
     run: Uuid,
     graph: &str,
     versions: (i32, i32),
     start: DateTime<Utc>,
-    kept: impl Iterator<Item = &'n str>,
+    completed: impl Iterator<Item = &'n str>,
 ) -> String {
     let mut object = started(run, graph, versions, start);
-    object.list("kept", kept.map(|node| Payload::str(node).to_json()));
+    object.list("kept", completed.map(|node| Payload::str(node).to_json()));
     object.finish()
 }
 
@@ -59,7 +71,7 @@ fn started(
     object
 }
 
-/// The event of a run that parks.
+/// The event of a run that waits for signals.
 pub(crate) fn waiting_json(run: Uuid, nodes: &[String]) -> String {
     let mut object = JsonObject::new();
     object.shown_text("run_id", run).text("status", "waiting");
@@ -67,8 +79,8 @@ pub(crate) fn waiting_json(run: Uuid, nodes: &[String]) -> String {
     object.finish()
 }
 
-/// An event as clients know it.
-pub(crate) fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
+/// An event with its documented members.
+fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
     let mut object = JsonObject::new();
     let kind = match event {
         RunEvent::NodeStarted { node } => {
@@ -112,33 +124,36 @@ mod tests {
 
     use super::*;
 
-    fn told(event: RunEvent<'_>) -> String {
+    fn rendered(event: RunEvent<'_>) -> String {
         let (kind, data) = event_json(event);
         format!("{} {data}", kind.as_str())
     }
 
     #[test]
-    fn every_event_has_the_members_that_clients_know() {
+    fn every_event_has_its_documented_members() {
         let (node, predictor, field) = ("reply".into(), "predict".into(), "answer".into());
         let of = Speaker { node: &node, predictor: &predictor, span: SpanId(2) };
-        assert_eq!(told(RunEvent::NodeStarted { node: &node }), r#"node.started {"node":"reply"}"#);
         assert_eq!(
-            told(RunEvent::NodeDelta { of, field: &field, text: "Dear \"you\"" }),
+            rendered(RunEvent::NodeStarted { node: &node }),
+            r#"node.started {"node":"reply"}"#
+        );
+        assert_eq!(
+            rendered(RunEvent::NodeDelta { of, field: &field, text: "Dear \"you\"" }),
             r#"node.delta {"node":"reply","predictor":"reply.predict","span":2,"field":"answer","text":"Dear \"you\""}"#
         );
         assert_eq!(
-            told(RunEvent::NodeRetry { of, attempt: 2, reason: "too short" }),
+            rendered(RunEvent::NodeRetry { of, attempt: 2, reason: "too short" }),
             r#"node.retry {"node":"reply","predictor":"reply.predict","span":2,"attempt":2,"reason":"too short"}"#
         );
         let outputs = Fields::from_iter([("answer".into(), Payload::str("Yes"))]);
         let (usage, duration) = (Usage::default(), Duration::from_millis(7));
         assert_eq!(
-            told(RunEvent::NodeCompleted { node: &node, outputs: &outputs, usage, duration }),
+            rendered(RunEvent::NodeCompleted { node: &node, outputs: &outputs, usage, duration }),
             r#"node.completed {"node":"reply","outputs":{"answer":"Yes"},"usage":{"lm_calls":0,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"cost":null},"duration_ms":7}"#
         );
         let error = PredictError::new(PredictErrorKind::Lm, "it broke");
         assert_eq!(
-            told(RunEvent::NodeFailed { node: &node, error: &error, duration }),
+            rendered(RunEvent::NodeFailed { node: &node, error: &error, duration }),
             r#"node.failed {"node":"reply","error":{"detail":"it broke","code":"lm_error"},"duration_ms":7}"#
         );
     }

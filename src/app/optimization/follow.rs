@@ -1,0 +1,40 @@
+//! Follows the events of an optimization.
+
+use uuid::Uuid;
+
+use crate::app::event::EventStream;
+use crate::app::event::log_reader::{EventLogFollower, Followable, FollowedProgress};
+use crate::app::{App, AppError};
+use crate::store::optimization::{self, OptimizationRow};
+use crate::store::run::RunStatus;
+use crate::store::{Db, Scope, StoreError};
+
+impl App {
+    /// Follows an optimization from the event after `seen`; `None` if it has ended and `seen` was the
+    /// last event.
+    pub(crate) async fn optimization_follow(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        seen: u64,
+    ) -> Result<Option<EventStream<OptimizationRow>>, AppError> {
+        let follower = EventLogFollower::open(&self.db, scope, id, seen).await?;
+        Ok(follower.map(|follower| EventStream::Log(Box::new(follower))))
+    }
+}
+
+impl Followable for OptimizationRow {
+    const NAME: &'static str = "optimization";
+
+    async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
+        optimization::status(scope, db, id).await
+    }
+
+    async fn progress(
+        scope: &Scope,
+        db: &Db,
+        id: Uuid,
+    ) -> Result<FollowedProgress<Self>, StoreError> {
+        Ok(FollowedProgress::Ended(Box::new(optimization::get(scope, db, id).await?)))
+    }
+}

@@ -1,0 +1,37 @@
+//! What a follower of a run reads from the record: that the run has ended, or waits for signals.
+
+use uuid::Uuid;
+
+use crate::app::event::log_reader::{Followable, FollowedProgress};
+use crate::app::run::event_json::waiting_json;
+use crate::app::run::merged_record::{UnfinishedRun, is_waiting, members};
+use crate::store::run::{self, RunRow, RunStatus};
+use crate::store::{Db, Scope, StoreError, background_run};
+
+impl Followable for RunRow {
+    const NAME: &'static str = "run";
+
+    async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
+        run::status(scope, db, id).await
+    }
+
+    async fn progress(
+        scope: &Scope,
+        db: &Db,
+        id: Uuid,
+    ) -> Result<FollowedProgress<Self>, StoreError> {
+        let ended = background_run::nodes(scope, db, id).await?;
+        let run = run::get(scope, db, id).await?;
+        Ok(match run.status {
+            status if status.has_ended() => FollowedProgress::Ended(Box::new(run)),
+            RunStatus::Waiting => {
+                let current = UnfinishedRun { run, ended }.current();
+                let nodes = members(&current.nodes).into_iter();
+                let waiting = nodes.filter(|(_, node)| is_waiting(node));
+                let names: Vec<_> = waiting.map(|(name, _)| name.to_string()).collect();
+                FollowedProgress::Waiting(waiting_json(id, &names))
+            }
+            _ => FollowedProgress::Active,
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! What the front needs to know of a route before it runs: the media types of its answers, and on
+//! which threads it runs. Read from the route's own declaration, `utoipa::path`: its responses, and
+//! the extension `x-runs-on`. Knows no route.
+
+use std::collections::HashMap;
+
+use axum::http::{HeaderMap, Method, header};
+use serde_json::Value;
+
+use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines};
+use crate::http::protocol::idempotency;
+
+/// The extension in which a route declares that the thread of a connection may run it, between the
+/// requests of other connections: `connection`. Such a route mostly waits. All others may compute
+/// for long or query the database, and run on the workers that all connections share.
+pub(crate) const RUNS_ON: &str = "x-runs-on";
+
+/// The largest body that the thread of a connection parses. It takes well under a millisecond.
+const SMALL_BODY: u64 = 64 << 10;
+
+/// What a route declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RouteInfo {
+    json: bool,
+    events: bool,
+    lines: bool,
+    runs_on_connection: bool,
+}
+
+impl RouteInfo {
+    /// A route that declares nothing.
+    const PLAIN: Self = Self { json: true, events: false, lines: false, runs_on_connection: false };
+
+    fn read(operation: &Value) -> Self {
+        let responses = operation.get("responses").and_then(Value::as_object);
+        let contents = responses
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, response)| response.get("content").and_then(Value::as_object));
+        let types: Vec<&str> =
+            contents.flat_map(|content| content.keys()).map(String::as_str).collect();
+        let has = |media_type: &str| types.contains(&media_type);
+        let (events, lines) = (has("text/event-stream"), has("application/jsonl"));
+        Self {
+            json: has("application/json") || !(events || lines),
+            events,
+            lines,
+            runs_on_connection: operation.get(RUNS_ON).is_some_and(|on| on == "connection"),
+        }
+    }
+
+    /// Whether the client accepts one of the media types of the answers.
+    pub(crate) fn is_acceptable(self, headers: &HeaderMap) -> bool {
+        (self.json && accepts_json(headers))
+            || (self.events && accepts_events(headers))
+            || (self.lines && accepts_lines(headers))
+    }
+
+    /// The media type that a client has to accept at least.
+    pub(crate) const fn media_type(self) -> &'static str {
+        if self.json { "application/json" } else { "text/event-stream" }
+    }
+
+    /// Whether the thread of the connection may run this request.
+    pub(crate) fn stays_on_connection(self, headers: &HeaderMap) -> bool {
+        self.runs_on_connection
+            && has_small_body(headers)
+            && !headers.contains_key(idempotency::KEY)
+    }
+}
+
+/// The declarations of all routes.
+#[derive(Debug, Default)]
+pub(crate) struct RouteTable(HashMap<String, Vec<(Method, RouteInfo)>>);
+
+impl RouteTable {
+    /// Reads the declarations from the document that the routes make.
+    pub(crate) fn read(document: &Value) -> Self {
+        let paths = document.get("paths").and_then(Value::as_object);
+        let routes = paths.into_iter().flatten().map(|(path, item)| {
+            let operations = item.as_object().into_iter().flatten();
+            let infos = operations.filter_map(|(method, operation)| {
+                let method = Method::from_bytes(method.to_uppercase().as_bytes()).ok()?;
+                Some((method, RouteInfo::read(operation)))
+            });
+            (path.clone(), infos.collect())
+        });
+        Self(routes.collect())
+    }
+
+    /// What the route with this pattern declares.
+    pub(crate) fn find(&self, pattern: &str, method: &Method) -> RouteInfo {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        let infos = self.0.get(pattern).into_iter().flatten();
+        let mut found = infos.filter(|(known, _)| known == method);
+        found.next().map_or(RouteInfo::PLAIN, |(_, info)| *info)
+    }
+}
+
+fn has_small_body(headers: &HeaderMap) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    length.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length <= SMALL_BODY)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    const EXECUTE: &str = "/v1/graphs/{graph}/execute";
+
+    fn table() -> RouteTable {
+        RouteTable::read(&crate::http::declarations())
+    }
+
+    #[test]
+    fn only_small_executions_without_a_key_run_on_the_thread_of_their_connection() {
+        let table = table();
+        let stays = |method: Method, pattern: &str, headers: &[(&'static str, &'static str)]| {
+            let pair = |(name, value): &(&'static str, &'static str)| {
+                ((*name).parse().unwrap(), HeaderValue::from_static(value))
+            };
+            let headers = headers.iter().map(pair).collect();
+            table.find(pattern, &method).stays_on_connection(&headers)
+        };
+        let small = ("content-length", "100");
+        assert!(stays(Method::POST, EXECUTE, &[small]));
+        assert!(!stays(Method::POST, "/v1/graphs", &[small]));
+        assert!(!stays(Method::GET, EXECUTE, &[small]));
+        assert!(!stays(Method::POST, EXECUTE, &[]));
+        assert!(!stays(Method::POST, EXECUTE, &[("content-length", "65537")]));
+        assert!(!stays(Method::POST, EXECUTE, &[small, ("idempotency-key", "k")]));
+    }
+
+    #[test]
+    fn a_route_declares_the_media_types_of_its_answers() {
+        let table = table();
+        let accepts = |pattern: &str, method: Method, accept: &'static str| {
+            let headers =
+                HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            table.find(pattern, &method).is_acceptable(&headers)
+        };
+        let (json, events, lines) = ("application/json", "text/event-stream", "application/jsonl");
+        for (pattern, method, accepted) in [
+            (EXECUTE, Method::POST, [true, true, false]),
+            ("/v1/graphs", Method::GET, [true, false, false]),
+            ("/v1/runs/{id}/events", Method::GET, [false, true, false]),
+            ("/v1/evaluations/{id}/events", Method::GET, [false, true, false]),
+            ("/v1/optimizations/{id}/events", Method::GET, [false, true, false]),
+            ("/v1/batches/{id}/results", Method::GET, [true, false, true]),
+            ("/v1/datasets/{dataset}/examples", Method::GET, [true, false, true]),
+            ("/v1/nowhere", Method::GET, [true, false, false]),
+        ] {
+            let found =
+                [json, events, lines].map(|accept| accepts(pattern, method.clone(), accept));
+            assert_eq!(found, accepted, "{pattern}");
+        }
+    }
+}
