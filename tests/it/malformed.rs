@@ -1,5 +1,4 @@
-//! What is no HTTP request, said over a bare socket: it is refused like everything else, as a
-//! problem.
+//! Malformed HTTP requests over a plain socket are refused with a problem, like all other errors.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName};
 
 use crate::support::{Answer, ServerSetup, test_database};
 
-/// What the server at `url` answers to these bytes, to the end of the connection.
+/// The answer of the server at `url` to these bytes, up to the end of the connection.
 fn say(url: &str, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     stream.write_all(bytes).unwrap();
@@ -18,7 +17,7 @@ fn say(url: &str, bytes: &[u8]) -> String {
     answer
 }
 
-/// An answer taken apart, as a client would.
+/// A parsed answer.
 fn read(answer: &str) -> Answer {
     let (head, text) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
     let mut lines = head.lines();
@@ -35,7 +34,7 @@ fn read(answer: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_as_a_problem() {
+async fn malformed_requests_are_refused_as_problems() {
     let database = test_database().await;
     let server = ServerSetup::new().database(&database).start();
     let long_uri = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(70_000));
@@ -61,7 +60,7 @@ async fn what_is_no_request_is_refused_as_a_problem() {
 }
 
 #[tokio::test]
-async fn what_came_before_is_answered_first() {
+async fn requests_before_a_malformed_one_are_answered() {
     let database = test_database().await;
     let server = ServerSetup::new().database(&database).start();
     let answers = say(&server.url, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n\r\n");
@@ -71,7 +70,7 @@ async fn what_came_before_is_answered_first() {
 }
 
 #[tokio::test]
-async fn a_body_in_broken_chunks_is_a_problem() {
+async fn a_body_with_malformed_chunks_is_a_problem() {
     let database = test_database().await;
     let server = ServerSetup::new().database(&database).start();
     let head = "POST /v1/graphs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";

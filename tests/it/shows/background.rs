@@ -1,4 +1,4 @@
-//! Runs that outlast those who work on them: killed, asleep, told to end, without a database.
+//! Background runs whose worker is killed, suspended or stopped, or loses the database.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ fn said() -> String {
     sections([("thought", "hm"), ("answer", "yes")])
 }
 
-/// Answers the first node, and the second one's first request only once the gate is open.
+/// Answers the first node, and the first request of the second node once the gate is open.
 async fn holds_the_second(gate: &Gate) -> Arc<FakeLm> {
     let gate = gate.clone();
     FakeLm::by(move |number, asked| match is_second(asked) && number == 1 {
@@ -48,7 +48,7 @@ async fn holds_the_second(gate: &Gate) -> Arc<FakeLm> {
     .await
 }
 
-/// A server that accepts runs and leaves them to workers.
+/// A server that accepts runs without executing them.
 fn front(database: &str, lm: &FakeLm) -> ServerSetup {
     on(database, lm).env("DSRS_WORKER_ENABLED", "false")
 }
@@ -62,7 +62,7 @@ async fn started(api: &Remote) -> String {
     text(&api.post(RUNS, question()).await.expect(202).json(), "id").to_owned()
 }
 
-/// How often each node was asked for.
+/// The number of requests per node.
 fn counts(lm: &FakeLm) -> (usize, usize) {
     let asked = lm.asked();
     let second = asked.iter().filter(|asked| is_second(asked)).count();
@@ -83,7 +83,7 @@ fn assert_done(run: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_worker_loses_the_request_in_flight_and_no_finished_node() {
+async fn a_killed_worker_loses_no_completed_node() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
@@ -99,7 +99,7 @@ async fn a_killed_worker_loses_the_request_in_flight_and_no_finished_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_told_to_end_gives_its_runs_back_at_once() {
+async fn a_stopping_worker_returns_its_runs_to_the_queue() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
@@ -117,7 +117,7 @@ async fn a_worker_that_is_told_to_end_gives_its_runs_back_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_was_asleep_too_long_finds_its_run_taken_and_writes_nothing() {
+async fn a_worker_whose_lease_expired_writes_nothing() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
@@ -138,7 +138,7 @@ async fn a_worker_that_was_asleep_too_long_finds_its_run_taken_and_writes_nothin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_on_another_process_is_cancelled_with_its_request() {
+async fn a_run_in_another_process_is_cancelled_with_its_request() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
@@ -152,11 +152,11 @@ async fn a_run_on_another_process_is_cancelled_with_its_request() {
     assert_eq!(text(&run["nodes"]["first"], "status"), "succeeded");
 }
 
-/// How long the database is away.
+/// How long the database is not available.
 const AWAY: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_database_callers_wait_and_nothing_accepted_is_lost_or_asked_twice() {
+async fn a_database_outage_loses_no_accepted_run_and_repeats_no_call() {
     let directory = scratch();
     let options = dsrs_server::pg::PgOptions { connections: 40, ..pg_options(directory.path()) };
     let postgres = PrivatePostgres::start(&options).unwrap();

@@ -1,6 +1,6 @@
-//! Five hundred background runs on three servers that are killed at random, against a provider that
-//! errs, stalls and breaks off: every run ends, none is lost, none ends twice, and no finished node
-//! is bought again.
+//! Five hundred background runs on three servers that are killed at random, with a provider
+//! that fails, stalls and disconnects: every run ends exactly once, and no completed node calls the LM
+//! again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ use crate::support::{
 const RUNS: usize = 500;
 const SERVERS: usize = 3;
 const KILLS: usize = 12;
-/// Background runs that one server has under way.
+/// The number of concurrent background runs per server.
 const AT_ONCE: usize = 16;
 
-/// What each node waits for.
+/// The predecessors of each node.
 const NODES: [(&str, &[&str]); 4] =
     [("top", &[]), ("left", &["top"]), ("right", &["top"]), ("join", &["left", "right"])];
 
-/// A diamond; every node is told which run it belongs to, and which node it is.
+/// A diamond. The prompt of every node names its run and itself.
 fn diamond() -> Value {
     let node = |name: &str, inputs: &[&str], output: &str| {
         let field =
@@ -42,7 +42,7 @@ fn diamond() -> Value {
         "inputs": {"run": "str"},
         "nodes": {
             "top": node("top", &[], "seed"),
-            // Computed again by every attempt, with nodes behind it that may have ended.
+            // Computed again in every attempt, while nodes after it may be completed.
             "same": {"strategy": "add", "config": {"right": 0}},
             "left": node("left", &["seed"], "l"),
             "right": node("right", &["seed"], "r"),
@@ -65,7 +65,7 @@ fn marks(asked: &Asked) -> (String, &'static str) {
     (run.collect(), node)
 }
 
-/// Numbers that look random and are the same every time.
+/// Reproducible pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -76,7 +76,7 @@ impl Dice {
     }
 }
 
-/// A provider of whose requests one in eight goes wrong.
+/// A provider that fails one request in eight.
 async fn bad_provider() -> Arc<FakeLm> {
     let dice = Mutex::new(Dice(7));
     let said = sections([("seed", "1"), ("l", "2"), ("r", "3"), ("done", "4")]);
@@ -97,12 +97,12 @@ fn setup(database: &str, lm: &FakeLm) -> ServerSetup {
         .env("DSRS_MODELS__DEFAULT__TIMEOUT_MS", "1500")
         .env("DSRS_WORKER_CONCURRENCY", &AT_ONCE.to_string())
         .env("DSRS_WORKER_ATTEMPTS", "100")
-        // Longer than the busiest machine keeps a living server from renewing it.
+        // Longer than a heartbeat is delayed on a busy machine.
         .env("DSRS_WORKER_LEASE", "8s")
         .env("DSRS_DATABASE_MAX_CONNECTIONS", "8")
 }
 
-/// Three servers that are killed and started again.
+/// Three servers that are killed and restarted.
 struct Servers {
     setups: Vec<ServerSetup>,
     running: Mutex<Vec<Option<Server>>>,
@@ -127,8 +127,8 @@ impl Servers {
     }
 }
 
-/// Asks one server after the other until one answers so. `body` is made for each try: a request
-/// whose answer is lost with its server may have been accepted all the same.
+/// Sends a request to one server after the other until one answers with this status. `body` is made
+/// for each try: a request whose answer is lost may have been accepted.
 async fn ask(
     servers: &Servers,
     status: u16,
@@ -158,7 +158,7 @@ async fn ask(
     unreachable!()
 }
 
-/// Notes each time that a run comes to an end.
+/// Records each end of a run.
 const AUDIT: &str = "
     create table ends (run uuid);
     create function note_end() returns trigger language plpgsql as $$
@@ -168,7 +168,7 @@ const AUDIT: &str = "
     execute function note_end()";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_accepted_run_ends_once_and_no_finished_node_is_bought_again() {
+async fn every_run_ends_once_and_no_completed_node_is_repeated() {
     let (database, lm) = (test_database().await, bad_provider().await);
     let mut connection = PgConnection::connect(&database).await.unwrap();
     sqlx::raw_sql(AUDIT).execute(&mut connection).await.unwrap();
@@ -242,13 +242,13 @@ async fn every_accepted_run_ends_once_and_no_finished_node_is_bought_again() {
     assert!(succeeded > RUNS * 9 / 10, "{succeeded} succeeded");
 }
 
-/// What a run asked for, each with its milliseconds since the first request of all.
+/// The requests of a run, with their milliseconds since the first request of all runs.
 fn asked_for(asked: &[Asked], run: &str) -> Vec<String> {
     let of_run = asked.iter().filter(|request| marks(request).0 == run);
     of_run.map(|request| format!("{:?} {}", request.at - asked[0].at, marks(request).1)).collect()
 }
 
-/// Once a node is asked for, those that it waits for have been kept, and are never asked for again.
+/// When a node calls the LM, its predecessors have checkpoints and never call it again.
 fn assert_none_bought_again(lm: &FakeLm) -> usize {
     let mut seen: HashMap<(String, &str), ()> = HashMap::new();
     let asked = lm.asked();

@@ -1,4 +1,4 @@
-//! Sixteen callers at once: nobody gets another's answer, and writers are serialised.
+//! Sixteen concurrent clients: none receives the answer of another, and writers are serialized.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::support::{Answer, Asked, Does, FakeLm, Remote, sections, test_databas
 const CLIENTS: usize = 16;
 const RUNS_EACH: usize = 4;
 
-/// Answers what it was asked and told: the words that stand behind `marker` and `guide`.
+/// Answers the words after `marker` and `guide` in the prompt.
 fn echo(asked: &Asked) -> Does {
     let (question, text) = (asked.question(), asked.text());
     Does::Say(sections([("said", word(&question, "marker")), ("guided", word(&text, "guide"))]))
@@ -41,7 +41,7 @@ fn count(answers: &[Answer], status: u16) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixteen_clients_post_tune_and_execute_at_once_and_every_answer_is_right() {
+async fn sixteen_concurrent_clients_receive_correct_answers() {
     let lm = FakeLm::by(|_, asked| echo(asked)).await;
     let server = on(&test_database().await, &lm).start();
     let url = server.url.clone();
@@ -50,7 +50,7 @@ async fn sixteen_clients_post_tune_and_execute_at_once_and_every_answer_is_right
     let created = all(|_| api.post("/v1/graphs", graph("shared"))).await;
     assert_eq!((count(&created, 201), count(&created, 409)), (1, CLIENTS - 1));
 
-    // Connections of their own, as sixteen processes would have.
+    // Separate connections, like sixteen processes.
     let done = all(|client| client_story(Remote::new(&url), client)).await;
     let versions: BTreeSet<i64> = done.iter().map(|story| story.put).collect();
     assert_eq!(versions, (2..2 + CLIENTS as i64).collect());
@@ -77,12 +77,12 @@ async fn sixteen_clients_post_tune_and_execute_at_once_and_every_answer_is_right
     assert_eq!((count(&puts, 200), count(&puts, 412)), (1, CLIENTS - 1));
 }
 
-/// What one client did and saw.
+/// The observations of one client.
 struct Story {
     guide: String,
-    /// The state version that its PUT made.
+    /// The state version that its PUT created.
     put: i64,
-    /// On the shared graph: the state version of a run, and what the LM was told by it.
+    /// On the shared graph: the state version of a run, and the guide in its prompt.
     seen: Vec<(i64, String)>,
     runs: Vec<String>,
 }

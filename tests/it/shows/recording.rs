@@ -1,4 +1,4 @@
-//! `runs.record`: before the answer, behind it, or not at all.
+//! `runs.record`: before the answer, after it, or never.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn path(run: &Answer) -> String {
     format!("/v1/runs/{}", text(&run.json(), "id"))
 }
 
-/// Keeps everybody from writing runs until it is let go.
+/// Blocks all writes of runs until dropped.
 async fn lock_runs(connection: &mut PgConnection) -> sqlx::Transaction<'_, sqlx::Postgres> {
     let mut lock = connection.begin().await.unwrap();
     sqlx::query("LOCK TABLE runs IN SHARE MODE").execute(&mut *lock).await.unwrap();
@@ -36,7 +36,7 @@ async fn lock_runs(connection: &mut PgConnection) -> sqlx::Transaction<'_, sqlx:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_ack_the_answer_waits_for_the_record_which_outlives_a_power_cut() {
+async fn with_ack_an_answered_run_survives_a_power_cut() {
     let (lm, database) = (lm().await, test_database().await);
     let setup = on(&database, &lm).env("DSRS_RUNS_RECORD", "ack");
     let server = setup.start();
@@ -59,7 +59,7 @@ async fn with_ack_the_answer_waits_for_the_record_which_outlives_a_power_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_async_the_answer_does_not_wait_and_an_orderly_end_loses_nothing() {
+async fn with_async_answers_do_not_wait_and_a_shutdown_loses_nothing() {
     let (lm, database) = (lm().await, test_database().await);
     let setup = on(&database, &lm).env("DSRS_RUNS_RECORD", "async");
     let server = setup.start();
@@ -81,7 +81,7 @@ async fn with_async_the_answer_does_not_wait_and_an_orderly_end_loses_nothing() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_off_nothing_is_recorded_and_answers_are_the_same() {
+async fn with_off_nothing_is_recorded_and_answers_are_equal() {
     let (lm, database) = (lm().await, test_database().await);
     let setup = on(&database, &lm).env("DSRS_RUNS_RECORD", "off");
     let server = setup.start();
@@ -98,7 +98,7 @@ async fn with_off_nothing_is_recorded_and_answers_are_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_cannot_be_recorded_is_no_answer_with_ack_and_one_with_async() {
+async fn a_recording_failure_fails_the_request_with_ack_only() {
     for (mode, status) in [("ack", 500), ("async", 200)] {
         let (lm, database) = (lm().await, test_database().await);
         let server = on(&database, &lm).env("DSRS_RUNS_RECORD", mode).start();
@@ -115,7 +115,7 @@ async fn a_run_that_cannot_be_recorded_is_no_answer_with_ack_and_one_with_async(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_postgres_cuts_every_connection_no_run_is_lost_and_no_caller_is_refused() {
+async fn a_loss_of_all_connections_loses_no_run_and_no_request() {
     let gate = Gate::new();
     let (held, said) = (gate.clone(), sections([("answer", "yes")]));
     let lm = FakeLm::by(move |number, _| match number {
@@ -130,7 +130,7 @@ async fn when_postgres_cuts_every_connection_no_run_is_lost_and_no_caller_is_ref
     let running = tokio::spawn(execute(api.clone()));
     lm.arrived(1).await;
     let mut connection = PgConnection::connect(&database).await.unwrap();
-    // Opens many connections, which the server has no reason to doubt a moment later.
+    // Opens many connections, which the pool then considers healthy.
     let warm = join_all((0..64).map(|_| api.get("/v1/runs"))).await;
     assert!(warm.iter().all(|answer| answer.status == 200));
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \

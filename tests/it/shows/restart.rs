@@ -1,5 +1,5 @@
-//! What was written is there after a restart, byte for byte: the order of keys that no alphabet
-//! knows, and U+0000, which Postgres's `jsonb` and `text` refuse.
+//! Documents survive a restart byte for byte: with their order of keys, and with U+0000, which
+//! `jsonb` and `text` of Postgres refuse.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::support::{Does, FakeLm, Remote, sections, test_database};
 
 const EXECUTE: &str = "/v1/graphs/order/execute";
 
-/// Types, fields, nodes, edges and outputs in an order of their own.
+/// Types, fields, nodes, edges and outputs, none of them sorted.
 fn graph() -> Value {
     json!({
         "name": "order",
@@ -59,7 +59,7 @@ fn state() -> Value {
     }})
 }
 
-/// Every reading that a restart must not change, with its tag.
+/// Every answer that a restart must not change, with its ETag.
 async fn readings(api: &Remote, run: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let (graph, run) = ("/v1/graphs/order".to_owned(), format!("/v1/runs/{run}"));
@@ -78,7 +78,7 @@ async fn readings(api: &Remote, run: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn order_and_u0000_survive_a_stop_and_a_power_cut_byte_for_byte_prompts_included() {
+async fn order_and_u0000_survive_a_restart_and_a_power_cut() {
     let lm = FakeLm::by(|_, _| {
         let fields = [("tale", "Once \u{0} more"), ("end", "\u{0}"), ("reasoning", "why")];
         Does::Say(sections(fields.into_iter().chain([("moral", "be \u{0} kind")])))
@@ -119,7 +119,7 @@ async fn order_and_u0000_survive_a_stop_and_a_power_cut_byte_for_byte_prompts_in
     assert_eq!(rendered["predictors"]["second"]["messages"], asked[2].body["messages"]);
 }
 
-/// Names that would change places in an alphabet or in `jsonb` stand as they were written.
+/// Names that sorting or `jsonb` would reorder are in their written order.
 fn assert_order(text: &str) {
     let places = [
         &["\"Zebra\"", "\"Ant\""][..],

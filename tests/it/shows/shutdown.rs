@@ -1,4 +1,4 @@
-//! Ends in the middle of work: of the server, of a caller, of a node beside others.
+//! Interrupted work: the server stops, the client disconnects, a node fails beside others.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ async fn under_way(api: &Remote, lm: &FakeLm) -> tokio::task::JoinHandle<Answer>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_told_to_end_says_so_and_lets_the_running_finish_and_records_it() {
+async fn a_stopping_server_reports_it_and_finishes_running_work() {
     let gate = Gate::new();
     let said = sections([("answer", "at last")]);
     let lm = FakeLm::doing([Does::Hold(gate.clone(), said)]).await;
@@ -52,7 +52,7 @@ async fn a_server_that_is_told_to_end_says_so_and_lets_the_running_finish_and_re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_outlasts_the_shutdown_timeout_is_cancelled_and_recorded_so() {
+async fn a_run_is_cancelled_after_the_shutdown_timeout() {
     let lm = FakeLm::doing([Does::Stall]).await;
     let setup = on(&test_database().await, &lm).env("DSRS_SHUTDOWN_TIMEOUT", "500ms");
     let mut server = setup.start();
@@ -71,7 +71,7 @@ async fn a_run_that_outlasts_the_shutdown_timeout_is_cancelled_and_recorded_so()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_leaves_takes_the_request_to_the_provider_along() {
+async fn a_disconnect_cancels_the_request_to_the_provider() {
     let lm = FakeLm::doing([Does::Stall]).await;
     let server = on(&test_database().await, &lm).start();
     let api = Remote::new(&server.url);
@@ -87,7 +87,7 @@ async fn a_caller_who_leaves_takes_the_request_to_the_provider_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_never_finishes_its_request_does_not_hold_the_server_up() {
+async fn an_unfinished_request_does_not_delay_the_shutdown() {
     let lm = FakeLm::doing([Does::Stall]).await;
     let server = on(&test_database().await, &lm).start();
     let address = server.url.trim_start_matches("http://").to_owned();
@@ -100,7 +100,7 @@ async fn a_caller_who_never_finishes_its_request_does_not_hold_the_server_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_fails_ends_the_run_and_takes_the_requests_of_its_siblings_along() {
+async fn a_failed_node_cancels_the_requests_of_its_siblings() {
     let gate = Gate::new();
     let opened = gate.clone();
     let lm = FakeLm::by(move |_, asked| match asked.text().contains("Fail!") {
@@ -128,7 +128,7 @@ async fn a_node_that_fails_ends_the_run_and_takes_the_requests_of_its_siblings_a
     assert_eq!(lm.asked().len(), 2);
 }
 
-/// Two at once, one of which fails, and one that waits for the other.
+/// Two concurrent nodes, one of which fails, and one that depends on the other.
 fn three_nodes() -> Value {
     let failing = json!({
         "instructions": "Fail!",

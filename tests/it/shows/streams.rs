@@ -1,5 +1,5 @@
-//! A thousand streams at once on one process: each is told what its model says, and together they
-//! take little memory, with all that is kept of their past, also where nobody reads.
+//! A thousand streams at once on one process: each receives the text of its model, and
+//! together they need little memory, even if no client reads.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use crate::support::{Does, FakeLm, Remote, sections, test_database};
 
 const STREAMS: usize = 1000;
 
-/// So many deltas of one word are more than what is kept of a run's past.
+/// This many deltas exceed the buffer of a run.
 const WORDS: usize = 900;
 
 const MOST_MEMORY_KB: u64 = 300 << 10;
 
-/// The memory that a process holds, in KiB.
+/// The resident memory of a process in KiB.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// This process has two ends of every stream: the reader's and the model's.
+/// This process has two sockets per stream: one of the client and one of the model.
 fn allow_many_sockets() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_streams_take_less_than_300_megabytes() {
+async fn a_thousand_streams_need_less_than_300_megabytes() {
     allow_many_sockets();
     let begin = "[[ ## answer ## ]]\nOnce upon a time".to_owned();
     let words = std::iter::repeat_n(" there".to_owned(), WORDS);
@@ -58,8 +58,8 @@ async fn a_thousand_streams_take_less_than_300_megabytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_does_not_read_holds_up_neither_its_run_nor_the_memory() {
-    // Told three times over, it is more than the buffers of the connection take.
+async fn a_client_that_does_not_read_costs_neither_time_nor_memory() {
+    // Three times the text exceeds the buffers of the connection.
     let long = "Once upon a time there was a text. ".repeat(29_000);
     let lm = FakeLm::doing([Does::Say(sections([("answer", long.trim())]))]).await;
     let server = on(&test_database().await, &lm).start();

@@ -1,5 +1,5 @@
-//! The graph of the API's description from end to end: posted, read, executed, traced, tuned, run
-//! again.
+//! The example graph of the API documentation from end to end: created, read, executed, traced, tuned,
+//! executed again.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn graph() -> Value {
     })
 }
 
-/// Triage finds anger; the reply says how many demonstrations it was shown.
+/// Triage finds anger; the reply states how many demos the prompt had.
 fn answer(asked: &Asked) -> Does {
     let shown = asked.messages().iter().filter(|message| message["role"] == "assistant").count();
     Does::Say(match asked.text().contains("reasoning") {
@@ -64,7 +64,7 @@ fn tuned() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_support_reply_graph_is_posted_run_traced_tuned_and_run_again() {
+async fn the_example_graph_works_from_end_to_end() {
     let lm = FakeLm::by(|_, asked| answer(asked)).await;
     let server = on(&test_database().await, &lm).start();
     let api = Remote::new(&server.url);
@@ -119,7 +119,7 @@ async fn run(api: &Remote) -> Value {
     run
 }
 
-/// Nothing implicit is left, and all of it stands as it was written.
+/// The definition is fully resolved, in its written order.
 fn assert_resolved(read: &Value) {
     let written = graph();
     for member in ["name", "description", "types", "edges", "outputs"] {
@@ -132,7 +132,7 @@ fn assert_resolved(read: &Value) {
     assert_eq!(signature["outputs"][1], json!({"name": "topics", "type": "list[str]"}));
 }
 
-/// What the provider was sent, what the trace shows and what `render` tells are the same messages.
+/// The provider, the trace and `render` have the same messages.
 async fn assert_prompts(api: &Remote, run: &Value, asked: &[Asked]) {
     let spans = run["trace"]["spans"].as_array().unwrap();
     let lm_spans = spans.iter().filter(|span| span["kind"] == "lm").collect::<Vec<_>>();

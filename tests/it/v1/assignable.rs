@@ -1,4 +1,4 @@
-//! `/v1/types/assignable`: whether one type may flow into another.
+//! `/v1/types/assignable`: whether a value of one type may be used as another.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::support::Api;
 const PATH: &str = "/v1/types/assignable";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn types_are_compared_and_answered_canonically() {
+async fn types_are_compared_and_answered_in_canonical_form() {
     let api = Api::new().await;
     let fine = json!({"from": "Literal[\"a\"]", "to": "Optional[string]"});
     let answer = api.post(PATH, fine).await.expect(200).json();
@@ -22,7 +22,7 @@ async fn types_are_compared_and_answered_canonically() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn types_that_cannot_be_read_are_told_by_pointer() {
+async fn invalid_types_are_reported_with_pointers() {
     let api = Api::new().await;
     let refused = api.post(PATH, json!({"from": "list[", "to": 3})).await.expect(422);
     assert_eq!(refused.code(), "invalid_request");

@@ -1,5 +1,5 @@
-//! `/v1/graphs/{graph}/runs` and `/v1/runs/{id}/cancel`: runs in the background, from accepted to
-//! ended.
+//! `/v1/graphs/{graph}/runs` and `/v1/runs/{id}/cancel`: background runs, from acceptance to
+//! their end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn id(run: &Value) -> String {
     run["id"].as_str().unwrap().to_owned()
 }
 
-/// Answers the first node of the example, and leaves the second one waiting.
+/// Answers the first node of the example and stalls at the second.
 fn stalls_at_the_reply() -> ScriptedLm {
     ScriptedLm::by(|request| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
@@ -32,7 +32,7 @@ fn stalls_at_the_reply() -> ScriptedLm {
     })
 }
 
-/// An API whose LM stalls at the second node, with a run that has come there.
+/// An API whose LM stalls at the second node, and a run that has reached it.
 async fn under_way(settings: &[(&str, &str)], database: &str) -> (Api, String) {
     let api = Api::start(database, Some(Arc::new(stalls_at_the_reply())), settings).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
@@ -44,7 +44,7 @@ async fn under_way(settings: &[(&str, &str)], database: &str) -> (Api, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_accepted_at_once_and_ends_as_an_execution_would() {
+async fn a_background_run_ends_like_an_execution() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let accepted = api.post(RUNS, ticket()).await.expect(202);
@@ -68,7 +68,7 @@ async fn a_run_is_accepted_at_once_and_ends_as_an_execution_would() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_run_is_refused_and_stores_nothing() {
+async fn an_invalid_request_is_refused_and_stores_nothing() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let refused = api.post(RUNS, json!({"inputs": {"tickt": 1}})).await.expect(422);
@@ -79,7 +79,7 @@ async fn what_cannot_run_is_refused_and_stores_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_start_is_one_run() {
+async fn a_repeated_start_starts_one_run() {
     let lm = Arc::new(friendly_lm());
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -95,7 +95,7 @@ async fn a_repeated_start_is_one_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_waits_for_a_worker_and_runs_even_if_its_graph_is_deleted_meanwhile() {
+async fn a_queued_run_is_executed_even_if_its_graph_is_deleted() {
     let database = test_database().await;
     let front = Api::start(&database, Some(Arc::new(friendly_lm())), &NO_WORKER).await;
     front.post("/v1/graphs", support_reply()).await.expect(201);
@@ -108,7 +108,7 @@ async fn a_run_waits_for_a_worker_and_runs_even_if_its_graph_is_deleted_meanwhil
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_waits_is_cancelled_at_once_and_never_run() {
+async fn a_queued_run_is_cancelled_at_once() {
     let (database, lm) = (test_database().await, Arc::new(friendly_lm()));
     let front = Api::start(&database, Some(lm.clone()), &NO_WORKER).await;
     front.post("/v1/graphs", support_reply()).await.expect(201);
@@ -127,7 +127,7 @@ async fn a_run_that_waits_is_cancelled_at_once_and_never_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_shows_what_is_done_so_far_and_is_cancelled_from_any_server() {
+async fn a_run_shows_its_progress_and_any_server_can_cancel_it() {
     let database = test_database().await;
     let (_back, run) = under_way(&[], &database).await;
     let front = Api::start(&database, Some(Arc::new(friendly_lm())), &NO_WORKER).await;
@@ -145,7 +145,7 @@ async fn a_run_shows_what_is_done_so_far_and_is_cancelled_from_any_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_execution_that_someone_waits_for_is_cancelled_from_any_server() {
+async fn any_server_can_cancel_an_execution() {
     let database = test_database().await;
     let back = Api::start(&database, Some(Arc::new(stalls_at_the_reply())), &[]).await;
     let front = Api::start(&database, None, &NO_WORKER).await;
@@ -166,14 +166,14 @@ async fn an_execution_that_someone_waits_for_is_cancelled_from_any_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cancelling_what_is_nowhere_is_not_found() {
+async fn cancelling_an_unknown_run_is_not_found() {
     let api = Api::new().await;
     let missing = "/v1/runs/01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f/cancel";
     assert_eq!(api.post(missing, "").await.expect(404).code(), "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_over_which_worker_after_worker_ended_fails_and_says_so() {
+async fn a_run_fails_after_the_maximum_number_of_attempts() {
     let database = test_database().await;
     let front = Api::start(&database, None, &NO_WORKER).await;
     front.post("/v1/graphs", support_reply()).await.expect(201);
@@ -191,7 +191,7 @@ async fn a_run_over_which_worker_after_worker_ended_fails_and_says_so() {
     assert_eq!(lm.requests().len(), 0);
 }
 
-/// Runs, their jobs and their places in the queue, as the server would have made them.
+/// Inserts runs with their jobs into the queue as the server does.
 const TEN_THOUSAND: &str = "
     with copies as (
         insert into runs
@@ -207,7 +207,7 @@ const TEN_THOUSAND: &str = "
     select count(dsrs_queue.add_job('work', json_build_object('id', id))) from work";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_runs_that_wait_have_no_task() {
+async fn ten_thousand_queued_runs_need_no_task() {
     let database = test_database().await;
     let lm = Arc::new(stalls_at_the_reply());
     let settings = [("DSRS_WORKER_CONCURRENCY", "4")];

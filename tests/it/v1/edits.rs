@@ -1,5 +1,5 @@
-//! `PATCH /v1/graphs/{graph}` and the difference of versions: edits that hold together make one
-//! version, others change nothing.
+//! `PATCH /v1/graphs/{graph}` and the difference of versions: valid edits make one version,
+//! invalid ones change nothing.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ async fn edits_make_one_version_and_the_state_follows_a_renamed_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edits_that_do_not_hold_together_change_nothing_and_are_told_one_by_one() {
+async fn invalid_edits_change_nothing_and_are_reported_one_by_one() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201);
     let edits = json!({"edits": [
@@ -54,7 +54,7 @@ async fn edits_that_do_not_hold_together_change_nothing_and_are_told_one_by_one(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stale_writer_is_refused_and_an_unknown_graph_is_not_found() {
+async fn a_stale_edit_is_refused_and_an_unknown_graph_not_found() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201);
     api.patch("/v1/graphs/support-reply", rename()).await.expect(200);
@@ -67,7 +67,7 @@ async fn a_stale_writer_is_refused_and_an_unknown_graph_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn versions_are_compared_as_edits_that_lead_from_one_to_the_other() {
+async fn a_diff_is_the_edits_from_one_version_to_the_other() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201).json();
     let edits = json!({"edits": [

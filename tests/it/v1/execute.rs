@@ -1,4 +1,4 @@
-//! `/v1/graphs/{graph}/execute`: outcomes of runs, and what is recorded of them.
+//! `/v1/graphs/{graph}/execute`: the outcomes of runs, and their records.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn ticket() -> Value {
     json!({"inputs": {"ticket": "Where is it?"}})
 }
 
-/// Executes `ask` over this LM, and reads the record back.
+/// Executes `ask` with this LM and reads the record.
 async fn failure(lm: ScriptedLm, body: Value) -> (crate::support::Answer, Value) {
     let api = Api::with_lm(lm).await;
     api.post("/v1/graphs", one_node("q", "question -> score: float")).await.expect(201);
@@ -30,7 +30,7 @@ fn question() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_answered_and_recorded_alike() {
+async fn the_answer_and_the_record_of_a_run_are_equal() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let mut body = ticket();
@@ -53,7 +53,7 @@ async fn a_run_is_answered_and_recorded_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_inputs_are_told_with_pointers_and_make_no_run() {
+async fn invalid_inputs_are_refused_with_pointers_and_start_no_run() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let refused = api.post(EXECUTE, json!({"inputs": {"tickt": 1}})).await.expect(422);
@@ -86,14 +86,14 @@ async fn bad_inputs_are_told_with_pointers_and_make_no_run() {
             "/inputs/tickt unknown_field"
         ]
     );
-    // Of which version the inputs should be cannot be known.
+    // The inputs cannot be checked without a valid version.
     let refused = api.post(EXECUTE, json!({"inputs": {"tickt": 1}, "version": "x"})).await;
     assert_eq!(refused.expect(422).errors(), ["/version wrong_type"]);
     assert_eq!(api.get("/v1/runs").await.json()["items"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_graph_a_version_and_a_state_must_exist_and_fit() {
+async fn graph_version_and_state_must_exist_and_belong_together() {
     let api = Api::new().await;
     assert_eq!(api.post(EXECUTE, ticket()).await.expect(404).code(), "not_found");
     api.post("/v1/graphs", support_reply()).await.expect(201);
@@ -114,7 +114,7 @@ async fn a_graph_a_version_and_a_state_must_exist_and_fit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_fails_is_an_lm_error() {
+async fn a_failing_provider_is_an_lm_error() {
     let lm =
         ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Provider, "it broke").status(500));
     let (answer, run) = failure(lm, question()).await;
@@ -126,7 +126,7 @@ async fn a_provider_that_fails_is_an_lm_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_succeeds_whose_failed_node_is_taken_care_of_and_the_record_says_so() {
+async fn a_run_succeeds_if_a_node_handles_the_failure_of_another() {
     let lm =
         ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Provider, "it broke").status(500));
     let api = Api::with_lm(lm).await;
@@ -155,7 +155,7 @@ async fn a_run_succeeds_whose_failed_node_is_taken_care_of_and_the_record_says_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_out_of_quota_is_rate_limited_with_its_wait() {
+async fn an_exhausted_quota_is_rate_limited_with_the_providers_wait() {
     let busy = ScriptedAnswer::fail(LmErrorKind::RateLimited, "slow down")
         .status(429)
         .retry_after(Duration::from_secs(7));
@@ -165,7 +165,7 @@ async fn a_provider_out_of_quota_is_rate_limited_with_its_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_lm_that_stalls_is_a_timeout() {
+async fn a_stalled_lm_is_a_timeout() {
     let mut body = question();
     body["timeout_ms"] = json!(80);
     let (answer, run) = failure(ScriptedLm::always(ScriptedAnswer::hang()), body).await;
@@ -174,7 +174,7 @@ async fn an_lm_that_stalls_is_a_timeout() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nonsense_is_a_parse_error_with_the_raw_text() {
+async fn an_unparsable_answer_is_a_parse_error_with_the_raw_text() {
     let nonsense = "[[ ## score ## ]]\nlots \u{0}\n\n[[ ## completed ## ]]";
     let (answer, run) = failure(ScriptedLm::always(nonsense), question()).await;
     let answer = answer.expect(422);
@@ -184,7 +184,7 @@ async fn nonsense_is_a_parse_error_with_the_raw_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_leniency_is_in_the_trace_of_a_run_that_succeeded() {
+async fn the_trace_of_a_successful_run_lists_every_leniency() {
     let worn = "<think>hm</think>\n**[[ ## score ## ]]**\nabout 1.200,50 €";
     let api = Api::with_lm(ScriptedLm::always(worn)).await;
     api.post("/v1/graphs", one_node("q", "question -> score: float")).await.expect(201);
@@ -204,7 +204,7 @@ async fn every_leniency_is_in_the_trace_of_a_run_that_succeeded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parse_error_tells_field_reason_and_what_was_mended_so_far() {
+async fn a_parse_error_names_field_reason_and_repairs_so_far() {
     let worn = "**[[ ## answer ## ]]**\nyes\n[[ ## score ## ]]\n3 out of 10";
     let api = Api::with_lm(ScriptedLm::always(worn)).await;
     api.post("/v1/graphs", one_node("q", "question -> answer, score: int")).await.expect(201);
@@ -220,7 +220,7 @@ async fn a_parse_error_tells_field_reason_and_what_was_mended_so_far() {
     assert_eq!((&lm["kind"], &lm["parse_report"]), (&json!("lm"), &problem["report"]));
 }
 
-/// A question whose answer comes with its trace.
+/// A question whose answer includes the trace.
 fn traced() -> Value {
     let mut body = question();
     body["trace"] = json!(true);
@@ -228,7 +228,7 @@ fn traced() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_model_a_stored_graph_fails_in_execution_only() {
+async fn without_a_model_only_the_execution_of_a_graph_fails() {
     let database = test_database().await;
     let api = Api::start(&database, None, &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -237,7 +237,7 @@ async fn without_a_model_a_stored_graph_fails_in_execution_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_whose_caller_leaves_is_cancelled_and_recorded_so() {
+async fn a_run_is_cancelled_and_recorded_if_its_client_disconnects() {
     let api = Api::with_lm(ScriptedLm::always(ScriptedAnswer::hang())).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let impatient = api.post("/v1/graphs/q/execute", question());
@@ -257,7 +257,7 @@ async fn a_run_whose_caller_leaves_is_cancelled_and_recorded_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stops_cancels_what_runs_and_refuses_what_comes() {
+async fn a_stopping_server_cancels_runs_and_refuses_new_ones() {
     let api = Api::with_lm(ScriptedLm::always(ScriptedAnswer::hang())).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let running = api.post("/v1/graphs/q/execute", question());
@@ -275,7 +275,7 @@ async fn a_server_that_stops_cancels_what_runs_and_refuses_what_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixteen_callers_at_once_each_get_their_own_run() {
+async fn sixteen_concurrent_clients_each_receive_their_own_run() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let call = |number: usize| {
@@ -292,7 +292,7 @@ async fn sixteen_callers_at_once_each_get_their_own_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn demos_are_used_by_the_next_execution() {
+async fn the_next_execution_uses_new_demos() {
     let lm = Arc::new(friendly_lm());
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);

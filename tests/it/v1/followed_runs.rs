@@ -1,4 +1,4 @@
-//! `/v1/runs/{id}/events` of runs in the background: followed from any server, to their end.
+//! `/v1/runs/{id}/events` of background runs: followed from any server to their end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn follow(api: &Api, place: &str, after: u64) -> Vec<Event> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_followed_from_a_server_that_does_not_work_on_it() {
+async fn a_run_can_be_followed_from_another_server() {
     let database = test_database().await;
     let asked = Api::start(&database, None, &NO_WORKER).await;
     asked.post("/v1/graphs", support_reply()).await.expect(201);
@@ -60,7 +60,7 @@ async fn a_run_is_followed_from_a_server_that_does_not_work_on_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_goes_on_elsewhere_counts_its_events_on() {
+async fn events_are_numbered_on_when_another_server_continues_a_run() {
     let database = test_database().await;
     let stalls = ScriptedLm::by(|request| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
@@ -86,7 +86,7 @@ async fn a_run_that_goes_on_elsewhere_counts_its_events_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_waits_is_followed_over_the_wait() {
+async fn a_waiting_run_can_be_followed_beyond_the_wait() {
     let api = Api::new().await;
     let graph = json!({"name": "letter", "nodes": {
         "approve": {"strategy": "await", "signature": "letter -> approved: bool"},
@@ -113,7 +113,7 @@ async fn a_run_that_waits_is_followed_over_the_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_claims_to_have_seen_more_than_was_told_misses_nothing_of_what_comes() {
+async fn a_last_event_id_that_is_too_high_skips_no_event() {
     let database = test_database().await;
     let asked = Api::start(&database, None, &NO_WORKER).await;
     asked.post("/v1/graphs", support_reply()).await.expect(201);
@@ -129,7 +129,7 @@ async fn who_claims_to_have_seen_more_than_was_told_misses_nothing_of_what_comes
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_back_when_the_events_are_gone_is_told_the_end() {
+async fn a_client_receives_the_end_after_events_were_removed() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let place = api.post(RUNS, ticket()).await.expect(202).header("location").to_owned();

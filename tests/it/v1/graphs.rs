@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Api, one_node, support_reply};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_graph_is_answered_resolved_with_its_place_and_tag() {
+async fn a_new_graph_is_answered_resolved_with_location_and_etag() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201);
     assert_eq!(made.header("location"), "/v1/graphs/support-reply");
@@ -43,7 +43,7 @@ async fn order_and_u0000_survive_a_restart_byte_for_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_taken_name_is_refused_and_a_deleted_one_is_free() {
+async fn a_used_name_is_refused_and_a_deleted_one_is_available() {
     let api = Api::new().await;
     let first = api.post("/v1/graphs", support_reply()).await.expect(201);
     let second = api.post("/v1/graphs", support_reply()).await.expect(409);
@@ -57,7 +57,7 @@ async fn a_taken_name_is_refused_and_a_deleted_one_is_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn validation_resolves_and_stores_nothing() {
+async fn validation_resolves_without_storing() {
     let api = Api::new().await;
     let answer = api.post("/v1/graphs/validate", one_node("v", "q -> answer")).await.expect(200);
     assert_eq!(answer.json()["valid"], true);
@@ -68,7 +68,7 @@ async fn validation_resolves_and_stores_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_problem_of_a_graph_is_told_at_once_with_its_pointer() {
+async fn all_problems_of_a_graph_are_reported_with_pointers() {
     let api = Api::new().await;
     let mut graph = support_reply();
     graph["edges"][0]["to"] = json!("triage.nope");
@@ -83,7 +83,7 @@ async fn every_problem_of_a_graph_is_told_at_once_with_its_pointer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_misshapen_body_is_an_invalid_request() {
+async fn a_malformed_body_is_an_invalid_request() {
     let api = Api::new().await;
     let body = json!({"name": "x", "nods": {}, "nodes": {"a": 1}});
     let refused = api.post("/v1/graphs", body).await.expect(422);
@@ -98,7 +98,7 @@ async fn a_misshapen_body_is_an_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_get_answer_can_be_put_back_and_makes_no_new_version() {
+async fn putting_back_the_answer_of_a_get_makes_no_new_version() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201);
     let put = api.put("/v1/graphs/support-reply", &made.text).await.expect(200);
@@ -108,7 +108,7 @@ async fn a_get_answer_can_be_put_back_and_makes_no_new_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_put_makes_the_next_version_and_tells_what_carried_over() {
+async fn a_put_makes_a_version_and_reports_what_it_carried_over() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201);
     let state = json!({"predictors": {
@@ -155,7 +155,7 @@ async fn a_put_never_creates_and_never_renames() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tags_spare_readers_and_guard_writers() {
+async fn etags_save_reads_and_protect_writes() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201);
     let tag = made.header("etag");
@@ -181,7 +181,7 @@ async fn tags_spare_readers_and_guard_writers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_writers_without_a_condition_are_serialised() {
+async fn two_writers_without_a_precondition_are_serialized() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let put = |note: i32| {

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: the first answer, given again.
+//! `Idempotency-Key`: repeats receive the first answer.
 
 use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
@@ -11,7 +11,7 @@ use crate::support::{Api, friendly_lm, one_node, support_reply, test_database};
 const KEY: [(&str, &str); 1] = [("idempotency-key", "k-1")];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_create_gets_the_first_answer_whole() {
+async fn a_repeated_create_receives_the_complete_first_answer() {
     let api = Api::new().await;
     let body = || Some(support_reply().to_string());
     let first = api.send(Method::POST, "/v1/graphs", &KEY, body()).await.expect(201);
@@ -42,7 +42,7 @@ async fn a_repeated_execution_runs_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_is_kept_and_a_failure_of_others_is_not() {
+async fn a_refusal_is_stored_and_a_provider_failure_is_not() {
     let lm = ScriptedLm::answering([
         ScriptedAnswer::fail(LmErrorKind::Provider, "broken").status(500),
         ScriptedAnswer::from("[[ ## answer ## ]]\nfine\n\n[[ ## completed ## ]]"),
@@ -70,7 +70,7 @@ async fn a_refusal_is_kept_and_a_failure_of_others_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_cannot_be_read_uses_its_key_up_too() {
+async fn an_unreadable_body_uses_its_key() {
     let api = Api::with_settings(&[("DSRS_LIMITS_BODY_BYTES", "2000")]).await;
     let (json, text) = (("content-type", "application/json"), ("content-type", "text/plain"));
     let (short, long) = ("{\"name\": ".to_owned(), " ".repeat(3000));
@@ -99,7 +99,7 @@ async fn a_body_that_cannot_be_read_uses_its_key_up_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_first_runs_a_repeat_is_told_so_and_a_lost_caller_finds_the_answer_later() {
+async fn a_repeat_during_the_first_request_is_refused_until_it_ends() {
     let slow = ScriptedAnswer::from("[[ ## answer ## ]]\nslow\n\n[[ ## completed ## ]]")
         .after(Duration::from_millis(700));
     let api = Api::with_lm(ScriptedLm::always(slow)).await;
@@ -126,7 +126,7 @@ async fn while_the_first_runs_a_repeat_is_told_so_and_a_lost_caller_finds_the_an
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_odd_key_is_refused() {
+async fn an_invalid_key_is_refused() {
     let api = Api::new().await;
     for odd in ["", "two words", &"k".repeat(256)] {
         let body = Some(support_reply().to_string());

@@ -1,11 +1,11 @@
-//! Lists in pages: limits, cursors, and what comes meanwhile.
+//! Lists in pages: limits, cursors, and concurrent changes.
 
 use serde_json::{Value, json};
 
 use crate::support::{Api, one_node, support_reply};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_cover_a_list_once_newest_first() {
+async fn pages_have_every_item_once_newest_first() {
     let api = Api::new().await;
     for number in 1..=5 {
         let graph = one_node(&format!("g{number}"), "q -> answer");
@@ -20,7 +20,7 @@ async fn pages_cover_a_list_once_newest_first() {
         names.extend(items.iter().map(|item| item["name"].as_str().unwrap().to_owned()));
         let Some(cursor) = page["next_cursor"].as_str() else { break };
         path = format!("/v1/graphs?limit=2&cursor={cursor}");
-        // what is newer than the first page moves nothing
+        // Newer items do not shift the pages.
         let late = one_node(&format!("late{}", names.len()), "q -> answer");
         api.post("/v1/graphs", late).await.expect(201);
     }
@@ -28,7 +28,7 @@ async fn pages_cover_a_list_once_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_limits_and_cursors_are_refused_by_name() {
+async fn invalid_limits_and_cursors_are_refused_by_name() {
     let api = Api::new().await;
     let queries = ["limit=0", "limit=201", "limit=x", "cursor=x", "limit=1&limit=2", "page=2"];
     for query in queries {
@@ -41,7 +41,7 @@ async fn odd_limits_and_cursors_are_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_goes_on_in_its_own_list_only() {
+async fn a_cursor_works_only_in_its_own_list() {
     let api = Api::new().await;
     for name in ["one", "two"] {
         let path = format!("/v1/graphs/{name}");

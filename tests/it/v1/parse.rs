@@ -1,4 +1,4 @@
-//! `/v1/parse`: texts read as types and as answers, and what is told when they do not fit.
+//! `/v1/parse`: texts parsed as types and as answers, and the errors if they do not match.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ async fn read(api: &Api, body: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_is_read_as_a_type_in_either_spelling() {
+async fn a_text_is_parsed_as_a_type_in_either_spelling() {
     let api = Api::new().await;
     let found = read(&api, json!({"type": "list[int]", "text": "[1, 2]"})).await;
     assert_eq!(found, json!({"value": [1, 2], "report": []}));
@@ -29,7 +29,7 @@ async fn a_text_is_read_as_a_type_in_either_spelling() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_is_read_as_a_signature_in_all_three_spellings() {
+async fn an_answer_is_parsed_as_a_signature_in_three_spellings() {
     let api = Api::new().await;
     let text = "<think>hm</think>\n[[ ## answer ## ]]\nParis\n[[ ## score ## ]]\n9";
     let fields = json!([{"name": "answer"}, {"name": "score", "type": "int"}]);
@@ -48,7 +48,7 @@ async fn an_answer_is_read_as_a_signature_in_all_three_spellings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_that_does_not_fit_is_told_with_field_path_reason_and_report() {
+async fn a_parse_error_has_field_path_reason_and_report() {
     let api = Api::new().await;
     let text = "**[[ ## mood ## ]]**\ngood\n[[ ## people ## ]]\n[{\"age\": 3}, {\"age\": \"old\"}]";
     let body = json!({"signature": "text -> mood, people: list[{age: int}]", "text": text});
@@ -65,7 +65,7 @@ async fn a_text_that_does_not_fit_is_told_with_field_path_reason_and_report() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strict_takes_only_what_is_exact() {
+async fn strict_accepts_only_exact_values() {
     let api = Api::new().await;
     let lenient = json!({"type": "int", "text": "1,200"});
     assert_eq!(read(&api, lenient.clone()).await["value"], 1200);
@@ -81,7 +81,7 @@ async fn strict_takes_only_what_is_exact() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_objects_that_fit_the_one_not_taken_is_told() {
+async fn of_two_matching_objects_the_ignored_one_is_reported() {
     let api = Api::new().await;
     let text = "Is it {\"a\": 1}? No: {\"a\": 2}";
     let found = read(&api, json!({"type": "{a: int}", "text": text})).await;
@@ -92,7 +92,7 @@ async fn of_two_objects_that_fit_the_one_not_taken_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_beyond_the_limit_is_refused_by_its_pointer() {
+async fn a_text_over_the_limit_is_refused_with_its_pointer() {
     let api = Api::with_settings(&[("DSRS_LIMITS_BODY_BYTES", "8000000")]).await;
     let text = "x".repeat((4 << 20) + 1);
     let refused = api.post(PATH, json!({"type": "str", "text": text})).await.expect(422);
@@ -102,7 +102,7 @@ async fn a_text_beyond_the_limit_is_refused_by_its_pointer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_assert_that_does_not_hold_is_told_by_its_label() {
+async fn a_failed_assert_is_reported_by_its_label() {
     let api = Api::new().await;
     let age = json!({"type": "int", "constraints": [{"assert": "this >= 0", "label": "age"}]});
     let types = json!({"Person": {"class": {"age": age}}});
@@ -118,7 +118,7 @@ async fn an_assert_that_does_not_hold_is_told_by_its_label() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_does_not_fit_is_told_by_pointer() {
+async fn an_invalid_request_is_reported_with_pointers() {
     let api = Api::new().await;
     let cases = [
         (json!({"text": "1"}), vec!["/type missing_field"]),

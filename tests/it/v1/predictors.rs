@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Api, support_reply};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_predictor_is_listed_and_read_by_its_path() {
+async fn every_predictor_is_listed_and_readable_by_its_path() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let list = api.get("/v1/graphs/support-reply/predictors").await.expect(200).json();
@@ -21,7 +21,7 @@ async fn every_predictor_is_listed_and_read_by_its_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn predictors_come_in_pages_too() {
+async fn predictors_are_listed_in_pages() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let path = "/v1/graphs/support-reply/predictors?limit=1";
@@ -40,7 +40,7 @@ async fn patch(api: &Api, headers: &[(&str, &str)], body: &Value) -> crate::supp
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_predictor_is_changed_and_the_others_stay() {
+async fn a_patch_changes_one_predictor() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let state = "/v1/graphs/support-reply/state";
@@ -68,7 +68,7 @@ async fn one_predictor_is_changed_and_the_others_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_does_not_fit_is_refused_whole_with_every_place() {
+async fn an_invalid_patch_is_refused_with_all_its_problems() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let body = json!({
@@ -102,7 +102,7 @@ async fn a_change_that_does_not_fit_is_refused_whole_with_every_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stale_change_is_refused() {
+async fn a_stale_patch_is_refused() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let old = api.get(TRIAGE).await.expect(200);

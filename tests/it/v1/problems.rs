@@ -1,4 +1,4 @@
-//! The ground rules that hold for every route: keys, bodies, request ids, problems.
+//! The rules that apply to every route: keys, bodies, request ids, problems.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Api, support_reply};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_keys_every_route_of_the_api_wants_one() {
+async fn with_keys_every_api_route_requires_one() {
     let api = Api::with_settings(&[("DSRS_API_KEYS", "alpha,beta")]).await;
     for path in ["/v1/graphs", "/v1/nowhere", "/metrics"] {
         let refused = api.get(path).await.expect(401);
@@ -23,7 +23,7 @@ async fn with_keys_every_route_of_the_api_wants_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_cannot_be_read_are_problems() {
+async fn unreadable_bodies_are_problems() {
     let api = Api::with_settings(&[("DSRS_LIMITS_BODY_BYTES", "2000")]).await;
     let post = |headers: &'static [(&str, &str)], body: String| {
         let api = &api;
@@ -42,7 +42,7 @@ async fn bodies_that_cannot_be_read_are_problems() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_id_is_answered_and_named_in_problems() {
+async fn a_request_id_is_in_the_answer_and_in_problems() {
     let api = Api::new().await;
     let own = [("x-request-id", "mine-1")];
     let answer = api.send(Method::GET, "/v1/runs/x", &own, None).await.expect(400);
@@ -52,7 +52,7 @@ async fn a_request_id_is_answered_and_named_in_problems() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn routes_and_methods_that_are_not_there_are_problems() {
+async fn unknown_routes_and_methods_are_problems() {
     let api = Api::new().await;
     assert_eq!(api.get("/nowhere").await.expect(404).code(), "not_found");
     let wrong = api.delete("/v1/graphs").await.expect(405);
@@ -67,7 +67,7 @@ async fn routes_and_methods_that_are_not_there_are_problems() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_with_u0000_names_nothing_and_breaks_nothing() {
+async fn a_name_with_u0000_is_not_found() {
     let api = Api::new().await;
     let key = [("idempotency-key", "zero")];
     let body = || Some(json!({"inputs": {}}).to_string());
@@ -86,7 +86,7 @@ async fn a_name_with_u0000_names_nothing_and_breaks_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_happens_is_counted() {
+async fn requests_and_runs_are_counted() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let body = json!({"inputs": {"ticket": "?"}});
@@ -103,7 +103,7 @@ async fn what_happens_is_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_stands_twice_is_told_beside_all_else() {
+async fn a_duplicate_member_is_reported_with_all_other_problems() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let graph = r#"{"name": "g", "name": "g", "nmae": 1, "nodes": {"a": {"strategy": "predct", "signature": "x -> y"}}}"#;
@@ -175,7 +175,7 @@ async fn a_key_that_stands_twice_is_told_beside_all_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_with_one_fault_of_its_own_and_a_key_twice_is_a_request_that_does_not_fit() {
+async fn a_duplicate_member_makes_a_body_an_invalid_request() {
     let api = Api::new().await;
     let mut graph = support_reply().to_string();
     graph.insert_str(1, "\"name\": \"support-reply\", ");

@@ -1,4 +1,4 @@
-//! `GET /v1/runs/{id}?include=provenance`: where the outputs of a run came from.
+//! `GET /v1/runs/{id}?include=provenance`: the origin of the outputs of a run.
 
 use dsrs::lm::ScriptedLm;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn review() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from() {
+async fn every_output_names_its_nodes_parameters_inputs_and_calls() {
     let api = Api::with_lm(ScriptedLm::sections([
         ("person", r#"{"name": "Ada", "age": 36}"#),
         ("topic", "age"),
@@ -38,7 +38,7 @@ async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from()
     let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
 
     assert!(api.get(&path).await.expect(200).json().get("provenance").is_none());
-    // What is gone since is known all the same.
+    // Provenance works after the graph is deleted.
     api.delete("/v1/graphs/review").await.expect(204);
     let run = api.get(&format!("{path}?include=provenance")).await.expect(200).json();
     let told = &run["provenance"];
@@ -79,7 +79,7 @@ async fn every_output_names_the_nodes_parameters_inputs_and_calls_it_came_from()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_words_than_provenance_are_refused_by_name() {
+async fn unknown_values_of_include_are_refused_by_name() {
     let api = Api::new().await;
     let unknown = "/v1/runs/01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
     for wrong in
@@ -92,7 +92,7 @@ async fn other_words_than_provenance_are_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn predictors_of_a_graph_within_have_the_state_that_is_pinned_or_the_one_that_overrides_it() {
+async fn inner_predictors_have_the_pinned_state_or_its_override() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let tuned =
@@ -119,13 +119,13 @@ async fn predictors_of_a_graph_within_have_the_state_that_is_pinned_or_the_one_t
     let newest = run["state_version"].as_i64().unwrap();
     let own = format!("help.reply.predict {newest} null");
     assert_eq!(parameters, ["help.triage 2 support-reply".to_owned(), own]);
-    // The mood was known before the reply was written.
+    // The mood does not depend on the reply.
     let mood = &run["provenance"]["outputs"]["mood"];
     assert_eq!(mood["nodes"], json!(["help", "help.triage"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_failed_has_no_outputs_to_tell_of() {
+async fn a_failed_run_has_no_provenance() {
     let api = Api::new().await;
     api.post("/v1/graphs", one_node("one", "question -> unheard_of: int")).await.expect(201);
     let failed = api.post("/v1/graphs/one/execute", json!({"inputs": {"question": "?"}})).await;
@@ -135,7 +135,7 @@ async fn a_run_that_failed_has_no_outputs_to_tell_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_that_a_map_kept_is_one_when_the_record_is_read_back() {
+async fn an_error_inside_a_map_survives_the_record() {
     let api = Api::new().await;
     let graph = json!({"name": "kept", "inputs": {"xs": "list[str]", "d": "int"}, "nodes": {
         "all": {"strategy": "map", "config": {"over": "text", "on_error": "keep",

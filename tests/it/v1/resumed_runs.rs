@@ -1,4 +1,4 @@
-//! `/v1/runs/{id}/resume`: runs that failed or were cancelled go on from their finished nodes.
+//! `/v1/runs/{id}/resume`: runs that failed or were cancelled resume from their completed nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Api, friendly_lm, support_reply, test_database};
 
-/// An LM that fails at the second node until it is repaired.
+/// An LM that fails at the second node until it is switched to succeed.
 struct Broken {
     lm: Arc<ScriptedLm>,
     repaired: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ impl Broken {
     }
 }
 
-/// A failed run, begun in this way.
+/// A failed run, started with this request.
 async fn failed(lm: &Broken, way: &str) -> (Api, Value) {
     let api = Api::start(&test_database().await, Some(lm.lm.clone()), &[]).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
@@ -56,7 +56,7 @@ fn resume(run: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_run_goes_on_from_its_finished_nodes_however_it_was_begun() {
+async fn a_failed_run_resumes_from_its_completed_nodes() {
     for way in ["runs", "execute"] {
         let lm = broken();
         let (api, run) = failed(&lm, way).await;
@@ -89,7 +89,7 @@ async fn a_failed_run_goes_on_from_its_finished_nodes_however_it_was_begun() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_goes_on_with_another_version_where_its_nodes_still_count() {
+async fn a_run_resumes_with_another_version_where_nodes_are_equal() {
     let lm = broken();
     let (api, run) = failed(&lm, "runs").await;
     lm.repair();
@@ -110,7 +110,7 @@ async fn a_run_goes_on_with_another_version_where_its_nodes_still_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_go_on_is_refused() {
+async fn a_run_that_cannot_resume_is_refused() {
     let api = Api::with_lm(friendly_lm()).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let body = json!({"inputs": {"ticket": "Where is it?"}});
@@ -137,7 +137,7 @@ async fn what_cannot_go_on_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_who_resume_a_run_one_does() {
+async fn one_of_two_concurrent_resumptions_succeeds() {
     let lm = broken();
     let (api, run) = failed(&lm, "runs").await;
     lm.repair();

@@ -1,11 +1,11 @@
-//! `/v1/runs`: lists by graph, status and time, and single runs.
+//! `/v1/runs`: lists filtered by graph, status and time, and single runs.
 
 use serde_json::json;
 
 use crate::support::{Api, one_node};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_are_listed_newest_first_and_narrowed() {
+async fn runs_are_listed_newest_first_and_filtered() {
     let api = Api::new().await;
     for name in ["one", "two"] {
         api.post("/v1/graphs", one_node(name, "question -> answer")).await.expect(201);
@@ -35,7 +35,7 @@ async fn runs_are_listed_newest_first_and_narrowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_runs_and_parameters_are_told() {
+async fn unknown_runs_and_parameters_are_refused() {
     let api = Api::new().await;
     let missing = api.get("/v1/runs/01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f").await.expect(404);
     assert_eq!(missing.code(), "not_found");
@@ -45,7 +45,7 @@ async fn unknown_runs_and_parameters_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_recording_off_runs_are_answered_and_forgotten() {
+async fn without_recording_runs_are_answered_and_not_stored() {
     let api = Api::with_settings(&[("DSRS_RUNS_RECORD", "off")]).await;
     api.post("/v1/graphs", one_node("one", "question -> answer")).await.expect(201);
     let body = json!({"inputs": {"question": "?"}, "trace": true});

@@ -1,4 +1,4 @@
-//! `/v1/graphs/{graph}/state`: replaced, kept, promoted, rolled back.
+//! `/v1/graphs/{graph}/state`: replaced, stored, activated, rolled back.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn a_new_graph_has_an_untuned_state() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_state_is_seen_everywhere_and_comes_back_after_a_restart_with_its_tag() {
+async fn a_state_and_its_etag_survive_a_restart() {
     let api = api().await;
     let put = api.put(STATE, tuned("Judge.")).await.expect(200);
     let state = put.json();
@@ -55,7 +55,7 @@ async fn a_state_is_seen_everywhere_and_comes_back_after_a_restart_with_its_tag(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unchanged_state_makes_no_version_and_a_get_answer_can_be_put_back() {
+async fn an_unchanged_state_makes_no_new_version() {
     let api = api().await;
     let put = api.put(STATE, tuned("Judge.")).await.expect(200);
     let again = api.put(STATE, tuned("Judge.")).await.expect(200);
@@ -68,7 +68,7 @@ async fn an_unchanged_state_makes_no_version_and_a_get_answer_can_be_put_back() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_state_that_does_not_fit_is_told_by_path_and_field() {
+async fn an_invalid_state_is_reported_by_path_and_field() {
     let api = api().await;
     let body = json!({"predictors": {
         "triag": {"instruction": "x"},
@@ -91,7 +91,7 @@ async fn a_state_that_does_not_fit_is_told_by_path_and_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shape_and_meaning_of_a_state_are_told_together() {
+async fn all_kinds_of_problems_of_a_state_are_reported_together() {
     let api = api().await;
     let body = json!({"predictrs": 1, "predictors": {
         "triag": {"instructon": "x"},
@@ -132,7 +132,7 @@ async fn shape_and_meaning_of_a_state_are_told_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn promotion_and_rollback_move_what_is_in_force() {
+async fn activation_and_rollback_change_the_active_state() {
     let api = api().await;
     api.put(STATE, tuned("Two.")).await.expect(200);
     api.put(STATE, tuned("Three.")).await.expect(200);
@@ -152,7 +152,7 @@ async fn promotion_and_rollback_move_what_is_in_force() {
     assert_eq!((&next["version"], &next["parent"]), (&json!(4), &json!(2)));
 }
 
-/// Keeps these tables from being read by anyone else until it is dropped.
+/// Locks these tables against all reads until dropped.
 async fn barred(api: &Api, tables: &str) -> sqlx::Transaction<'static, sqlx::Postgres> {
     let pool = sqlx::PgPool::connect(&api.database).await.unwrap();
     let mut tx = pool.begin().await.unwrap();
@@ -169,14 +169,14 @@ async fn is_known(api: &Api, tag: &str, status: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hot_client_costs_a_look_at_an_index_or_nothing() {
+async fn a_polling_client_costs_an_index_lookup_or_nothing() {
     let api = api().await;
     let tag = api.put(STATE, tuned("Two.")).await.expect(200).header("etag").to_owned();
     let documents = barred(&api, "graph_versions, state_versions").await;
     is_known(&api, &tag, 304).await;
     drop(documents);
 
-    // a run makes the server remember what is in force, and then the database is not asked at all
+    // After a run the active versions are cached, and the database is not queried.
     let run = json!({"inputs": {"ticket": "?"}});
     api.post("/v1/graphs/support-reply/execute", run).await.expect(200);
     let all = barred(&api, "graphs, graph_versions, states_in_force, state_versions").await;
@@ -226,7 +226,7 @@ fn file() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_of_dspys_is_put_and_read_and_what_has_no_meaning_is_named() {
+async fn a_dspy_file_is_read_and_ignored_members_are_named() {
     let api = api().await;
     let put = api.put(STATE, json!({"format": "dspy", "state": file()})).await.expect(200);
     let state = put.json();
@@ -268,7 +268,7 @@ async fn a_file_of_dspys_is_put_and_read_and_what_has_no_meaning_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_does_not_fit_is_refused_whole() {
+async fn an_invalid_dspy_file_is_refused_completely() {
     let api = api().await;
     let mut wrong = file();
     wrong["triage"]["demos"][0]["mood"] = json!("cross");

@@ -1,5 +1,4 @@
-//! `/v1/graphs/{graph}/state/versions` and `/activations`: versions side by side, who made them, who put
-//! them in force.
+//! `/v1/graphs/{graph}/state/versions` and `/activations`: their differences, authors and activations.
 
 use dsrs::graph::GraphState;
 use dsrs::problem::{At, Problems};
@@ -15,7 +14,7 @@ use crate::support::{Api, support_reply};
 
 const STATE: &str = "/v1/graphs/support-reply/state";
 
-/// Version 2 tunes `triage`, version 3 changes that a little; version 1 overrides nothing.
+/// Version 1 overrides nothing, version 2 tunes `triage`, version 3 changes that.
 async fn api() -> Api {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
@@ -37,7 +36,7 @@ async fn diff(api: &Api, query: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_is_compared_with_its_parent_field_by_field() {
+async fn a_diff_compares_a_version_with_its_parent_by_field() {
     let api = api().await;
     let found = diff(&api, "3/diff").await;
     assert_eq!(
@@ -61,7 +60,7 @@ async fn a_version_is_compared_with_its_parent_field_by_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_version_and_equal_ones_are_no_different() {
+async fn equal_versions_have_an_empty_diff() {
     let api = api().await;
     for query in ["1/diff", "3/diff?against=3"] {
         let found = diff(&api, query).await;
@@ -74,7 +73,7 @@ async fn the_first_version_and_equal_ones_are_no_different() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn versions_of_different_graph_versions_are_compared_too() {
+async fn a_diff_works_across_graph_versions() {
     let api = api().await;
     let mut graph = support_reply();
     graph["nodes"]["reply"]["strategy"] = json!("predict");
@@ -88,7 +87,7 @@ async fn versions_of_different_graph_versions_are_compared_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn versions_that_are_not_there_are_named() {
+async fn missing_versions_are_named() {
     let api = api().await;
     for query in ["9/diff", "3/diff?against=9"] {
         let refused = api.get(&format!("{STATE}/versions/{query}")).await.expect(404);
@@ -103,7 +102,7 @@ async fn activate(api: &Api, version: i32) -> Value {
     api.send(Method::POST, &path, &[], None).await.expect(200).json()
 }
 
-/// `GRAPH VERSION: FROM -> TO` of every move, newest first.
+/// `GRAPH VERSION: FROM -> TO` of every activation, newest first.
 async fn moves(api: &Api, query: &str) -> Vec<String> {
     let page = api.get(&format!("{STATE}/activations{query}")).await.expect(200).json();
     let told = |m: &Value| format!("{}: {} -> {}", m["graph_version"], m["from"], m["to"]);
@@ -111,7 +110,7 @@ async fn moves(api: &Api, query: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_move_of_what_is_in_force_is_recorded() {
+async fn every_activation_is_recorded() {
     let api = api().await;
     assert_eq!(activate(&api, 2).await["activation"]["from"], 3);
     let again = activate(&api, 2).await;
@@ -129,7 +128,7 @@ async fn every_move_of_what_is_in_force_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_who_put_one_version_in_force_at_once_are_all_answered() {
+async fn concurrent_activations_of_one_version_all_succeed() {
     let api = api().await;
     let path = format!("{STATE}/versions/2/activate");
     let all = join_all((0..40).map(|_| api.send(Method::POST, &path, &[], None))).await;
@@ -140,7 +139,7 @@ async fn many_who_put_one_version_in_force_at_once_are_all_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_of_an_older_graph_version_is_in_force_for_that_one() {
+async fn a_version_is_active_for_its_own_graph_version() {
     let api = api().await;
     let mut graph = support_reply();
     graph["description"] = json!("two");
@@ -173,7 +172,7 @@ async fn a_version_of_an_older_graph_version_is_in_force_for_that_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_state_tells_who_made_it_and_what_was_measured() {
+async fn a_state_names_its_author_and_its_score() {
     let api = api().await;
     let by_client = api.get(STATE).await.expect(200).json();
     assert_eq!(by_client["author"], json!({"kind": "client", "name": by_client["created_by"]}));
@@ -207,7 +206,7 @@ async fn a_state_tells_who_made_it_and_what_was_measured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_candidate_that_does_not_fit_is_refused_whole() {
+async fn an_invalid_candidate_is_refused_completely() {
     let api = api().await;
     let state = graph_state(r#"{"triag": {}, "triage": {"demos": [{"input": {}, "output": {}}]}}"#);
     let candidate = StateCandidate {
@@ -228,7 +227,7 @@ async fn a_candidate_that_does_not_fit_is_refused_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_candidate_is_promoted_only_in_place_of_what_it_was_measured_against() {
+async fn a_candidate_replaces_only_the_state_it_was_compared_with() {
     let api = api().await;
     let optimization = Uuid::now_v7();
     let graph = graph_id(&api).await;

@@ -1,4 +1,4 @@
-//! Runs as server-sent events: told while they go on, followed again, left.
+//! Runs as server-sent events: streamed, followed again, disconnected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn question() -> Option<String> {
     Some(json!({"inputs": {"question": "?"}}).to_string())
 }
 
-/// An event as a person would note it down.
+/// A summary of an event.
 fn told(event: &Event) -> String {
     let text = |name: &str| event.data[name].as_str().unwrap_or_default().to_owned();
     match event.kind.as_str() {
@@ -32,7 +32,7 @@ fn told(event: &Event) -> String {
     }
 }
 
-/// A run as a person would note it down, the pieces of a text put together.
+/// A summary of the events of a run, with the deltas of a text joined.
 fn story(events: &[Event]) -> Vec<String> {
     let mut story: Vec<String> = Vec::new();
     for (index, event) in events.iter().enumerate() {
@@ -49,7 +49,7 @@ fn story(events: &[Event]) -> Vec<String> {
     story
 }
 
-/// A graph `q` of one question over an LM behind HTTP.
+/// A graph `q` of one question, with an LM over HTTP.
 async fn over_http(does: impl Into<Vec<Does>>, settings: &[(&str, &str)]) -> (Api, Arc<FakeLm>) {
     let fake = FakeLm::doing(does).await;
     let lm = Arc::new(OpenAi::new(OpenAiConfig::new(&*fake.url, "m")).unwrap());
@@ -72,7 +72,7 @@ async fn record(api: &Api, id: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_told_from_its_start_to_what_an_execution_is_answered() {
+async fn a_stream_has_all_events_and_ends_with_the_answer() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let events = api.stream(Method::POST, EXECUTE, &[], ticket()).await.rest().await;
@@ -94,7 +94,7 @@ async fn a_run_is_told_from_its_start_to_what_an_execution_is_answered() {
     let ids: Vec<_> = events.iter().map(|event| event.id).collect();
     assert_eq!(ids, (1..=events.len() as u64).collect::<Vec<_>>());
     let mood = events.iter().filter(|event| event.data["field"] == "mood");
-    assert!(mood.count() > 1, "a text is told in pieces");
+    assert!(mood.count() > 1, "a text is streamed in deltas");
     let run = &events.last().unwrap().data;
     assert_eq!(run["run_id"], events[0].data["run_id"]);
     assert!(run.get("trace").is_none());
@@ -105,7 +105,7 @@ async fn a_run_is_told_from_its_start_to_what_an_execution_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_before_a_run_begins_is_an_ordinary_problem() {
+async fn an_error_before_a_run_starts_is_an_ordinary_problem() {
     let api = Api::new().await;
     let headers = [("accept", "text/event-stream")];
     let ask = |body: Option<String>| api.send(Method::POST, EXECUTE, &headers, body);
@@ -125,7 +125,7 @@ async fn what_is_refused_before_a_run_begins_is_an_ordinary_problem() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_fails_ends_with_its_problem() {
+async fn the_stream_of_a_failed_run_ends_with_its_problem() {
     let lm =
         ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Provider, "it broke").status(500));
     let api = Api::with_lm(lm).await;
@@ -140,7 +140,7 @@ async fn a_run_that_fails_ends_with_its_problem() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_comes_back_goes_on_where_they_were_and_others_may_follow() {
+async fn a_client_can_reconnect_and_others_can_follow() {
     let text = sections([("answer", "one two three four five six seven")]);
     let slow = ScriptedAnswer::from(text).pausing(Duration::from_millis(40));
     let api = Api::with_lm(ScriptedLm::always(slow)).await;
@@ -158,11 +158,11 @@ async fn whoever_comes_back_goes_on_where_they_were_and_others_may_follow() {
     assert_eq!(all[usize::try_from(seen.id).unwrap()..], rest);
     assert_eq!(rest.last().unwrap().kind, "run.completed");
     let late = api.stream(Method::GET, &path, &[], None).await.rest().await;
-    assert_eq!(late, all, "a run that has just ended is told as it was");
+    assert_eq!(late, all, "a run that has just ended has all its events");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_reader_is_told_of_the_gap_and_gets_the_end() {
+async fn a_late_client_receives_a_gap_and_the_last_event() {
     let long = "A sentence that says nothing. ".repeat(1000);
     let api = Api::with_lm(ScriptedLm::sections([("answer", long.trim())])).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -177,7 +177,7 @@ async fn a_late_reader_is_told_of_the_gap_and_gets_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_run_that_ended_long_ago_the_last_event_is_told() {
+async fn only_the_last_event_remains_of_a_run_that_ended_long_ago() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let run = api.post(EXECUTE, ticket().unwrap()).await.expect(200).json();
@@ -186,11 +186,11 @@ async fn of_a_run_that_ended_long_ago_the_last_event_is_told() {
     assert_eq!(told, [Event { id: 1, kind: "run.completed".into(), data: run }]);
     let headers = [("last-event-id", "1")];
     let read = api.send(Method::GET, &path, &headers, None).await.expect(204);
-    assert_eq!(read.text, "", "who has read the last event is told to stop");
+    assert_eq!(read.text, "", "a client that has read the last event must stop");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_stops_reading_cancels_the_run_and_its_request() {
+async fn a_client_that_disconnects_cancels_the_run_and_its_request() {
     let (api, fake) = over_http([Does::Begin("[[ ## answer ## ]]\nOnce upon".into())], &[]).await;
     let mut stream = api.stream(Method::POST, ASK, &[], question()).await;
     let id = stream.next().await.unwrap().data["run_id"].clone();
@@ -208,7 +208,7 @@ async fn whoever_stops_reading_cancels_the_run_and_its_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_may_outlive_its_reader_where_the_settings_or_a_key_say_so() {
+async fn a_run_outlives_its_client_if_settings_or_a_key_allow_it() {
     for (setting, key) in [("false", None), ("true", Some(("idempotency-key", "k-1")))] {
         let gate = Gate::new();
         let holds = Does::Hold(gate.clone(), sections([("answer", "late")]));
@@ -219,7 +219,7 @@ async fn a_run_may_outlive_its_reader_where_the_settings_or_a_key_say_so() {
         let id = stream.next().await.unwrap().data["run_id"].clone();
         fake.arrived(1).await;
         drop(stream);
-        // Time in which a cancelled run would have left.
+        // Time in which a cancelled run would have ended.
         tokio::time::sleep(Duration::from_millis(200)).await;
         gate.open();
         assert_eq!(record(&api, &id).await["outputs"]["answer"], "late");
@@ -227,7 +227,7 @@ async fn a_run_may_outlive_its_reader_where_the_settings_or_a_key_say_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_streamed_execution_is_replayed_from_its_record() {
+async fn a_repeated_streamed_execution_is_replayed() {
     let lm = Arc::new(friendly_lm());
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -235,7 +235,7 @@ async fn a_repeated_streamed_execution_is_replayed_from_its_record() {
     let first = api.stream(Method::POST, ASK, &key, question()).await;
     assert_eq!(first.header("idempotent-replayed"), "");
     let end = first.rest().await.pop().unwrap();
-    // Whoever has read the last event finds the answer kept.
+    // After the last event the answer is stored.
     let headers = [key[0], ("accept", "text/event-stream")];
     let again = api.send(Method::POST, ASK, &headers, question()).await.expect(200);
     assert_eq!(again.header("idempotent-replayed"), "true");
@@ -248,7 +248,7 @@ async fn a_repeated_streamed_execution_is_replayed_from_its_record() {
     assert_eq!(plain.json(), end.data);
 }
 
-/// The data of the only event of a text, once it is seen to be that of an event.
+/// The data of the only event in a text, checked to be that of `event`.
 fn text_of<'t>(event: &Event, text: &'t str) -> &'t str {
     let data = text.split_once("data: ").unwrap().1.trim_end();
     assert_eq!(serde_json::from_str::<Value>(data).unwrap(), event.data);

@@ -1,4 +1,4 @@
-//! `await` and `/v1/runs/{id}/signal`: runs that park for a person, and go on with what they say.
+//! `await` and `/v1/runs/{id}/signal`: runs that wait for a value and continue with it.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn topic() -> Value {
     json!({"inputs": {"topic": "rain"}})
 }
 
-/// The place of the run that an answer accepts.
+/// The address of the run in an answer.
 fn place(answer: &Answer) -> String {
     let place = answer.header("location").to_owned();
     assert_eq!(place, format!("/v1/runs/{}", answer.json()["id"].as_str().unwrap()));
@@ -64,7 +64,7 @@ fn waits(answer: &Answer) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_execution_parks_and_goes_on_once_all_its_values_are_there() {
+async fn an_execution_parks_and_continues_when_all_values_are_there() {
     let lm = lm();
     let api = with_letter(&lm).await;
     let parked = api.post("/v1/graphs/letter/execute", topic()).await.expect(202);
@@ -91,7 +91,7 @@ async fn an_execution_parks_and_goes_on_once_all_its_values_are_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_background_run_parks_too_whichever_value_comes_first() {
+async fn a_background_run_parks_and_accepts_values_in_any_order() {
     let lm = lm();
     let api = with_letter(&lm).await;
     let place = place(&api.post("/v1/graphs/letter/runs", topic()).await.expect(202));
@@ -107,7 +107,7 @@ async fn a_background_run_parks_too_whichever_value_comes_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_does_not_fit_changes_nothing() {
+async fn an_invalid_value_changes_nothing() {
     let api = with_letter(&lm()).await;
     let place = place(&api.post("/v1/graphs/letter/execute", topic()).await.expect(202));
     let refused = signal(&api, &place, "approve", json!("perhaps")).await.expect(422);
@@ -131,7 +131,7 @@ async fn a_value_that_does_not_fit_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parked_run_is_cancelled_and_resumed_like_any_other() {
+async fn a_parked_run_can_be_cancelled_and_resumed() {
     let lm = lm();
     let api = with_letter(&lm).await;
     let place = place(&api.post("/v1/graphs/letter/execute", topic()).await.expect(202));
@@ -151,7 +151,7 @@ async fn a_parked_run_is_cancelled_and_resumed_like_any_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_streamed_execution_that_parks_says_so_last() {
+async fn the_last_event_of_a_parked_execution_says_that_it_waits() {
     let api = with_letter(&lm()).await;
     let body = Some(topic().to_string());
     let stream = api.stream(Method::POST, "/v1/graphs/letter/execute", &[], body).await;
@@ -159,7 +159,7 @@ async fn a_streamed_execution_that_parks_says_so_last() {
     assert_eq!((last.kind.as_str(), &last.data["status"]), ("run.waiting", &json!("waiting")));
 }
 
-/// An op before nodes of the LM, and two values for the last of them.
+/// An op before two LM nodes, the last of which needs two signalled values.
 fn contract() -> Value {
     json!({
         "name": "contract",
@@ -190,7 +190,7 @@ fn contract() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_node_starts_before_all_its_values_are_there_and_none_is_bought_again() {
+async fn nodes_start_with_all_values_and_are_paid_for_once() {
     let texts = [("text", "DEAR ALL"), ("note", "fine"), ("sent", "off")];
     let lm = Arc::new(ScriptedLm::sections(texts));
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
@@ -215,7 +215,7 @@ async fn no_node_starts_before_all_its_values_are_there_and_none_is_bought_again
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_comes_while_the_run_fails_elsewhere_is_kept() {
+async fn a_value_that_arrives_while_the_run_fails_is_stored() {
     let gate = Gate::new();
     let fails = Does::Hold(gate.clone(), "nothing of use".to_owned());
     let fake = FakeLm::doing([fails]).await;
