@@ -13,10 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::Program;
-use dsrs::lm::synthetic::SyntheticTask;
 use dsrs::lm::{
     Budget, BudgetAccount, BudgetedReplies, ConstrainedDecoding, ConstraintForm, Lm, LmParams,
-    Model, Models, NoStore, OpenAi, OpenAiConfig, SyntheticLm, Usage,
+    Model, Models, NoStore, OpenAi, OpenAiConfig, Usage,
 };
 use dsrs::optimize::{
     Candidate, Comparison, Evaluator, Example, LocalProgramBuilder, Metric, NoopListener,
@@ -26,6 +25,7 @@ use dsrs::predict::LmOverrides;
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::{Map, Payload};
+use dsrs_synthetic::{SyntheticLm, SyntheticTask};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]

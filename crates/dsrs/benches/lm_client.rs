@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, OpenAi, OpenAiConfig, Prefix};
+use dsrs::lm::{Chat, DeltaSink, Lm, LmParams, LmRequest, Message, OpenAi, OpenAiConfig, Prefix};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -66,7 +66,7 @@ async fn ask(lm: &Arc<OpenAi>, requests: u32) {
             let request = LmRequest::new(chat, LmParams::default());
             let next = |left: u32| left.checked_sub(1);
             while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok() {
-                lm.complete(&request).await.expect("an answer");
+                lm.complete(&request, DeltaSink::closed()).await.expect("an answer");
             }
         })
     });

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::lm::retry::{RetryPolicy, embed};
-use dsrs::lm::synthetic::SyntheticTask;
 use dsrs::lm::{
-    Embedder, Embeddings, Gates, Lane, LmError, LmErrorKind, Model, Models, OpenAiConfig,
-    OpenAiEmbedder, SyntheticEmbedder, Usage,
+    Embedder, EmbeddingModel, Embeddings, Gates, Lane, LmError, LmErrorKind, Models, OpenAiConfig,
+    OpenAiEmbedder, Usage,
 };
 use dsrs::predict::{DynPredictor, SchemaPredictor};
 use dsrs::value::Payload;
+use dsrs_synthetic::{SyntheticEmbedder, SyntheticTask};
 use fake_server::{Does, http, server, whole};
 use futures_util::future::{BoxFuture, FutureExt};
 use tokio::time::Instant;
@@ -187,9 +187,10 @@ async fn a_batch_that_fails_in_passing_is_sent_again_and_no_other() {
 
 #[tokio::test]
 async fn an_embedding_model_refuses_to_answer_and_says_why() {
-    let model = Model::embedding("vectors", Arc::new(SyntheticEmbedder));
-    assert!(model.embedder.is_some());
-    let ctx = story::over(Models::new([model], Some("vectors".into())));
+    let model = EmbeddingModel::of("vectors", Arc::new(SyntheticEmbedder));
+    let models = Models::new([], Some("vectors".into())).with_embedding([model]);
+    assert!(models.get("vectors").is_none() && models.embedding("default").is_some());
+    let ctx = story::over(models);
     let predictor = SchemaPredictor::new(story::signature("{}", "\"question -> answer\""), "p");
     let error = predictor.forward(&ctx, story::fields(r#"{"question": "2 + 2?"}"#)).await;
     let told = error.unwrap_err().to_string();

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::lm::{
-    Chat, DecodingConstraint, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest,
-    Message, Native, NativeConfig, Prefix, Protocol, ToolCall, ToolSet, ToolSpec,
+    Chat, DecodingConstraint, DeltaSink, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply,
+    LmRequest, Message, Native, NativeConfig, Prefix, Protocol, ToolCall, ToolSet, ToolSpec,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -128,9 +128,10 @@ fn answer(content: Value, reason: &str) -> Value {
 }
 
 async fn stream(lm: &Native, request: &LmRequest) -> (Result<LmReply, LmError>, Vec<String>) {
-    let mut pieces = Vec::new();
-    let reply = lm.stream(request, &mut |piece: &str| pieces.push(piece.to_owned())).await;
-    (reply, pieces)
+    let mut deltas = Vec::new();
+    let mut push = |delta: &str| deltas.push(delta.to_owned());
+    let reply = lm.complete(request, DeltaSink::to(&mut push)).await;
+    (reply, deltas)
 }
 
 #[tokio::test]
@@ -138,7 +139,8 @@ async fn a_conversation_is_sent_as_the_provider_wants_it_and_its_answer_read() {
     let text = json!([{"type": "thinking", "thinking": "hm", "signature": "s"},
         {"type": "text", "text": "Be"}, {"type": "text", "text": "cause."}]);
     let server = Server::saying(ok(&answer(text, "end_turn"))).await;
-    let reply = server.model(Protocol::Anthropic).complete(&question()).await.unwrap();
+    let reply =
+        server.model(Protocol::Anthropic).complete(&question(), DeltaSink::closed()).await.unwrap();
     assert_eq!((&*reply.text, &*reply.model), ("Because.", "claude-tiny-7"));
     assert_eq!((reply.finish_reason.as_deref(), reply.tool_calls.len()), (Some("stop"), 0));
     let usage = reply.usage;
@@ -177,7 +179,8 @@ async fn tools_are_told_calls_of_them_read_and_their_results_sent_back_together(
     let mut request = LmRequest { tools: Some(ToolSet::of([tool])), ..question() };
     request.chat.turns.push(Message::calling("", calls));
     request.chat.turns.extend(results);
-    let reply = server.model(Protocol::Anthropic).complete(&request).await.unwrap();
+    let reply =
+        server.model(Protocol::Anthropic).complete(&request, DeltaSink::closed()).await.unwrap();
     let [found] = &reply.tool_calls[..] else { panic!("{reply:?}") };
     assert_eq!(
         (&*found.id, &*found.name, &*found.arguments),
@@ -267,7 +270,7 @@ async fn the_status_of_a_failure_says_its_kind_whether_it_was_to_be_streamed_or_
         let body = json!({"type": "error", "error": {"type": "x", "message": words}}).to_string();
         let server = Server::saying(http(status, "retry-after: 7\r\n", &body)).await;
         let lm = server.model(Protocol::Anthropic);
-        let whole = lm.complete(&question()).await.unwrap_err();
+        let whole = lm.complete(&question(), DeltaSink::closed()).await.unwrap_err();
         let (streamed, pieces) = stream(&lm, &question()).await;
         assert_eq!(whole, streamed.unwrap_err(), "{status}");
         assert_eq!((whole.kind, pieces.len()), (kind, 0), "{status}");
@@ -282,7 +285,7 @@ async fn the_status_of_a_failure_says_its_kind_whether_it_was_to_be_streamed_or_
 #[tokio::test]
 async fn nobody_there_and_nonsense_are_told_apart() {
     let lm = model(Protocol::Anthropic, "http://127.0.0.1:1/v1");
-    let whole = lm.complete(&question()).await.unwrap_err();
+    let whole = lm.complete(&question(), DeltaSink::closed()).await.unwrap_err();
     assert_eq!(whole.kind, LmErrorKind::Connection);
     assert!(whole.message.contains("no connection"), "{whole}");
     assert_eq!(stream(&lm, &question()).await.0.unwrap_err().kind, LmErrorKind::Connection);
@@ -291,7 +294,10 @@ async fn nobody_there_and_nonsense_are_told_apart() {
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi".to_owned();
     for nonsense in [page, http("200 OK", "", "{"), http("200 OK", "", "{}")] {
         let lm = Server::saying(nonsense).await.model(Protocol::Anthropic);
-        assert_eq!(lm.complete(&question()).await.unwrap_err().kind, LmErrorKind::Malformed);
+        assert_eq!(
+            lm.complete(&question(), DeltaSink::closed()).await.unwrap_err().kind,
+            LmErrorKind::Malformed
+        );
     }
 }
 
@@ -319,13 +325,17 @@ async fn a_constraint_that_there_is_no_place_for_or_that_is_refused_is_told_as_t
     let lm = model(Protocol::Anthropic, "http://127.0.0.1:1/v1");
     let held = |constraint| LmRequest { constraint: Some(constraint), ..question() };
     let grammar = held(DecodingConstraint::Gbnf("root ::= x".into()));
-    assert_eq!(lm.complete(&grammar).await.unwrap_err().kind, LmErrorKind::ConstraintRefused);
+    assert_eq!(
+        lm.complete(&grammar, DeltaSink::closed()).await.unwrap_err().kind,
+        LmErrorKind::ConstraintRefused
+    );
 
     let body = r#"{"error": {"message": "output_format.schema is not supported by this model"}}"#;
     let server = Server::saying(http("400 Bad Request", "", body)).await;
     let schema = RawValue::from_string(r#"{"type":"object","properties":{}}"#.into()).unwrap();
     let schema = held(DecodingConstraint::JsonSchema { schema: schema.into(), strict: true });
-    let refused = server.model(Protocol::Anthropic).complete(&schema).await.unwrap_err();
+    let refused =
+        server.model(Protocol::Anthropic).complete(&schema, DeltaSink::closed()).await.unwrap_err();
     assert_eq!(refused.kind, LmErrorKind::ConstraintRefused);
 }
 
@@ -334,11 +344,9 @@ async fn a_request_that_nobody_waits_for_any_more_closes_its_connection() {
     for streamed in [false, true] {
         let server = Server::saying(String::new()).await;
         let (lm, request) = (server.model(Protocol::Anthropic), question());
-        let mut heard = |_: &str| {};
-        let asking = match streamed {
-            true => lm.stream(&request, &mut heard),
-            false => lm.complete(&request),
-        };
+        let mut ignore = |_: &str| {};
+        let deltas = if streamed { DeltaSink::to(&mut ignore) } else { DeltaSink::closed() };
+        let asking = lm.complete(&request, deltas);
         tokio::select! {
             answered = asking => panic!("{answered:?}"),
             () = server.arrived.notified() => {}
@@ -355,7 +363,8 @@ async fn gemini_speaks_another_protocol_and_is_heard_the_same() {
             "modelVersion": "claude-tiny"})
     };
     let server = Server::saying(ok(&part("Because.", json!("STOP")))).await;
-    let reply = server.model(Protocol::Gemini).complete(&question()).await.unwrap();
+    let reply =
+        server.model(Protocol::Gemini).complete(&question(), DeltaSink::closed()).await.unwrap();
     assert_eq!((&*reply.text, reply.finish_reason.as_deref()), ("Because.", Some("stop")));
     assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (9, 2));
     let (head, body) = server.request();

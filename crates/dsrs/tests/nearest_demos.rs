@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use dsrs::adapter::ChatAdapter;
 use dsrs::lm::{
-    Budget, BudgetAccount, BudgetedReplies, Embedder, Embeddings, Gate, Gates, Lane, LmError,
-    LmErrorKind, LmReply, Model, Models, Prices, RecordedReply, RecordingError, ReplyStore,
-    RequestKey, ScriptedLm, SyntheticEmbedder, Usage, Vectors,
+    Budget, BudgetAccount, BudgetedReplies, Embedder, EmbeddingModel, Embeddings, Gate, Gates,
+    Lane, LmError, LmErrorKind, LmReply, Model, Models, Prices, RecordedReply, RecordingError,
+    ReplyStore, RequestKey, ScriptedLm, Usage, Vectors,
 };
 use dsrs::predict::{
     Ctx, DynPredictor, Nearest, PredictErrorKind, PredictState, RunScope, SchemaPredictor, Span,
@@ -22,6 +22,7 @@ use dsrs::predict::{
 use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
 use dsrs::value::Payload;
+use dsrs_synthetic::SyntheticEmbedder;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use story::{fields, json, over, signature};
@@ -58,8 +59,8 @@ fn lm() -> Arc<ScriptedLm> {
 /// A run over an LM and an embedding model.
 fn run(lm: &Arc<ScriptedLm>, embedder: impl Embedder + 'static) -> Ctx {
     let prices = Some(Prices { input: 1_000_000.0, output: 0.0 });
-    let vectors = Model { prices, ..Model::embedding("vectors", Arc::new(embedder)) };
-    over(Models::new([Model::of("default", lm.clone()), vectors], None))
+    let vectors = EmbeddingModel { prices, ..EmbeddingModel::of("vectors", Arc::new(embedder)) };
+    over(Models::new([Model::of("default", lm.clone())], None).with_embedding([vectors]))
 }
 
 async fn call(predictor: &SchemaPredictor, ctx: &Ctx, message: &str) -> Result<String, String> {
@@ -322,11 +323,11 @@ async fn vectors_that_the_budget_does_not_allow_are_not_asked_for() {
 async fn vectors_wait_for_their_turn_like_any_request() {
     let (lm, predictor) = (lm(), predictor(1).await);
     let gate = Gate::of(1);
-    let slow = Model {
+    let slow = EmbeddingModel {
         gate: Some(gate.clone()),
-        ..Model::embedding("vectors", Arc::new(SyntheticEmbedder))
+        ..EmbeddingModel::of("vectors", Arc::new(SyntheticEmbedder))
     };
-    let ctx = over(Models::new([Model::of("default", lm.clone()), slow], None));
+    let ctx = over(Models::new([Model::of("default", lm.clone())], None).with_embedding([slow]));
     let lane = Lane::default();
     let held = Gates { lane: &lane, model: Some(&gate), all: None }.pass().await;
     let mut calling = Box::pin(call(&predictor, &ctx, "one"));

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Chat, DecodingConstraint, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams,
-    LmReply, LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
+    Chat, DecodingConstraint, DeltaSink, GrammarField, HttpLimits, Lm, LmError, LmErrorKind,
+    LmParams, LmReply, LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
 };
 use fake_server::{Does, http, server, whole};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,13 +33,13 @@ fn request() -> LmRequest {
 
 async fn ask(does: Does) -> Result<LmReply, LmError> {
     let (url, _) = server(does).await;
-    client(&url).complete(&request()).await
+    client(&url).complete(&request(), DeltaSink::closed()).await
 }
 
 #[tokio::test]
 async fn a_question_is_posted_with_its_key_and_the_answer_read() {
     let (url, seen) = server(http("200 OK", "", GOOD)).await;
-    let reply = client(&url).complete(&request()).await.unwrap();
+    let reply = client(&url).complete(&request(), DeltaSink::closed()).await.unwrap();
     assert_eq!((&*reply.text, &*reply.model, reply.usage.input_tokens), ("hello", "m-1", 3));
 
     let sent = seen.requests.lock().unwrap()[0].clone();
@@ -84,7 +84,7 @@ async fn what_an_answer_is_held_to_is_sent_where_the_endpoint_wants_it() {
     ] {
         let (url, seen) = server(http("200 OK", "", GOOD)).await;
         let config = OpenAiConfig { grammar_field: field, ..OpenAiConfig::new(url, "m") };
-        OpenAi::new(config).unwrap().complete(&request).await.unwrap();
+        OpenAi::new(config).unwrap().complete(&request, DeltaSink::closed()).await.unwrap();
         let sent = seen.requests.lock().unwrap()[0].clone();
         assert!(sent.contains(&format!(r#""max_tokens":5,{expected}"messages""#)), "{sent}");
     }
@@ -110,7 +110,7 @@ async fn a_refused_constraint_is_told_from_a_refused_request() {
         (request(), "422 Unprocessable", "{}", Refused),
     ] {
         let (url, _) = server(http(status, "", body)).await;
-        let error = client(&url).complete(&request).await.unwrap_err();
+        let error = client(&url).complete(&request, DeltaSink::closed()).await.unwrap_err();
         assert_eq!(error.kind, kind, "{status} {body}");
         assert!(!error.is_transient());
     }
@@ -122,7 +122,7 @@ async fn connections_are_kept_and_used_again_also_after_a_failed_request() {
         let (url, seen) = server(does).await;
         let lm = client(&url);
         for _ in 0..5 {
-            let _ = lm.complete(&request()).await;
+            let _ = lm.complete(&request(), DeltaSink::closed()).await;
         }
         assert_eq!(seen.requests.lock().unwrap().len(), 5);
         assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
@@ -164,7 +164,7 @@ async fn nobody_at_the_address_is_no_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
-    let error = client(&url).complete(&request()).await.unwrap_err();
+    let error = client(&url).complete(&request(), DeltaSink::closed()).await.unwrap_err();
     assert_eq!(error.kind, LmErrorKind::Connection);
     assert!(error.message.contains("no connection: "), "{error}");
 }
@@ -175,7 +175,7 @@ async fn a_connection_that_breaks_off_before_or_within_the_answer_is_a_connectio
     for said in ["", "HTTP/1.1 200", &half] {
         let error = ask(Does::SayAndClose(said.into())).await.unwrap_err();
         assert_eq!((error.kind, error.status), (LmErrorKind::Connection, None), "{said}");
-        assert!(error.message.contains("the connection broke off"), "{error}");
+        assert!(error.message.contains("the connection was lost"), "{error}");
     }
 }
 
@@ -201,7 +201,10 @@ async fn an_answer_beyond_the_limit_is_not_read_to_its_end() {
 async fn a_caller_that_gives_up_closes_the_connection_of_a_silent_server() {
     let (url, seen) = server(Does::Stall).await;
     let (lm, request) = (client(&url), request());
-    let waiting = tokio::time::timeout(Duration::from_millis(100), lm.complete(&request));
+    let waiting = tokio::time::timeout(
+        Duration::from_millis(100),
+        lm.complete(&request, DeltaSink::closed()),
+    );
     assert!(waiting.await.is_err());
     let closed = async {
         while seen.closed.load(Ordering::SeqCst) == 0 {
@@ -226,7 +229,7 @@ async fn an_answer_that_comes_before_the_question_is_taken_whole_is_read() {
     });
     let mut question = request();
     question.chat.turns = vec![Message::user("x".repeat(64 << 20))];
-    let error = client(&url).complete(&question).await.unwrap_err();
+    let error = client(&url).complete(&question, DeltaSink::closed()).await.unwrap_err();
     assert_eq!((error.kind, error.status), (LmErrorKind::Refused, Some(413)));
 }
 
@@ -249,10 +252,10 @@ const PIECES: [&str; 4] = [
 ];
 
 async fn hear(lm: &OpenAi) -> (Result<LmReply, LmError>, Vec<String>) {
-    let mut heard = Vec::new();
-    let request = request();
-    let reply = lm.stream(&request, &mut |piece| heard.push(piece.to_owned())).await;
-    (reply, heard)
+    let mut deltas = Vec::new();
+    let mut push = |delta: &str| deltas.push(delta.to_owned());
+    let reply = lm.complete(&request(), DeltaSink::to(&mut push)).await;
+    (reply, deltas)
 }
 
 #[tokio::test]
@@ -380,8 +383,8 @@ async fn a_stream_that_fails_says_how_and_what_was_heard_stays_heard() {
     let whole = |events: &[&str]| Does::Say(streamed(events, "0\r\n\r\n"));
     let busy = http("429 Too Many Requests", "retry-after: 7\r\n", "{}");
     let cases = [
-        (Does::SayAndClose(streamed(&PIECES[..1], "")), Connection, "broke off", 1),
-        (whole(&PIECES[..1]), Connection, "the answer broke off", 1),
+        (Does::SayAndClose(streamed(&PIECES[..1], "")), Connection, "is incomplete", 1),
+        (whole(&PIECES[..1]), Connection, "the answer is incomplete", 1),
         (whole(&[PIECES[0], failing]), Provider, "overloaded by ***", 1),
         (whole(&["so sorry"]), Malformed, "not a chat completion", 0),
         (whole(&["[DONE]"]), Malformed, "it has no choices", 0),
@@ -410,7 +413,7 @@ async fn a_caller_that_gives_up_in_the_middle_of_a_stream_closes_the_connection(
         let _ = tell.take().map(|tell| tell.send(()));
     };
     tokio::select! {
-        _ = lm.stream(&request, &mut first) => panic!("the answer has no end"),
+        _ = lm.complete(&request, DeltaSink::to(&mut first)) => panic!("the answer has no end"),
         heard = told => heard.unwrap(),
     }
     let closed = async {

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::{GraphState, Program};
-use dsrs::lm::synthetic::{SyntheticRow, SyntheticTask};
-use dsrs::lm::{Lm, Models, SyntheticLm, Usage};
+use dsrs::lm::{Lm, Models, Usage};
 use dsrs::predict::{DynPredictor, RunScope, SchemaPredictor, SpanKind};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
 use dsrs::strategy::BuildEnv;
 use dsrs::value::{Fields, Payload};
+use dsrs_synthetic::{SyntheticLm, SyntheticRow, SyntheticTask};
 use proptest::prelude::*;
 use story::{fields, json, signature};
 use tokio::time::Instant;

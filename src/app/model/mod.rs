@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    ConstrainedDecoding, ConstraintForm, DeltaSink, Embedder, Embeddings, Gate, GrammarField,
-    HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model, Models, OpenAi,
-    OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache,
+    ConstrainedDecoding, ConstraintForm, DeltaSink, Embedder, EmbeddingModel, Embeddings, Gate,
+    GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model,
+    Models, OpenAi, OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
@@ -33,18 +33,20 @@ pub struct ModelError {
 /// # Errors
 /// Names the first model whose address or key cannot be used.
 pub fn engine_models(settings: &ModelTable, limits: &Limits) -> Result<Models, ModelError> {
-    let models = settings.iter().map(|(alias, model)| engine_model(alias, model));
+    let of_kind =
+        |is_embedding| settings.iter().filter(move |(_, model)| model.embedding == is_embedding);
+    let models = of_kind(false).map(|(alias, model)| engine_model(alias, model));
     let models = models.collect::<Result<Vec<_>, _>>()?;
+    let embedding = of_kind(true).map(|(alias, model)| embedding_model(alias, model));
+    let embedding = embedding.collect::<Result<Vec<_>, _>>()?;
     let default = settings.default_alias().filter(|alias| *alias != DEFAULT_ALIAS);
     let (all, per_run) =
         (limits.max_concurrent_lm_requests, limits.max_concurrent_lm_requests_per_run);
-    Ok(Models::new(models, default.map(Arc::from)).limited(all, per_run))
+    let models = Models::new(models, default.map(Arc::from)).with_embedding(embedding);
+    Ok(models.limited(all, per_run))
 }
 
 fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
-    if settings.embedding {
-        return embedding_model(alias, settings);
-    }
     let lm: Arc<dyn Lm> = match settings.provider {
         Provider::OpenAi => Arc::new(openai(alias, settings)?),
         _ => native_model(settings)
@@ -55,7 +57,6 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
         alias: Arc::from(alias),
         model: Arc::from(settings.model.as_str()),
         lm: Arc::new(TimeLimitedLm { lm, timeout: settings.timeout }),
-        embedder: None,
         params: LmParams {
             temperature: settings.temperature,
             max_tokens: settings.max_tokens,
@@ -72,16 +73,16 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
     })
 }
 
-fn embedding_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {
+fn embedding_model(alias: &str, settings: &ModelConfig) -> Result<EmbeddingModel, ModelError> {
     let embedder = OpenAiEmbedder::new(&openai_config(settings))
         .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })?;
     let embedder = TimeLimitedEmbedder { embedder, timeout: settings.timeout };
     let prices = settings.input_price.map(|input| Prices { input, output: 0.0 });
-    Ok(Model {
+    Ok(EmbeddingModel {
         model: Arc::from(settings.model.as_str()),
         prices,
         gate: settings.max_concurrent.map(Gate::of),
-        ..Model::embedding(alias, Arc::new(embedder))
+        ..EmbeddingModel::of(alias, Arc::new(embedder))
     })
 }
 
@@ -131,17 +132,12 @@ struct TimeLimitedLm {
 }
 
 impl Lm for TimeLimitedLm {
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        let limited = tokio::time::timeout(self.timeout, self.lm.complete(request));
-        limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
-    }
-
-    fn stream<'a>(
+    fn complete<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: DeltaSink<'a>,
+        deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        let limited = tokio::time::timeout(self.timeout, self.lm.stream(request, heard));
+        let limited = tokio::time::timeout(self.timeout, self.lm.complete(request, deltas));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
     }
 }

@@ -236,8 +236,7 @@ impl BuildEnv for Within<'_> {
     }
 
     fn knows_embedder(&self, alias: &str) -> bool {
-        let makes_vectors = || self.build.app.models.get(alias)?.embedder.as_ref();
-        self.is_stored() || makes_vectors().is_some()
+        self.is_stored() || self.build.app.models.embedding(alias).is_some()
     }
 
     fn is_stored(&self) -> bool {

@@ -1,6 +1,6 @@
-//! What has been bought of LMs: replies that are kept for as long as the work lasts they were bought
-//! for, in memory and with whoever keeps them longer, so that nothing is bought twice; and what was
-//! spent on them. Knows nothing of what the work is.
+//! LMs and embedding models that are paid from a budget. Every reply is recorded, in memory and in a
+//! store that outlives the process, so that no reply is paid twice. Does not know the work that the
+//! budget is for.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,49 +10,49 @@ use tokio::time::Instant;
 
 use super::{
     BudgetAccount, BudgetLimit, CacheLookup, Chat, DecodingConstraint, DeltaSink, Embedder,
-    Embeddings, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model, Prefix,
-    ReplyCache, RequestKey, Usage, Vectors,
+    EmbeddingModel, Embeddings, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message,
+    Model, Prefix, Prices, ReplyCache, RequestKey, Usage, Vectors,
 };
 
-/// Bytes of replies that are at hand.
-const AT_HAND: u64 = 64 << 20;
+/// Bytes of replies in memory.
+const MEMORY_BYTES: u64 = 64 << 20;
 
-/// Longer than any work lasts.
+/// Longer than any optimization.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// The longest answer, in tokens, where a budget must know one and nobody has said it.
+/// The longest answer in tokens, where the budget needs a bound and the request has none.
 const LONGEST_ANSWER: u32 = 4096;
 
-/// What a provider may add to each message, and to each call of a tool in it.
+/// Tokens that a provider may add to each message, and to each tool call in it.
 const PER_MESSAGE: u64 = 16;
 
-/// Something that was paid for.
+/// A request that was paid, with its reply.
 #[derive(Clone, Debug)]
 pub struct RecordedReply {
-    /// What was asked, and of which model.
+    /// The request and its model.
     pub key: RequestKey,
-    /// The answer; `None` when the request failed.
+    /// The reply; `None` if the request failed.
     pub reply: Option<LmReply>,
-    /// What it cost.
+    /// Its cost.
     pub usage: Usage,
 }
 
-/// Why a recorded could not be kept or looked up. The work ends: what it did next would be lost, or
-/// is another's to do by now.
+/// Why the store could not record or look up. The work ends: its next steps would be lost, or
+/// another worker has taken it over.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RecordingError(pub String);
 
-/// Keeps purchases for longer than the process lasts.
+/// Stores replies beyond the lifetime of the process.
 pub trait ReplyStore: Send + Sync {
-    /// The reply that was bought under a key before this process, if one was.
+    /// The reply that an earlier process recorded under a key, if there is one.
     fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>>;
 
-    /// Keeps a recorded; may return before it is safe.
+    /// Records a reply. May return before it is durable.
     fn record(&self, recorded: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>>;
 }
 
-/// Nothing is kept for longer.
+/// Stores nothing beyond the lifetime of the process.
 pub struct NoStore;
 
 impl ReplyStore for NoStore {
@@ -65,57 +65,53 @@ impl ReplyStore for NoStore {
     }
 }
 
-/// Pays for requests out of one budget, and keeps what it bought.
+/// Pays for requests from one budget and records their replies.
 pub struct BudgetedReplies {
     account: BudgetAccount,
     replies: ReplyCache,
     store: Arc<dyn ReplyStore>,
-    /// Why nothing more is kept, from the first time on.
+    /// The first failure of the store.
     recording_error: OnceLock<RecordingError>,
 }
 
 impl BudgetedReplies {
-    /// A replies for a budget.
+    /// No replies yet.
     #[must_use]
     pub fn new(account: BudgetAccount, store: Arc<dyn ReplyStore>) -> Self {
-        Self {
-            account,
-            replies: ReplyCache::of(AT_HAND, FOREVER),
-            store,
-            recording_error: OnceLock::new(),
-        }
+        let replies = ReplyCache::of(MEMORY_BYTES, FOREVER);
+        Self { account, replies, store, recording_error: OnceLock::new() }
     }
 
-    /// The budget and what was spent of it.
+    /// The budget and what has been spent of it.
     #[must_use]
     pub const fn account(&self) -> &BudgetAccount {
         &self.account
     }
 
-    /// Why purchases can no longer be kept or looked up, if that is so.
+    /// The first failure of the store, if it has failed.
     #[must_use]
     pub fn recording_error(&self) -> Option<&RecordingError> {
         self.recording_error.get()
     }
 
-    /// A request as it is sent: with an end to its answer, where the budget must know one.
+    /// The request with a limit of its answer, if the budget needs one and the request has none.
     #[must_use]
     pub fn bound_answer(&self, request: &LmRequest) -> Option<LmRequest> {
-        let open = self.account.limits_answers() && request.params.max_tokens.is_none();
-        open.then(|| {
+        let is_open = self.account.limits_answers() && request.params.max_tokens.is_none();
+        is_open.then(|| {
             let mut bounded = request.clone();
             bounded.params.max_tokens = Some(LONGEST_ANSWER);
             bounded
         })
     }
 
-    /// The reply to a request, if it was bought before, or is being bought.
+    /// The recorded reply to a request. Waits for a request of the same key in flight.
     ///
     /// # Errors
-    /// When nobody can say.
+    /// When the store fails.
     pub async fn find(&self, key: RequestKey) -> Result<CacheLookup<'_>, LmError> {
         let slot = match self.replies.find(key).await {
-            found @ CacheLookup::Hit(_) => return Ok(found),
+            hit @ CacheLookup::Hit(_) => return Ok(hit),
             CacheLookup::Miss(slot) => slot,
         };
         Ok(match self.store.find(key).await.map_err(|error| self.recording_failed(error))? {
@@ -127,64 +123,75 @@ impl BudgetedReplies {
         })
     }
 
-    /// An LM whose every request is paid for.
+    /// An LM for one request, which is paid from the budget each time it is sent.
     #[must_use]
     pub fn lm<'a>(&'a self, model: &'a Model, key: RequestKey) -> BudgetedLm<'a> {
-        BudgetedLm { replies: self, model, key, permitted_at: OnceLock::new() }
+        let payment =
+            Payment { replies: self, alias: &model.alias, prices: model.prices.as_ref(), key };
+        BudgetedLm { payment, lm: &*model.lm, permitted_at: OnceLock::new() }
     }
 
-    /// Keeps a reply that somebody else has paid for: who asks again may not get the same.
+    /// Records a reply that cost nothing here: the same request may get another reply later.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When the store fails.
     pub async fn record(&self, key: RequestKey, reply: &LmReply) -> Result<(), LmError> {
         let recorded = RecordedReply { key, reply: Some(reply.clone()), usage: Usage::default() };
         self.store.record(recorded).await.map_err(|error| self.recording_failed(error))
     }
 
-    /// An embedding model whose every request is paid for, unless the same was bought before.
+    /// An embedding model whose requests are paid from the budget, unless their vectors are
+    /// recorded.
     #[must_use]
-    pub const fn embedder<'a>(
-        &'a self,
-        model: &'a Model,
-        embedder: &'a dyn Embedder,
-    ) -> BudgetedEmbedder<'a> {
-        BudgetedEmbedder { replies: self, model, embedder }
+    pub const fn embedder<'a>(&'a self, model: &'a EmbeddingModel) -> BudgetedEmbedder<'a> {
+        BudgetedEmbedder { replies: self, model }
     }
 
+    fn recording_failed(&self, error: RecordingError) -> LmError {
+        let failure = refused(LmErrorKind::Cancelled, error.to_string());
+        let _ = self.recording_error.set(error);
+        failure
+    }
+}
+
+/// One request, and what its budget needs to know of its model.
+#[derive(Clone, Copy)]
+struct Payment<'a> {
+    replies: &'a BudgetedReplies,
+    alias: &'a str,
+    prices: Option<&'a Prices>,
+    key: RequestKey,
+}
+
+impl Payment<'_> {
+    /// Waits for the budget, sends the request, settles its cost and records its reply.
     async fn pay(
         &self,
-        lm: &BudgetedLm<'_>,
         request: &LmRequest,
-        sent: BoxFuture<'_, Result<LmReply, LmError>>,
+        on_permit: impl FnOnce() + Send,
+        reply: BoxFuture<'_, Result<LmReply, LmError>>,
     ) -> Result<LmReply, LmError> {
-        let BudgetedLm { model, key, .. } = *lm;
-        let worst = self.worst(model, request)?;
-        let permit = self.account.acquire(worst).await.map_err(spent)?;
-        // Of a request that is sent again, the first time is the one that counts.
-        let _ = lm.permitted_at.set(Instant::now());
-        let reply = sent.await;
+        let worst = self.worst(request)?;
+        let permit = self.replies.account.acquire(worst).await.map_err(spent)?;
+        on_permit();
+        let reply = reply.await;
         let usage = match &reply {
-            Ok(reply) => price(model, reply, &worst),
+            Ok(reply) => self.price(reply, &worst),
             Err(error) if is_free(error) => Usage { lm_calls: 1, ..Usage::default() },
             Err(_) => worst,
         };
         permit.settle(usage);
-        let recorded = RecordedReply { key, reply: reply.as_ref().ok().cloned(), usage };
-        self.store.record(recorded).await.map_err(|error| self.recording_failed(error))?;
+        let recorded = RecordedReply { key: self.key, reply: reply.as_ref().ok().cloned(), usage };
+        let stored = self.replies.store.record(recorded).await;
+        stored.map_err(|error| self.replies.recording_failed(error))?;
         reply
     }
 
-    fn recording_failed(&self, error: RecordingError) -> LmError {
-        let told = refused(LmErrorKind::Cancelled, error.to_string());
-        let _ = self.recording_error.set(error);
-        told
-    }
-
-    /// What a request may cost at worst. No tokenizer makes more tokens of a text than it has bytes.
-    fn worst(&self, model: &Model, request: &LmRequest) -> Result<Usage, LmError> {
+    /// The highest possible cost of a request. A text has at most as many tokens as bytes.
+    fn worst(&self, request: &LmRequest) -> Result<Usage, LmError> {
+        let account = &self.replies.account;
         let mut worst = Usage { lm_calls: 1, ..Usage::default() };
-        if !self.account.limits_answers() {
+        if !account.limits_answers() {
             return Ok(worst);
         }
         let tools = request.tools.as_ref().map_or(0, |tools| tools.json().len());
@@ -193,27 +200,34 @@ impl BudgetedReplies {
             Some(DecodingConstraint::JsonSchema { schema, .. }) => schema.get().len(),
             None => 0,
         };
-        let said = request.chat.messages().map(said).sum::<u64>();
-        worst.input_tokens = said + (tools + constraint) as u64;
+        let messages = request.chat.messages().map(most_tokens).sum::<u64>();
+        worst.input_tokens = messages + (tools + constraint) as u64;
         worst.output_tokens = u64::from(request.params.max_tokens.unwrap_or(LONGEST_ANSWER));
-        if self.account.budget().cost.is_some() {
-            let prices = model.prices.ok_or_else(|| unpriced(&model.alias))?;
+        if account.budget().cost.is_some() {
+            let prices = self.prices.ok_or_else(|| unpriced(self.alias))?;
             worst.cost = Some(prices.cost(&worst));
         }
         Ok(worst)
     }
+
+    /// The cost of a reply. A provider that reports no tokens may have used the most possible.
+    fn price(&self, reply: &LmReply, worst: &Usage) -> Usage {
+        let is_reported = reply.usage.input_tokens + reply.usage.output_tokens > 0;
+        let usage = if is_reported { reply.usage } else { *worst };
+        let cost = self.prices.map(|prices| prices.cost(&usage)).or(reply.usage.cost);
+        Usage { lm_calls: 1, cost, ..usage }
+    }
 }
 
-/// One request to an LM that is paid for, each time that it is sent.
+/// An LM for one request, which is paid from a budget each time it is sent.
 pub struct BudgetedLm<'a> {
-    replies: &'a BudgetedReplies,
-    model: &'a Model,
-    key: RequestKey,
+    payment: Payment<'a>,
+    lm: &'a dyn Lm,
     permitted_at: OnceLock<Instant>,
 }
 
 impl BudgetedLm<'_> {
-    /// When the budget permitted_at it to be sent. If it was answered without, nobody had to pay.
+    /// When the budget first permitted the request; `None` if it was answered without being paid.
     #[must_use]
     pub fn permitted_at(&self) -> Option<Instant> {
         self.permitted_at.get().copied()
@@ -221,40 +235,38 @@ impl BudgetedLm<'_> {
 }
 
 impl Lm for BudgetedLm<'_> {
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        let sent = self.model.lm.complete(request);
-        self.replies.pay(self, request, sent).boxed()
-    }
-
-    fn stream<'a>(
+    fn complete<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: DeltaSink<'a>,
+        deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        let sent = self.model.lm.stream(request, heard);
-        self.replies.pay(self, request, sent).boxed()
+        // A retry does not change the time of the first permit.
+        let on_permit = || {
+            let _ = self.permitted_at.set(Instant::now());
+        };
+        self.payment.pay(request, on_permit, self.lm.complete(request, deltas)).boxed()
     }
 }
 
-/// Requests to an embedding model that are paid for. What was bought is kept as a reply: the vectors
-/// as [`Vectors::to_base64`] writes them.
+/// An embedding model whose requests are paid from a budget. Vectors are recorded as a reply whose
+/// text is [`Vectors::to_base64`].
 pub struct BudgetedEmbedder<'a> {
     replies: &'a BudgetedReplies,
-    model: &'a Model,
-    embedder: &'a dyn Embedder,
+    model: &'a EmbeddingModel,
 }
 
 impl BudgetedEmbedder<'_> {
-    async fn buy(&self, texts: &[Arc<str>]) -> Result<Embeddings, LmError> {
-        let request = of_texts(texts);
-        let key = RequestKey::of_model(&self.model.alias, &request);
+    async fn embed_batch(&self, texts: &[Arc<str>]) -> Result<Embeddings, LmError> {
+        let EmbeddingModel { alias, prices, .. } = self.model;
+        let request = request_of(texts);
+        let key = RequestKey::of_model(alias, &request);
         let slot = match self.replies.find(key).await? {
             CacheLookup::Hit(reply) => return unpacked(&reply, texts.len()),
             CacheLookup::Miss(slot) => slot,
         };
-        let sent = async { packed(self.model, &self.embedder.embed(texts).await?) };
-        let lm = self.replies.lm(self.model, key);
-        let reply = self.replies.pay(&lm, &request, sent.boxed()).await?;
+        let reply = async { packed(self.model, &self.model.embedder.embed(texts).await?) };
+        let payment = Payment { replies: self.replies, alias, prices: prices.as_ref(), key };
+        let reply = payment.pay(&request, || (), reply.boxed()).await?;
         slot.fill(&reply);
         unpacked(&reply, texts.len())
     }
@@ -265,28 +277,28 @@ impl Embedder for BudgetedEmbedder<'_> {
         async move {
             match texts {
                 [] => Ok(Embeddings::default()),
-                texts => self.buy(texts).await,
+                texts => self.embed_batch(texts).await,
             }
         }
         .boxed()
     }
 }
 
-/// Texts for an embedding model as a request that is answered with no token.
-fn of_texts(texts: &[Arc<str>]) -> LmRequest {
+/// Texts for an embedding model as a request without output tokens.
+fn request_of(texts: &[Arc<str>]) -> LmRequest {
     let turns = texts.iter().cloned().map(Message::user).collect();
     let params = LmParams { max_tokens: Some(0), ..LmParams::default() };
     LmRequest::new(Chat { prefix: Prefix::of([]), turns }, params)
 }
 
-fn packed(model: &Model, embedded: &Embeddings) -> Result<LmReply, LmError> {
-    let vectors = Vectors::of(&embedded.vectors).ok_or_else(|| misfit(&model.alias))?;
+fn packed(model: &EmbeddingModel, embeddings: &Embeddings) -> Result<LmReply, LmError> {
+    let vectors = Vectors::of(&embeddings.vectors).ok_or_else(|| misfit(&model.alias))?;
     let reply = LmReply::of(vectors.to_base64(), model.model.clone());
-    Ok(LmReply { usage: embedded.usage, ..reply })
+    Ok(LmReply { usage: embeddings.usage, ..reply })
 }
 
 fn unpacked(reply: &LmReply, texts: usize) -> Result<Embeddings, LmError> {
-    // Four characters of base64 are three bytes; the filling at the end is less than a number.
+    // Four characters of base64 are three bytes; the padding is shorter than a number.
     let numbers = reply.text.len() / 4 * 3 / size_of::<f32>();
     let vectors = Vectors::from_base64(&reply.text, numbers / texts.max(1));
     let vectors = vectors.ok().filter(|vectors| vectors.len() == texts);
@@ -295,12 +307,13 @@ fn unpacked(reply: &LmReply, texts: usize) -> Result<Embeddings, LmError> {
 }
 
 fn misfit(model: &str) -> LmError {
-    let message = format!("the embedding model `{model}` gave no vectors of one length");
+    let message =
+        format!("the embedding model `{model}` did not return one vector of one length per text");
     refused(LmErrorKind::Malformed, message)
 }
 
-/// The most tokens that a message may be.
-fn said(message: &Message) -> u64 {
+/// The most tokens that a message may have.
+fn most_tokens(message: &Message) -> u64 {
     let calls = message
         .tool_calls
         .iter()
@@ -309,8 +322,8 @@ fn said(message: &Message) -> u64 {
     (message.content.len() + result_of) as u64 + PER_MESSAGE + calls.sum::<u64>()
 }
 
-/// Whether a request that failed cost no tokens: the provider told of it before it answered, or was
-/// not reached. Of others nobody knows.
+/// Whether a failed request certainly cost no tokens: the provider reported the failure before it
+/// answered, or was not reached.
 const fn is_free(error: &LmError) -> bool {
     use LmErrorKind::{
         Connection, ConstraintRefused, ContextOverflow, Provider, RateLimited, Refused,
@@ -321,21 +334,13 @@ const fn is_free(error: &LmError) -> bool {
     )
 }
 
-/// What a reply cost. A provider that tells no tokens may have used as many as there could be.
-fn price(model: &Model, reply: &LmReply, worst: &Usage) -> Usage {
-    let told = reply.usage.input_tokens + reply.usage.output_tokens > 0;
-    let usage = if told { reply.usage } else { *worst };
-    let cost = model.prices.map(|prices| prices.cost(&usage)).or(reply.usage.cost);
-    Usage { lm_calls: 1, cost, ..usage }
-}
-
 fn spent(limit: BudgetLimit) -> LmError {
     refused(LmErrorKind::Budget, format!("the budget of `{limit}` is spent"))
 }
 
 fn unpriced(alias: &str) -> LmError {
     let message = format!(
-        "the model `{alias}` has no prices, so that a budget of `cost` cannot be kept; configure \
+        "the model `{alias}` has no prices, so a budget of `cost` cannot be enforced; configure \
          its prices, or limit `tokens` instead"
     );
     refused(LmErrorKind::Budget, message)
@@ -351,7 +356,7 @@ mod tests {
     use crate::lm::{Budget, Chat, LmParams, Prefix, ScriptedLm, ToolCall};
 
     #[test]
-    fn all_that_a_request_says_may_have_to_be_read() {
+    fn every_part_of_a_request_counts_as_input() {
         let budget = Budget { tokens: Some(1), ..Budget::default() };
         let account = BudgetAccount::open(budget, Usage::default(), 0.0);
         let replies = BudgetedReplies::new(account, Arc::new(NoStore));
@@ -362,6 +367,7 @@ mod tests {
         let chat = Chat { prefix: Prefix::of([]), turns };
         let constraint = Some(DecodingConstraint::Gbnf(long));
         let request = LmRequest { constraint, ..LmRequest::new(chat, LmParams::default()) };
-        assert!(replies.worst(&model, &request).unwrap().input_tokens > 30_000);
+        let payment = replies.lm(&model, RequestKey::of(&request)).payment;
+        assert!(payment.worst(&request).unwrap().input_tokens > 30_000);
     }
 }

@@ -1,6 +1,6 @@
-//! An LM before which its replies are kept: what is there is served, what is on its way already is
-//! waited for, the rest is asked. Knows nothing of turns: whoever asks has had one, so that nobody
-//! waits for a request that waits itself.
+//! An LM behind a reply cache: a cached reply is returned, a request that is already in flight is
+//! awaited, anything else is sent. It knows no gates: its caller already has a permit, so that no
+//! request waits for another one that is itself waiting for a permit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 
 use super::{CacheLookup, DeltaSink, Lm, LmError, LmReply, LmRequest, ReplyCache, RequestKey};
 
-/// One request to an LM whose replies are kept.
+/// One request to an LM whose replies are cached.
 pub struct CachedLm<'a> {
     lm: &'a dyn Lm,
     cache: &'a ReplyCache,
@@ -17,61 +17,48 @@ pub struct CachedLm<'a> {
 }
 
 impl<'a> CachedLm<'a> {
-    /// For a request of this key only.
+    /// Accepts only requests of this key.
     #[must_use]
     pub const fn new(lm: &'a dyn Lm, cache: &'a ReplyCache, key: RequestKey) -> Self {
         Self { lm, cache, key, is_hit: AtomicBool::new(false) }
     }
 
-    /// Whether the reply that it gave is one that was kept.
+    /// Whether its reply came from the cache.
     #[must_use]
     pub fn is_hit(&self) -> bool {
         self.is_hit.load(Ordering::Relaxed)
     }
 
-    /// The reply if it is there, without waiting.
+    /// The cached reply, if there is one.
     #[must_use]
     pub fn hit(&self) -> Option<LmReply> {
         self.cache.get(self.key).map(|reply| self.serve(reply))
     }
 
-    fn serve(&self, kept: LmReply) -> LmReply {
+    fn serve(&self, reply: LmReply) -> LmReply {
         self.is_hit.store(true, Ordering::Relaxed);
-        kept
+        reply
     }
 }
 
 impl Lm for CachedLm<'_> {
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        let answer = async {
-            let slot = match self.cache.find(self.key).await {
-                CacheLookup::Hit(reply) => return Ok(self.serve(reply)),
-                CacheLookup::Miss(slot) => slot,
-            };
-            let reply = self.lm.complete(request).await?;
-            slot.fill_if_complete(&reply);
-            Ok(reply)
-        };
-        answer.boxed()
-    }
-
-    fn stream<'a>(
+    fn complete<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: DeltaSink<'a>,
+        mut deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        let answer = async {
+        let reply = async move {
             let slot = match self.cache.find(self.key).await {
                 CacheLookup::Hit(reply) => {
-                    heard(&reply.text);
+                    deltas.send(&reply.text);
                     return Ok(self.serve(reply));
                 }
                 CacheLookup::Miss(slot) => slot,
             };
-            let reply = self.lm.stream(request, heard).await?;
+            let reply = self.lm.complete(request, deltas).await?;
             slot.fill_if_complete(&reply);
             Ok(reply)
         };
-        answer.boxed()
+        reply.boxed()
     }
 }

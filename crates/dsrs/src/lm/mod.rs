@@ -1,11 +1,12 @@
-//! Language models: what is said to one, what it answers, how it fails, and one file a provider.
-//! Knows messages and nothing of signatures, fields or graphs.
+//! Language models: the request to one, its reply, its failures, and one client a provider. Knows
+//! messages and nothing of signatures, fields or graphs.
 
 mod budget;
 mod budgeted;
 mod cache;
 mod cached;
 mod constrain;
+mod delta;
 mod embed;
 mod error;
 mod failure;
@@ -16,14 +17,13 @@ mod models;
 #[cfg(feature = "genai")]
 mod native;
 mod openai;
+mod reply_payload;
+mod reply_value;
 pub mod retry;
 mod scripted;
 mod sse;
-pub mod synthetic;
 mod tool;
-mod value;
 mod vectors;
-mod written;
 
 use futures_util::future::BoxFuture;
 
@@ -35,61 +35,53 @@ pub use budgeted::{
 pub use cache::{CacheLookup, CacheSlot, ReplyCache, RequestKey};
 pub use cached::CachedLm;
 pub use constrain::{ConstrainedDecoding, ConstraintForm, DecodingConstraint};
+pub use delta::DeltaSink;
 pub use embed::{Embedder, Embeddings, batches, cosine};
 pub use error::{LmError, LmErrorKind};
 pub use gate::{Gate, GatePermits, Gates, Lane, Permit};
 pub use http::{HttpLimits, tls};
 pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
-pub use models::{Model, Models, Prices};
+pub use models::{EmbeddingModel, Model, Models, Prices};
 #[cfg(feature = "genai")]
 pub use native::{Native, NativeConfig, Protocol};
 pub use openai::{
     GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
 };
-pub use scripted::{ScriptedAnswer, ScriptedLm};
-pub use synthetic::{SyntheticEmbedder, SyntheticLm};
+pub use scripted::{ScriptedAnswer, ScriptedLm, sections};
 pub use tool::{ToolCall, ToolSet, ToolSpec};
 pub use vectors::Vectors;
 
-/// One endpoint of a language model. Implementations send one request and report what came back;
-/// they never retry (the call path does, see the retry room) and never read the environment.
+/// One endpoint of a language model. Implementations send one request and report what the endpoint
+/// answered. They do not retry (see [`retry`]) and do not read the environment.
 ///
 /// ```
 /// use std::{future::Future, pin::Pin};
-/// use dsrs::lm::{Lm, LmError, LmReply, LmRequest};
+/// use dsrs::lm::{DeltaSink, Lm, LmError, LmReply, LmRequest};
 ///
-/// /// Says what was said last.
+/// /// Repeats the last message.
 /// struct Echo;
 ///
 /// impl Lm for Echo {
 ///     fn complete<'a>(
 ///         &'a self,
 ///         request: &'a LmRequest,
+///         _: DeltaSink<'a>,
 ///     ) -> Pin<Box<dyn Future<Output = Result<LmReply, LmError>> + Send + 'a>> {
-///         let last = request.chat.messages().last().map_or("".into(), |said| said.content.clone());
+///         let last = request.chat.messages().last().map_or("".into(), |last| last.content.clone());
 ///         let reply = LmReply::of(last, "echo");
 ///         Box::pin(async { Ok(reply) })
 ///     }
 /// }
 /// ```
 pub trait Lm: Send + Sync {
-    /// Sends one request. Dropping the future stops it.
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>>;
-
-    /// As [`Self::complete`], and hands over the text of the answer while it arrives. The pieces
-    /// together are the text of the reply. A provider that cannot be heard hands over the whole.
-    fn stream<'a>(
+    /// Sends one request. Dropping the future cancels it.
+    ///
+    /// An open sink receives the text of the reply while it arrives; the deltas together are that
+    /// text. With a closed sink the endpoint is asked for a whole answer. An implementation that
+    /// cannot stream may ignore the sink: the text of the reply is read anyway.
+    fn complete<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: DeltaSink<'a>,
-    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        Box::pin(async move {
-            let reply = self.complete(request).await?;
-            heard(&reply.text);
-            Ok(reply)
-        })
-    }
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>>;
 }
-
-/// Takes the next piece of an answer's text.
-pub type DeltaSink<'h> = &'h mut (dyn FnMut(&str) + Send);

@@ -1,42 +1,39 @@
-//! The table of model aliases that a program may name. Knows LMs by trait and nothing of where the
-//! table was configured.
+//! The models that a program may name, by alias. Knows LMs and embedding models by trait and nothing
+//! of where the table was configured.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::embed::NoChat;
 use super::{ConstrainedDecoding, Embedder, Gate, Lane, Lm, LmParams, ReplyCache, Usage};
 
-/// A configured model.
+/// A model that answers.
 #[derive(Clone)]
 pub struct Model {
     /// The alias.
     pub alias: Arc<str>,
-    /// The provider's name for it.
+    /// The provider's name of the model.
     pub model: Arc<str>,
-    /// Where requests go.
+    /// The client.
     pub lm: Arc<dyn Lm>,
-    /// What makes vectors of texts. A model has this or answers, not both.
-    pub embedder: Option<Arc<dyn Embedder>>,
-    /// Settings that hold where neither state nor node says otherwise.
+    /// Settings for requests whose state and node set none.
     pub params: LmParams,
-    /// What tokens cost, if it is known.
+    /// The prices of tokens, if they are known.
     pub prices: Option<Prices>,
-    /// What its server holds answers to.
+    /// The constrained decoding of its endpoint.
     pub constrain: Arc<ConstrainedDecoding>,
-    /// Whether it is told of tools, and asks for calls of them, beside the text.
+    /// Whether it accepts tools and replies with native tool calls.
     pub tools: bool,
-    /// How many requests may be on their way to it at a time, if that is limited.
+    /// The limit of requests in flight, if there is one.
     pub gate: Option<Gate>,
-    /// Its replies, where they are kept.
+    /// The cache of its replies, if there is one.
     pub cache: Option<Arc<ReplyCache>>,
-    /// The aliases that are asked when it fails for good, in order.
+    /// The aliases to try in order after it has failed for good.
     pub fallback: Vec<Arc<str>>,
 }
 
 impl Model {
-    /// An LM under an alias, which is its model's name too, without settings of its own.
+    /// An LM under an alias, without settings of its own. The alias is the name of the model, too.
     #[must_use]
     pub fn of(alias: impl Into<Arc<str>>, lm: Arc<dyn Lm>) -> Self {
         let alias = alias.into();
@@ -44,7 +41,6 @@ impl Model {
             model: alias.clone(),
             alias,
             lm,
-            embedder: None,
             params: LmParams::default(),
             prices: None,
             constrain: Arc::default(),
@@ -54,34 +50,51 @@ impl Model {
             fallback: Vec::new(),
         }
     }
+}
 
-    /// A model that makes vectors of texts, and refuses to answer.
+/// A model that turns texts into vectors. It does not answer.
+#[derive(Clone)]
+pub struct EmbeddingModel {
+    /// The alias.
+    pub alias: Arc<str>,
+    /// The provider's name of the model.
+    pub model: Arc<str>,
+    /// The client.
+    pub embedder: Arc<dyn Embedder>,
+    /// The prices of tokens, if they are known.
+    pub prices: Option<Prices>,
+    /// The limit of requests in flight, if there is one.
+    pub gate: Option<Gate>,
+}
+
+impl EmbeddingModel {
+    /// An embedder under an alias, without settings of its own. The alias is the name of the model,
+    /// too.
     #[must_use]
-    pub fn embedding(alias: impl Into<Arc<str>>, embedder: Arc<dyn Embedder>) -> Self {
+    pub fn of(alias: impl Into<Arc<str>>, embedder: Arc<dyn Embedder>) -> Self {
         let alias = alias.into();
-        let lm = Arc::new(NoChat::of(alias.clone()));
-        Self { embedder: Some(embedder), ..Self::of(alias, lm) }
+        Self { model: alias.clone(), alias, embedder, prices: None, gate: None }
     }
 }
 
 /// Money per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// Tokens read.
+    /// Input tokens.
     pub input: f64,
-    /// Tokens written.
+    /// Output tokens.
     pub output: f64,
 }
 
 impl Prices {
-    /// What this usage costs.
+    /// The cost of a usage.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> f64 {
         (usage.input_tokens as f64 * self.input + usage.output_tokens as f64 * self.output) / 1e6
     }
 }
 
-/// Models by alias. The alias `default` is always known, even when no model stands behind it.
+/// Models by alias. The alias `default` is always known, even if no model is configured.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -96,13 +109,14 @@ impl Prices {
 ///     cache: Some(Arc::new(ReplyCache::of(64 << 20, Duration::from_secs(3600)))),
 ///     ..Model::of("small", Arc::new(ScriptedLm::always("no")))
 /// };
-/// // At most 100 requests at a time, 10 of each run.
+/// // At most 100 requests in flight, 10 of each run.
 /// let models = Models::new([big, small], Some("big".into())).limited(Some(100), Some(10));
 /// assert_eq!(&*models.after(models.get("default").unwrap())[0].alias, "small");
 /// ```
 #[derive(Clone, Default)]
 pub struct Models {
-    by_alias: IndexMap<Arc<str>, Arc<Model>>,
+    answering: IndexMap<Arc<str>, Arc<Model>>,
+    embedding: IndexMap<Arc<str>, Arc<EmbeddingModel>>,
     default: Option<Arc<str>>,
     gate: Option<Gate>,
     per_run: Option<u32>,
@@ -112,23 +126,29 @@ impl Models {
     /// The alias that is always known.
     pub const DEFAULT: &'static str = "default";
 
-    /// One model, which is the default, without settings of its own: for programs that need no
-    /// table.
+    /// One model, which is the default, without settings of its own.
     #[must_use]
     pub fn only(lm: Arc<dyn Lm>) -> Self {
         Self::new([Model::of(Self::DEFAULT, lm)], Some(Self::DEFAULT.into()))
     }
 
-    /// A table of models; `default` names the one that stands behind the alias `default` when no
+    /// A table of models. The alias `default` refers to the model that `default` names, unless a
     /// model has that alias itself.
     #[must_use]
     pub fn new(models: impl IntoIterator<Item = Model>, default: Option<Arc<str>>) -> Self {
-        let by_alias = models.into_iter().map(|m| (m.alias.clone(), Arc::new(m))).collect();
-        Self { by_alias, default, ..Self::default() }
+        let answering = models.into_iter().map(|m| (m.alias.clone(), Arc::new(m))).collect();
+        Self { answering, default, ..Self::default() }
     }
 
-    /// The same table, with limits of how many requests may be on their way at a time: to all models
-    /// together, and of each run.
+    /// The same table with embedding models.
+    #[must_use]
+    pub fn with_embedding(self, models: impl IntoIterator<Item = EmbeddingModel>) -> Self {
+        let embedding = models.into_iter().map(|m| (m.alias.clone(), Arc::new(m))).collect();
+        Self { embedding, ..self }
+    }
+
+    /// The same table with limits of the requests in flight: to all models together, and of each
+    /// run.
     #[must_use]
     pub fn limited(self, all: Option<u32>, per_run: Option<u32>) -> Self {
         Self { gate: all.map(Gate::of), per_run, ..self }
@@ -140,14 +160,14 @@ impl Models {
         self.gate.as_ref()
     }
 
-    /// What the requests of one more run stand in line as.
+    /// The queue of the requests of one more run.
     #[must_use]
     pub fn lane(&self) -> Lane {
         Lane::limited(self.per_run)
     }
 
-    /// The models that are asked when one fails for good, in order: each one that it falls back to,
-    /// and after each those that this one falls back to. No model comes twice.
+    /// The models to try in order after one has failed for good: each of its fallbacks, followed by
+    /// the fallbacks of that one. No model occurs twice.
     #[must_use]
     pub fn after(&self, model: &Model) -> Vec<&Arc<Model>> {
         let mut seen: Vec<&str> = vec![&model.alias];
@@ -167,24 +187,41 @@ impl Models {
     /// Whether a definition may name the alias.
     #[must_use]
     pub fn knows(&self, alias: &str) -> bool {
-        alias == Self::DEFAULT || self.by_alias.contains_key(alias)
+        alias == Self::DEFAULT
+            || self.answering.contains_key(alias)
+            || self.embedding.contains_key(alias)
     }
 
-    /// The model behind an alias.
+    /// The model of an alias, if it is one that answers.
     #[must_use]
     pub fn get(&self, alias: &str) -> Option<&Arc<Model>> {
+        self.answering.get(self.resolve(alias))
+    }
+
+    /// The embedding model of an alias, if it is one.
+    #[must_use]
+    pub fn embedding(&self, alias: &str) -> Option<&Arc<EmbeddingModel>> {
+        self.embedding.get(self.resolve(alias))
+    }
+
+    fn resolve<'a>(&'a self, alias: &'a str) -> &'a str {
         match &self.default {
-            Some(default) if alias == Self::DEFAULT => self.by_alias.get(default),
-            _ => self.by_alias.get(alias),
+            Some(default) if alias == Self::DEFAULT => default,
+            _ => alias,
         }
     }
 
-    /// All models, in configured order.
+    /// The models that answer, in configured order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Model>> {
-        self.by_alias.values()
+        self.answering.values()
     }
 
-    /// The alias behind `default`, if a model is configured at all.
+    /// The embedding models, in configured order.
+    pub fn embedding_models(&self) -> impl Iterator<Item = &Arc<EmbeddingModel>> {
+        self.embedding.values()
+    }
+
+    /// The alias that `default` refers to, if a model is configured at all.
     #[must_use]
     pub fn default_alias(&self) -> Option<&str> {
         self.get(Self::DEFAULT).map(|model| model.alias.as_ref())
@@ -193,6 +230,6 @@ impl Models {
     /// Whether no model is configured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_alias.is_empty()
+        self.answering.is_empty() && self.embedding.is_empty()
     }
 }

@@ -1,6 +1,6 @@
-//! Models whose providers speak protocols of their own: Anthropic, Gemini, Bedrock and others, through
-//! the genai library. Sends one request and reports what came back; never retries. The key goes where
-//! the protocol wants it and nowhere else.
+//! A client for protocols of single providers: Anthropic, Gemini, Bedrock and others, through the
+//! genai library. Sends one request and reports the answer; does not retry. The key is sent where the
+//! protocol expects it and appears nowhere else.
 
 mod fault;
 mod reply;
@@ -19,20 +19,20 @@ use self::fault::Fault;
 use super::http::{HttpLimits, tls};
 use super::{DeltaSink, Lm, LmError, LmReply, LmRequest};
 
-/// What a provider speaks.
+/// The protocol of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Anthropic's messages.
+    /// The messages API of Anthropic.
     Anthropic,
-    /// Google's Gemini.
+    /// Gemini of Google.
     Gemini,
-    /// Gemini and Claude on Google's Vertex AI; the key is an access token.
+    /// Gemini and Claude on Google Vertex AI; the key is an access token.
     Vertex,
-    /// The models on Amazon's Bedrock; the key is a Bedrock API key.
+    /// The models on Amazon Bedrock; the key is a Bedrock API key.
     Bedrock,
-    /// Cohere's chat.
+    /// The chat API of Cohere.
     Cohere,
-    /// Ollama's own.
+    /// The native API of Ollama.
     Ollama,
 }
 
@@ -49,22 +49,22 @@ impl Protocol {
     }
 }
 
-/// Where a model is and how it is reached.
+/// The address of a model and how to connect to it.
 #[derive(Clone)]
 pub struct NativeConfig {
-    /// What is spoken there.
+    /// The protocol.
     pub protocol: Protocol,
-    /// The address before the path of the call, its version included.
+    /// The address without the path of the call, including the version.
     pub base_url: String,
     /// The provider's name for the model.
     pub model: Arc<str>,
-    /// The key, if one is wanted.
+    /// The key, if the endpoint requires one.
     pub api_key: Option<String>,
-    /// Limits of connections; the size of an answer is not limited here.
+    /// Limits of connections. The size of an answer is not limited.
     pub http: HttpLimits,
 }
 
-/// Shows neither the key nor the address, which may hold one too.
+/// Prints neither the key nor the address, which may contain a key.
 impl fmt::Debug for NativeConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("NativeConfig");
@@ -72,7 +72,7 @@ impl fmt::Debug for NativeConfig {
     }
 }
 
-/// A model behind a protocol of its provider's own.
+/// A model that is called through the protocol of its provider.
 pub struct Native {
     client: Client,
     target: ServiceTarget,
@@ -89,14 +89,14 @@ impl fmt::Debug for Native {
 }
 
 impl Native {
-    /// A client with connections of its own. Connects to nothing yet.
+    /// A client with its own connections. It connects with the first request.
     ///
     /// # Errors
     /// When the address or the machine's certificates cannot be used.
     pub fn new(config: NativeConfig) -> Result<Self, String> {
         let base_url = config.base_url.trim().trim_end_matches('/');
         let address: Uri =
-            base_url.parse().map_err(|_| "base_url cannot be read as an address".to_owned())?;
+            base_url.parse().map_err(|_| "base_url is not a valid address".to_owned())?;
         let host = address.authority().filter(|host| !host.as_str().contains('@'));
         let host = host.ok_or("base_url must name a host, without a user or password")?;
         let key = config.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
@@ -116,42 +116,39 @@ impl Native {
         })
     }
 
-    async fn ask(&self, request: &LmRequest) -> Result<LmReply, LmError> {
+    async fn send(
+        &self,
+        request: &LmRequest,
+        mut deltas: DeltaSink<'_>,
+    ) -> Result<LmReply, LmError> {
         let failed = |fault| self.error(fault, request);
-        let (chat, options) = request::read(request).map_err(failed)?;
-        let asked = self.client.exec_chat(self.target.clone(), chat, Some(&options)).await;
-        asked.map(reply::whole).map_err(|error| failed(Fault::of(&error)))
-    }
-
-    async fn hear(&self, request: &LmRequest, heard: DeltaSink<'_>) -> Result<LmReply, LmError> {
-        let failed = |fault| self.error(fault, request);
-        let (chat, options) = request::read(request).map_err(failed)?;
-        let asked = self.client.exec_chat_stream(self.target.clone(), chat, Some(&options)).await;
-        let answer = asked.map_err(|error| failed(Fault::of(&error)))?;
-        reply::heard(answer, heard).await.map_err(failed)
+        let (chat, options) = request::translate(request).map_err(failed)?;
+        let (client, target) = (&self.client, self.target.clone());
+        if !deltas.is_open() {
+            let answer = client.exec_chat(target, chat, Some(&options)).await;
+            return answer.map(reply::whole).map_err(|error| failed(Fault::of(&error)));
+        }
+        let answer = client.exec_chat_stream(target, chat, Some(&options)).await;
+        let answer = answer.map_err(|error| failed(Fault::of(&error)))?;
+        reply::streamed(answer, &mut deltas).await.map_err(failed)
     }
 
     fn error(&self, fault: Fault, request: &LmRequest) -> LmError {
-        fault.told(&self.model, &self.host, self.key.as_deref(), request.constraint.as_ref())
+        fault.into_error(&self.model, &self.host, self.key.as_deref(), request.constraint.as_ref())
     }
 }
 
 impl Lm for Native {
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        self.ask(request).boxed()
-    }
-
-    fn stream<'a>(
+    fn complete<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: DeltaSink<'a>,
+        deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        self.hear(request, heard).boxed()
+        self.send(request, deltas).boxed()
     }
 }
 
-/// Connections as the other clients make them: neither proxies nor redirects, which would take the
-/// key along.
+/// An HTTP client without proxies and redirects, which would receive the key.
 fn connections(limits: &HttpLimits) -> Result<reqwest::Client, String> {
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls()?)

@@ -1,6 +1,6 @@
-//! A client for endpoints that speak OpenAI's chat completions: OpenAI itself, llama.cpp, vLLM,
-//! Ollama, gateways. Sends one request and reports what came back; never retries. The key goes into
-//! one header and nowhere else.
+//! A client for endpoints with OpenAI's chat completions: OpenAI itself, llama.cpp, vLLM, Ollama,
+//! gateways. Sends one request and reports the answer; does not retry. The key is sent in one header
+//! and appears nowhere else.
 
 mod chunks;
 mod embed;
@@ -23,47 +23,47 @@ use super::failure;
 use super::http::{HttpAnswer, HttpError, HttpLimits};
 use super::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest};
 
-/// Under which name the limit of an answer is sent.
+/// The member of a request that limits the length of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MaxTokensField {
-    /// `max_tokens`, which every server knows.
+    /// `max_tokens`, which every server accepts.
     #[default]
     MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's reasoning models insist on.
+    /// `max_completion_tokens`, which OpenAI's reasoning models require.
     MaxCompletionTokens,
 }
 
-/// Where the grammar of an answer stands in a request.
+/// The member of a request that holds the grammar of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GrammarField {
-    /// `grammar`, as llama.cpp has it.
+    /// `grammar`, for llama.cpp.
     #[default]
     Grammar,
-    /// `guided_grammar`, as vLLM had it first.
+    /// `guided_grammar`, for older versions of vLLM.
     GuidedGrammar,
-    /// `structured_outputs: {grammar}`, as vLLM has it now.
+    /// `structured_outputs: {grammar}`, for current versions of vLLM.
     StructuredOutputs,
 }
 
-/// Where a model is and how it is reached.
+/// The address of a model and how to connect to it.
 #[derive(Clone)]
 pub struct OpenAiConfig {
-    /// The address before `/chat/completions`, its version included: `https://api.openai.com/v1`.
+    /// The address without `/chat/completions`, including the version: `https://api.openai.com/v1`.
     pub base_url: String,
     /// The provider's name for the model.
     pub model: Arc<str>,
-    /// The key, if the endpoint wants one; an empty one is none.
+    /// The key, if the endpoint requires one. An empty key counts as none.
     pub api_key: Option<String>,
-    /// Under which name `max_tokens` is sent.
+    /// The name under which `max_tokens` is sent.
     pub max_tokens_field: MaxTokensField,
-    /// Where a grammar is put.
+    /// The member that holds a grammar.
     pub grammar_field: GrammarField,
     /// Limits of connections and answers.
     pub http: HttpLimits,
 }
 
 impl OpenAiConfig {
-    /// A model without a key, with the usual limits.
+    /// A model without a key, with the default limits.
     #[must_use]
     pub fn new(base_url: impl Into<String>, model: impl Into<Arc<str>>) -> Self {
         Self {
@@ -77,21 +77,21 @@ impl OpenAiConfig {
     }
 }
 
-/// Shows neither the key nor the address, which may hold one too.
+/// Prints neither the key nor the address, which may contain a key.
 impl fmt::Debug for OpenAiConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenAiConfig").field("model", &self.model).finish_non_exhaustive()
     }
 }
 
-/// Why a model cannot be reached as it is configured.
+/// Why the configuration of a model cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenAiConfigError {
-    /// The address is not one.
+    /// The address is not a valid one.
     #[error("base_url must be an address such as https://api.openai.com/v1: {0}")]
     BaseUrl(&'static str),
     /// The key cannot be sent.
-    #[error("the api key holds characters that an HTTP header cannot carry")]
+    #[error("the api key contains characters that an HTTP header cannot carry")]
     ApiKey,
     /// TLS cannot be set up.
     #[error("{0}")]
@@ -102,7 +102,7 @@ pub enum OpenAiConfigError {
 pub struct OpenAi {
     endpoint: Endpoint,
     dialect: Dialect,
-    /// The most that is kept of an answer.
+    /// The largest answer in bytes.
     answer_bytes: usize,
     stream_support: StreamSupport,
 }
@@ -116,7 +116,7 @@ impl fmt::Debug for OpenAi {
 }
 
 impl OpenAi {
-    /// A client with connections of its own. Connects to nothing yet.
+    /// A client with its own connections. It connects with the first request.
     ///
     /// # Errors
     /// When the address, the key or the machine's certificates cannot be used.
@@ -129,10 +129,10 @@ impl OpenAi {
         })
     }
 
-    async fn ask(&self, request: &LmRequest) -> Result<LmReply, LmError> {
+    async fn whole_reply(&self, request: &LmRequest) -> Result<LmReply, LmError> {
         let body = self.body(request, ResponseMode::Whole)?;
         let answer = self.endpoint.http.post(body, ResponseMode::Whole.accept()).await;
-        let answer = answer.map_err(|error| self.endpoint.unanswered(error))?;
+        let answer = answer.map_err(|error| self.endpoint.transport_error(error))?;
         self.reply(&answer, request)
     }
 
@@ -162,7 +162,7 @@ impl OpenAi {
         })
     }
 
-    /// Why there is no reply in what came; `said` is what holds the provider's error.
+    /// The failure of an answer without a reply; `said` contains the error of the provider.
     fn no_reply(&self, why: NoReply, status: u16, said: &str) -> LmError {
         let error = match why {
             NoReply::Error => {
@@ -174,9 +174,10 @@ impl OpenAi {
                 let text = format!("the answer is not a chat completion: {reason}");
                 self.endpoint.error(LmErrorKind::Malformed, text)
             }
-            NoReply::TooLarge => return self.endpoint.unanswered(HttpError::TooLarge),
-            NoReply::BrokenOff => {
-                self.endpoint.error(LmErrorKind::Connection, "the answer broke off".to_owned())
+            NoReply::TooLarge => return self.endpoint.transport_error(HttpError::TooLarge),
+            NoReply::Incomplete => {
+                let text = "the answer is incomplete";
+                self.endpoint.error(LmErrorKind::Connection, text.to_owned())
             }
         };
         LmError { status: Some(status), ..error }
@@ -184,16 +185,16 @@ impl OpenAi {
 }
 
 impl Lm for OpenAi {
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        self.ask(request).boxed()
-    }
-
-    fn stream<'a>(
+    fn complete<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: DeltaSink<'a>,
+        deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        self.stream_reply(request, heard).boxed()
+        if deltas.is_open() {
+            self.streamed_reply(request, deltas).boxed()
+        } else {
+            self.whole_reply(request).boxed()
+        }
     }
 }
 
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neither_client_nor_settings_show_the_key() {
+    fn debug_output_does_not_contain_the_key() {
         let key = Some("sk-secret\n".to_owned());
         let config = OpenAiConfig { api_key: key, ..OpenAiConfig::new("http://host/v1", "small") };
         assert!(!format!("{config:?}").contains("sk-secret"));

@@ -1,6 +1,7 @@
-//! Sends a request to an LM, or texts to an embedding model, each try when it is its turn, until it is answered, the tries are used
-//! up, time is over or nobody wants the answer any more. Knows LMs by trait; what an attempt means
-//! to a trace is the caller's.
+//! Sends a request to an LM, or texts to an embedding model, and retries failures that may be
+//! transient. Each attempt first waits for the gates. Ends when the request is answered, the attempts
+//! are used up, the deadline passes or the run is cancelled. Knows LMs by trait; its caller traces
+//! the attempts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,52 +10,53 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Embedder, Embeddings, GatePermits, Gates, Lm, LmError, LmErrorKind, LmReply, LmRequest, batches,
+    DeltaSink, Embedder, Embeddings, GatePermits, Gates, Lm, LmError, LmErrorKind, LmReply,
+    LmRequest, batches,
 };
 
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
-/// How often, how long, and whether at all.
+/// How often and until when a request is attempted.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy<'a> {
-    /// Tries after the first one.
+    /// Attempts after the first one.
     pub retries: u32,
-    /// When the answer must be there.
+    /// The latest end of the request.
     pub deadline: Instant,
-    /// Cancelled when the answer is no longer wanted.
+    /// Cancels the request.
     pub cancelled: &'a CancellationToken,
-    /// Whether the text is to be heard while it arrives.
+    /// Whether the text is streamed while it arrives.
     pub is_streamed: bool,
-    /// What a try waits for before it is sent, and holds until it has ended.
+    /// The limits that an attempt waits for; it holds their permits until it has ended.
     pub gates: Gates<'a>,
 }
 
-/// What becomes of one try.
+/// The progress of one attempt.
 #[derive(Clone, Copy, Debug)]
 pub enum RetryEvent<'a> {
-    /// It is sent.
+    /// The request is sent.
     Started {
-        /// Tries are counted from 1.
+        /// Attempts are counted from 1.
         number: u32,
-        /// How long it has waited for its turn.
+        /// The time that it waited for its permits.
         waited: Duration,
     },
-    /// The next piece of its answer has come.
+    /// The next delta of its answer has arrived.
     Delta(&'a str),
-    /// It ended, whichever way. A try that is dropped on its way never ends.
+    /// It has succeeded or failed. An attempt whose future is dropped never ends.
     Ended(&'a Result<LmReply, LmError>),
 }
 
-/// Sends the request, and again after failures that may pass. Waits as long as the provider asks,
-/// else for a random time below a limit that doubles with each try. A wait that would not end
-/// before the deadline is not begun: the provider's failure is returned at once.
+/// Sends the request, and again after transient failures. Waits as long as the provider asks, else
+/// for a random time below a limit that doubles with each attempt. If that wait would not end before
+/// the deadline, the failure of the provider is returned at once.
 ///
-/// `on_attempt` is told of each try when it is sent and when it has ended, also when time or
-/// cancellation ended it; and of the pieces of its answer, where they are to be heard.
+/// `on_attempt` receives the start and the end of each attempt, also of one that the deadline or
+/// cancellation ended, and the deltas of its answer if it is streamed.
 ///
 /// # Errors
-/// The failure of the last try; `Timeout` when the deadline passes before or during a try;
+/// The failure of the last attempt; `Timeout` when the deadline passes before or during an attempt;
 /// `Cancelled`.
 pub async fn complete(
     lm: &dyn Lm,
@@ -64,10 +66,10 @@ pub async fn complete(
 ) -> Result<LmReply, LmError> {
     let mut number = 1;
     loop {
-        let (passed, waited) = admitted(policy, number).await?;
+        let (permits, waited) = admit(policy, number).await?;
         on_attempt(RetryEvent::Started { number, waited });
         let result = attempt(lm, request, policy, number, &mut on_attempt).await;
-        drop(passed);
+        drop(permits);
         on_attempt(RetryEvent::Ended(&result));
         match result {
             Err(error) => pause(policy, number, error).await?,
@@ -77,11 +79,11 @@ pub async fn complete(
     }
 }
 
-/// Vectors for any number of texts, in their order: batch by batch, each sent again as
-/// [`complete`] sends a request, so that what has come is not asked for twice.
+/// Returns vectors for any number of texts, in their order. Each batch is retried on its own, as
+/// [`complete`] does, so that no vector is requested twice.
 ///
 /// # Errors
-/// As of [`complete`]; vectors of one batch that do not go with those of another are `Malformed`.
+/// Those of [`complete`]; `Malformed` if the vectors of two batches differ in length.
 pub async fn embed(
     embedder: &dyn Embedder,
     texts: &[Arc<str>],
@@ -89,44 +91,41 @@ pub async fn embed(
 ) -> Result<Embeddings, LmError> {
     let mut all = Embeddings::default();
     for batch in batches(texts) {
-        all.add(embedded(embedder, batch, policy).await?)?;
+        all.add(embed_batch(embedder, batch, policy).await?)?;
     }
     Ok(all)
 }
 
-async fn embedded(
+async fn embed_batch(
     embedder: &dyn Embedder,
     batch: &[Arc<str>],
     policy: &RetryPolicy<'_>,
 ) -> Result<Embeddings, LmError> {
     let mut number = 1;
     loop {
-        let (passed, _) = admitted(policy, number).await?;
+        let (permits, _) = admit(policy, number).await?;
         let result = within(policy, embedder.embed(batch), number).await.flatten();
-        drop(passed);
+        drop(permits);
         match result {
             Err(error) => pause(policy, number, error).await?,
-            embedded => return embedded,
+            embeddings => return embeddings,
         }
         number += 1;
     }
 }
 
-/// Waits for the turn of a try, if there is to be one at all.
-async fn admitted(
-    policy: &RetryPolicy<'_>,
-    number: u32,
-) -> Result<(GatePermits, Duration), LmError> {
+/// Waits for the permits of an attempt, unless the request is cancelled or too late.
+async fn admit(policy: &RetryPolicy<'_>, number: u32) -> Result<(GatePermits, Duration), LmError> {
     if policy.cancelled.is_cancelled() {
         return Err(cancelled());
     }
     if policy.deadline <= Instant::now() {
         return Err(too_late(number));
     }
-    turn(policy, number).await
+    permits(policy, number).await
 }
 
-/// Waits before the next try, or gives the failure back where there is none.
+/// Waits before the next attempt; returns the failure if there is none.
 async fn pause(policy: &RetryPolicy<'_>, number: u32, error: LmError) -> Result<(), LmError> {
     if !error.is_transient() || number > policy.retries {
         return Err(error);
@@ -149,26 +148,29 @@ async fn attempt(
     number: u32,
     on_attempt: &mut (impl FnMut(RetryEvent<'_>) + Send),
 ) -> Result<LmReply, LmError> {
-    let mut heard = |piece: &str| on_attempt(RetryEvent::Delta(piece));
-    let answered =
-        if policy.is_streamed { lm.stream(request, &mut heard) } else { lm.complete(request) };
-    within(policy, answered, number).await?
+    let mut on_delta = |delta: &str| on_attempt(RetryEvent::Delta(delta));
+    let deltas =
+        if policy.is_streamed { DeltaSink::to(&mut on_delta) } else { DeltaSink::closed() };
+    within(policy, lm.complete(request, deltas), number).await?
 }
 
-/// Waits until a try may be sent; tells how long that took.
-async fn turn(policy: &RetryPolicy<'_>, number: u32) -> Result<(GatePermits, Duration), LmError> {
+/// Waits until an attempt may be sent; returns the time that this took.
+async fn permits(
+    policy: &RetryPolicy<'_>,
+    number: u32,
+) -> Result<(GatePermits, Duration), LmError> {
     if policy.gates.are_open() {
         return Ok((GatePermits::default(), Duration::ZERO));
     }
     let before = Instant::now();
-    let passed = within(policy, policy.gates.pass(), number).await.map_err(|error| {
-        let waiting = "; it was still waiting for its turn, as requests are limited";
+    let permits = within(policy, policy.gates.pass(), number).await.map_err(|error| {
+        let waiting = "; it was still waiting for its turn, because requests in flight are limited";
         LmError { message: error.message + waiting, ..error }
     })?;
-    Ok((passed, before.elapsed()))
+    Ok((permits, before.elapsed()))
 }
 
-/// Waits for something that a try needs, no longer than there is time and the answer is wanted.
+/// Waits for a step of an attempt, at most until the deadline or cancellation.
 async fn within<T>(
     policy: &RetryPolicy<'_>,
     awaited: impl Future<Output = T>,
@@ -182,8 +184,8 @@ async fn within<T>(
     }
 }
 
-/// Full jitter: anything between nothing and a limit that doubles. Ours, because the backon crate
-/// only adds jitter on top of the full wait, which keeps callers that failed together together.
+/// Full jitter: a random wait below a limit that doubles. The backon crate adds jitter to the full
+/// wait instead, so that callers that failed together retry together.
 fn backoff(number: u32, roll: f64) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1_u32.checked_shl(number - 1).unwrap_or(u32::MAX));
     doubled.min(LONGEST_WAIT).mul_f64(roll)
@@ -194,7 +196,7 @@ fn too_late(number: u32) -> LmError {
     LmError { kind: LmErrorKind::Timeout, message, status: None, retry_after: None }
 }
 
-/// The failure of a request that is no longer wanted.
+/// The failure of a cancelled request.
 pub(crate) fn cancelled() -> LmError {
     let message = "cancelled before the model answered".into();
     LmError { kind: LmErrorKind::Cancelled, message, status: None, retry_after: None }
@@ -222,16 +224,16 @@ mod tests {
         RetryPolicy { retries, deadline, cancelled, is_streamed: false, gates }
     }
 
-    /// Runs a script; tells the outcome (text or kind), the time it took and the tries told of.
+    /// Runs a script; returns the outcome (text or kind), the time it took and the attempts reported.
     async fn run(lm: &ScriptedLm, retries: u32, within: Duration) -> (String, Duration, Vec<u32>) {
         let token = CancellationToken::new();
         let start = Instant::now();
         let lane = Lane::default();
         let policy = policy(&token, &lane, retries, within);
-        let mut told = Vec::new();
-        let on_attempt = |tried: RetryEvent<'_>| {
-            if let RetryEvent::Started { number, .. } = tried {
-                told.push(number);
+        let mut numbers = Vec::new();
+        let on_attempt = |event: RetryEvent<'_>| {
+            if let RetryEvent::Started { number, .. } = event {
+                numbers.push(number);
             }
         };
         let result = complete(lm, &request(), &policy, on_attempt).await;
@@ -239,7 +241,7 @@ mod tests {
             Ok(reply) => reply.text.to_string(),
             Err(error) => format!("{:?}", error.kind),
         };
-        (outcome, start.elapsed(), told)
+        (outcome, start.elapsed(), numbers)
     }
 
     fn failing(kind: LmErrorKind) -> ScriptedAnswer {
@@ -251,12 +253,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_that_may_pass_are_tried_again_until_the_answer_comes() {
+    async fn transient_failures_are_retried_until_the_answer_arrives() {
         use LmErrorKind::{Connection, Malformed, Provider, RateLimited, Timeout};
         for kind in [Connection, Malformed, Provider, RateLimited, Timeout] {
             let lm = ScriptedLm::answering([failing(kind), failing(kind), "done".into()]);
-            let (outcome, took, told) = run(&lm, 2, MINUTE).await;
-            assert_eq!((outcome.as_str(), told), ("done", vec![1, 2, 3]));
+            let (outcome, took, numbers) = run(&lm, 2, MINUTE).await;
+            assert_eq!((outcome.as_str(), numbers), ("done", vec![1, 2, 3]));
             assert!(took <= Duration::from_millis(252 + 502), "{took:?}");
         }
     }
@@ -268,27 +270,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn when_the_tries_are_used_up_the_last_failure_is_told() {
+    async fn after_the_last_attempt_its_failure_is_returned() {
         let lm = ScriptedLm::answering([
             failing(LmErrorKind::Provider),
             failing(LmErrorKind::Connection),
             "never".into(),
         ]);
-        let (outcome, _, told) = run(&lm, 1, MINUTE).await;
-        assert_eq!((outcome.as_str(), told), ("Connection", vec![1, 2]));
+        let (outcome, _, numbers) = run(&lm, 1, MINUTE).await;
+        assert_eq!((outcome.as_str(), numbers), ("Connection", vec![1, 2]));
         let lm = ScriptedLm::always(failing(LmErrorKind::Provider));
         assert_eq!(run(&lm, 0, MINUTE).await.2, [1]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_the_provider_asks_for_is_waited_exactly() {
+    async fn the_wait_that_the_provider_asks_for_is_exact() {
         let lm = ScriptedLm::answering([busy(30), busy(0), "done".into()]);
         let (outcome, took, _) = run(&lm, 2, MINUTE).await;
         assert_eq!((outcome.as_str(), took.as_secs()), ("done", 30));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_longer_than_the_time_left_fails_at_once_and_keeps_the_providers_wish() {
+    async fn a_wait_beyond_the_deadline_fails_at_once_with_the_retry_after() {
         let lm = ScriptedLm::always(busy(61));
         let token = CancellationToken::new();
         let start = Instant::now();
@@ -301,17 +303,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_model_that_never_answers_ends_in_a_timeout_at_the_deadline() {
+    async fn a_model_that_never_answers_times_out_at_the_deadline() {
         let lm = ScriptedLm::answering([failing(LmErrorKind::Provider), ScriptedAnswer::hang()]);
-        let (outcome, took, told) = run(&lm, 9, MINUTE).await;
-        assert_eq!((outcome.as_str(), took.as_secs(), told), ("Timeout", 60, vec![1, 2]));
+        let (outcome, took, numbers) = run(&lm, 9, MINUTE).await;
+        assert_eq!((outcome.as_str(), took.as_secs(), numbers), ("Timeout", 60, vec![1, 2]));
         let lm = ScriptedLm::always("unasked");
         assert_eq!(run(&lm, 9, Duration::ZERO).await.0, "Timeout");
         assert!(lm.requests().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn cancelling_stops_a_request_in_flight_and_a_wait_between_two() {
+    async fn cancellation_ends_a_request_in_flight_and_a_wait_between_two() {
         for answer in [ScriptedAnswer::hang(), busy(50)] {
             let (lm, token) = (ScriptedLm::always(answer), CancellationToken::new());
             let start = Instant::now();
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_try_waits_for_its_turn_and_a_wait_for_the_provider_keeps_no_other_waiting() {
+    async fn an_attempt_waits_for_a_permit_and_a_backoff_holds_none() {
         let (gate, lane, token) = (Gate::of(1), Lane::default(), CancellationToken::new());
         let gates = Gates { lane: &lane, model: Some(&gate), all: None };
         let policy = RetryPolicy { gates, ..policy(&token, &lane, 1, MINUTE) };
@@ -344,8 +346,8 @@ mod tests {
             async move {
                 let mut waits = Vec::new();
                 let start = Instant::now();
-                let on_attempt = |tried: RetryEvent<'_>| {
-                    if let RetryEvent::Started { waited, .. } = tried {
+                let on_attempt = |event: RetryEvent<'_>| {
+                    if let RetryEvent::Started { waited, .. } = event {
                         waits.push(waited.as_secs());
                     }
                 };
@@ -353,14 +355,14 @@ mod tests {
                 (text.to_string(), start.elapsed().as_secs(), waits)
             }
         };
-        let told = tokio::join!(waits(&other), waits(&other), waits(&first));
-        assert_eq!(told.0, ("meanwhile".into(), 2, vec![0]));
-        assert_eq!(told.1, ("meanwhile".into(), 4, vec![2]));
-        assert_eq!(told.2, ("late".into(), 16, vec![4, 0]));
+        let waits = tokio::join!(waits(&other), waits(&other), waits(&first));
+        assert_eq!(waits.0, ("meanwhile".into(), 2, vec![0]));
+        assert_eq!(waits.1, ("meanwhile".into(), 4, vec![2]));
+        assert_eq!(waits.2, ("late".into(), 16, vec![4, 0]));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_that_does_not_come_in_time_ends_in_a_timeout_that_says_so() {
+    async fn a_permit_that_comes_too_late_is_a_timeout_that_says_so() {
         let (gate, lane, token) = (Gate::of(1), Lane::default(), CancellationToken::new());
         let gates = Gates { lane: &lane, model: None, all: Some(&gate) };
         let _held = gates.pass().await;
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_a_wait_doubles_up_to_eight_seconds_and_the_wait_is_anywhere_below() {
+    fn the_limit_of_a_backoff_doubles_up_to_eight_seconds() {
         let longest: Vec<u128> =
             [1, 2, 3, 6, 7, 40, u32::MAX].map(|number| backoff(number, 1.0).as_millis()).into();
         assert_eq!(longest, [250, 500, 1000, 8000, 8000, 8000, 8000]);

@@ -1,8 +1,8 @@
-//! A scripted LM for tests, examples and CI: it answers from a script instead of a provider, keeps
-//! the requests that it saw, and can fail, wait and hang like a real one. Delays are tokio time, so
-//! a paused clock skips them. Knows nothing of signatures: sections are found by their headers.
+//! An LM for tests, examples and CI. It answers from a script instead of a provider, records its
+//! requests, and can fail, delay and hang. Delays use tokio time, so that a paused clock skips them.
+//! Knows nothing of signatures: it finds sections by their headers.
 
-pub(super) mod sections;
+pub mod sections;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-use self::sections::{layout, wanted_sections};
+use self::sections::{layout, open_sections};
 use super::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest, Usage};
 
-/// Bytes of a piece of a text that is heard as it comes.
-const PIECE: usize = 5;
+/// Bytes of a delta.
+const DELTA: usize = 5;
 
 type Script = Box<dyn Fn(&LmRequest) -> ScriptedAnswer + Send + Sync>;
 
-/// One answer of a script: a text, a whole reply, a failure or silence, now or after a while.
+/// One answer of a script: a text, a reply, a failure or silence, at once or after a delay.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,13 +30,13 @@ type Script = Box<dyn Fn(&LmRequest) -> ScriptedAnswer + Send + Sync>;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ScriptedAnswer {
-    outcome: Outcome,
+    outcome: ScriptedOutcome,
     delay: Duration,
     pause: Duration,
 }
 
 #[derive(Clone, Debug)]
-enum Outcome {
+enum ScriptedOutcome {
     Text(Arc<str>),
     Reply(LmReply),
     Failure(LmError),
@@ -51,105 +51,111 @@ impl ScriptedAnswer {
         LmError { kind, message: message.into(), status: None, retry_after: None }.into()
     }
 
-    /// No answer, ever.
+    /// No answer at all.
     #[must_use]
     pub const fn hang() -> Self {
-        Self::now(Outcome::Silence)
+        Self::now(ScriptedOutcome::Silence)
     }
 
-    /// A failure in the middle of an answer of which this text has come.
+    /// A failure after the first part of an answer.
     #[must_use]
-    pub fn broken(text: impl Into<Arc<str>>, kind: LmErrorKind, what: impl Into<String>) -> Self {
-        let error = LmError { kind, message: what.into(), status: None, retry_after: None };
-        Self::now(Outcome::Broken(text.into(), error))
+    pub fn broken(
+        text: impl Into<Arc<str>>,
+        kind: LmErrorKind,
+        message: impl Into<String>,
+    ) -> Self {
+        let error = LmError { kind, message: message.into(), status: None, retry_after: None };
+        Self::now(ScriptedOutcome::Broken(text.into(), error))
     }
 
-    /// The same answer with a pause before each of its pieces, where it is heard as it comes.
+    /// The same answer with a pause before each of its deltas, if it is streamed.
     #[must_use]
     pub const fn pausing(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// The same answer, `delay` later.
+    /// The same answer after a delay.
     #[must_use]
     pub const fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// The same failure with an HTTP status; other answers have none.
+    /// The same failure with an HTTP status. Other answers do not change.
     #[must_use]
     pub const fn status(mut self, status: u16) -> Self {
-        if let Outcome::Failure(error) = &mut self.outcome {
+        if let ScriptedOutcome::Failure(error) = &mut self.outcome {
             error.status = Some(status);
         }
         self
     }
 
-    /// The same failure with a time to wait; other answers have none.
+    /// The same failure with a time to wait. Other answers do not change.
     #[must_use]
     pub const fn retry_after(mut self, wait: Duration) -> Self {
-        if let Outcome::Failure(error) = &mut self.outcome {
+        if let ScriptedOutcome::Failure(error) = &mut self.outcome {
             error.retry_after = Some(wait);
         }
         self
     }
 
-    const fn now(outcome: Outcome) -> Self {
+    const fn now(outcome: ScriptedOutcome) -> Self {
         Self { outcome, delay: Duration::ZERO, pause: Duration::ZERO }
     }
 }
 
 impl From<&str> for ScriptedAnswer {
     fn from(text: &str) -> Self {
-        Self::now(Outcome::Text(text.into()))
+        Self::now(ScriptedOutcome::Text(text.into()))
     }
 }
 
 impl From<String> for ScriptedAnswer {
     fn from(text: String) -> Self {
-        Self::now(Outcome::Text(text.into()))
+        Self::now(ScriptedOutcome::Text(text.into()))
     }
 }
 
 impl From<LmReply> for ScriptedAnswer {
     fn from(reply: LmReply) -> Self {
-        Self::now(Outcome::Reply(reply))
+        Self::now(ScriptedOutcome::Reply(reply))
     }
 }
 
 impl From<LmError> for ScriptedAnswer {
     fn from(error: LmError) -> Self {
-        Self::now(Outcome::Failure(error))
+        Self::now(ScriptedOutcome::Failure(error))
     }
 }
 
-/// An LM that answers from a script. Tokens of a text are counted as its words.
+/// An LM that answers from a script. Each word counts as a token.
 ///
 /// ```
-/// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
+/// use dsrs::lm::{Chat, DeltaSink, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let lm = ScriptedLm::answering(["first", "second one"]);
 /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("who are you?")] };
 /// let request = LmRequest::new(chat, LmParams::default());
 ///
-/// assert_eq!(&*lm.complete(&request).await.unwrap().text, "first");
-/// assert_eq!(lm.complete(&request).await.unwrap().usage.output_tokens, 2);
-/// assert!(lm.complete(&request).await.unwrap_err().message.contains("no answer left"));
+/// assert_eq!(&*lm.complete(&request, DeltaSink::closed()).await.unwrap().text, "first");
+/// let second = lm.complete(&request, DeltaSink::closed()).await.unwrap();
+/// assert_eq!(second.usage.output_tokens, 2);
+/// let third = lm.complete(&request, DeltaSink::closed()).await.unwrap_err();
+/// assert!(third.message.contains("no answer left"));
 /// assert_eq!(lm.requests().len(), 3);
 /// # });
 /// ```
 pub struct ScriptedLm {
     script: Script,
     model: Arc<str>,
-    seen: Mutex<Vec<LmRequest>>,
-    keeps: bool,
+    requests: Mutex<Vec<LmRequest>>,
+    is_recording: bool,
 }
 
 impl ScriptedLm {
-    /// Gives these answers in turn; a request beyond them is refused.
+    /// Returns these answers in turn; a request beyond them is refused.
     #[must_use]
     pub fn answering(answers: impl IntoIterator<Item = impl Into<ScriptedAnswer>>) -> Self {
         let left: VecDeque<ScriptedAnswer> = answers.into_iter().map(Into::into).collect();
@@ -160,14 +166,14 @@ impl ScriptedLm {
         })
     }
 
-    /// Gives the same answer to every request.
+    /// Returns the same answer to every request.
     #[must_use]
     pub fn always(answer: impl Into<ScriptedAnswer>) -> Self {
         let answer = answer.into();
         Self::by(move |_| answer.clone())
     }
 
-    /// Answers by a function of the request.
+    /// Computes the answer from the request.
     ///
     /// ```
     /// use dsrs::lm::{ScriptedAnswer, LmErrorKind, ScriptedLm};
@@ -183,11 +189,11 @@ impl ScriptedLm {
         script: impl Fn(&LmRequest) -> A + Send + Sync + 'static,
     ) -> Self {
         let script = Box::new(move |request: &LmRequest| script(request).into());
-        Self { script, model: "scripted".into(), seen: Mutex::default(), keeps: true }
+        Self { script, model: "scripted".into(), requests: Mutex::default(), is_recording: true }
     }
 
-    /// Gives the answer of the first pair whose text stands anywhere in the conversation; a
-    /// request that holds none of them is refused.
+    /// Returns the answer of the first pair whose text occurs in the conversation; a request without
+    /// any of them is refused.
     #[must_use]
     pub fn matching(
         pairs: impl IntoIterator<Item = (impl Into<String>, impl Into<ScriptedAnswer>)>,
@@ -196,25 +202,26 @@ impl ScriptedLm {
             pairs.into_iter().map(|(text, answer)| (text.into(), answer.into())).collect();
         Self::by(move |request| {
             let holds =
-                |text: &str| request.chat.messages().any(|said| said.content.contains(text));
+                |text: &str| request.chat.messages().any(|message| message.content.contains(text));
             let found = pairs.iter().find(|(text, _)| holds(text));
             found.map_or_else(|| unscripted("no text that matches"), |(_, answer)| answer.clone())
         })
     }
 
-    /// Answers in `[[ ## field ## ]]` sections: each given field that the request names and does
-    /// not fill in itself, in the given order, then the closing marker. So one LM serves a whole
-    /// graph, where the output of one node is the input of the next.
+    /// Answers in `[[ ## field ## ]]` sections: each given field that the request names and does not
+    /// fill in, in the given order, then the closing marker. One such LM serves a graph in which the
+    /// output of one node is the input of the next.
     ///
     /// ```
-    /// use dsrs::lm::{Chat, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
+    /// use dsrs::lm::{Chat, DeltaSink, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
     /// let lm = ScriptedLm::sections([("draft", "hi"), ("reply", "dear all, hi")]);
     /// let asks = "[[ ## draft ## ]]\nhi\n\nanswer with [[ ## reply ## ]], [[ ## completed ## ]]";
     /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user(asks)] };
     ///
-    /// let reply = lm.complete(&LmRequest::new(chat, LmParams::default())).await.unwrap();
+    /// let request = LmRequest::new(chat, LmParams::default());
+    /// let reply = lm.complete(&request, DeltaSink::closed()).await.unwrap();
     /// assert_eq!(&*reply.text, "[[ ## reply ## ]]\ndear all, hi\n\n[[ ## completed ## ]]");
     /// # });
     /// ```
@@ -225,9 +232,9 @@ impl ScriptedLm {
         let fields: Vec<(String, String)> =
             fields.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
         Self::by(move |request| {
-            let wanted = wanted_sections(request);
+            let open = open_sections(request);
             let given = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-            layout(given.filter(|(name, _)| wanted.contains(name)))
+            layout(given.filter(|(name, _)| open.contains(name)))
         })
     }
 
@@ -238,24 +245,24 @@ impl ScriptedLm {
         self
     }
 
-    /// The same script without a memory of requests, for long loads.
+    /// The same script without recording requests, for load tests.
     #[must_use]
     pub const fn forgetful(mut self) -> Self {
-        self.keeps = false;
+        self.is_recording = false;
         self
     }
 
-    /// The requests seen so far, in the order in which they came.
+    /// The requests so far, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<LmRequest> {
-        lock(&self.seen).clone()
+        lock(&self.requests).clone()
     }
 }
 
 impl ScriptedLm {
     async fn answer(&self, request: &LmRequest) -> ScriptedAnswer {
-        if self.keeps {
-            lock(&self.seen).push(request.clone());
+        if self.is_recording {
+            lock(&self.requests).push(request.clone());
         }
         let answer = (self.script)(request);
         if !answer.delay.is_zero() {
@@ -264,43 +271,33 @@ impl ScriptedLm {
         answer
     }
 
-    async fn conclude(&self, request: &LmRequest, outcome: Outcome) -> Result<LmReply, LmError> {
+    async fn conclude(
+        &self,
+        request: &LmRequest,
+        outcome: ScriptedOutcome,
+    ) -> Result<LmReply, LmError> {
         match outcome {
-            Outcome::Text(text) => Ok(reply(request, text, self.model.clone())),
-            Outcome::Reply(reply) => Ok(reply),
-            Outcome::Failure(error) | Outcome::Broken(_, error) => Err(error),
-            Outcome::Silence => std::future::pending().await,
+            ScriptedOutcome::Text(text) => {
+                Ok(LmReply::counting_words(request, text, self.model.clone()))
+            }
+            ScriptedOutcome::Reply(reply) => Ok(reply),
+            ScriptedOutcome::Failure(error) | ScriptedOutcome::Broken(_, error) => Err(error),
+            ScriptedOutcome::Silence => std::future::pending().await,
         }
     }
 }
 
 impl Lm for ScriptedLm {
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
-        async move {
-            let answer = self.answer(request).await;
-            self.conclude(request, answer.outcome).await
-        }
-        .boxed()
-    }
-
-    /// Texts come in pieces of a few characters.
-    fn stream<'a>(
+    /// A streamed text is sent in deltas of a few characters.
+    fn complete<'a>(
         &'a self,
         request: &'a LmRequest,
-        heard: DeltaSink<'a>,
+        mut deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         async move {
             let answer = self.answer(request).await;
-            let text = match &answer.outcome {
-                Outcome::Text(text) | Outcome::Broken(text, _) => text.clone(),
-                Outcome::Reply(reply) => reply.text.clone(),
-                Outcome::Failure(_) | Outcome::Silence => "".into(),
-            };
-            for piece in pieces(&text) {
-                if !answer.pause.is_zero() {
-                    tokio::time::sleep(answer.pause).await;
-                }
-                heard(piece);
+            if deltas.is_open() {
+                send_text(&answer, &mut deltas).await;
             }
             self.conclude(request, answer.outcome).await
         }
@@ -308,10 +305,24 @@ impl Lm for ScriptedLm {
     }
 }
 
-/// A text in pieces that do not heed what is in it, as tokens do not.
-fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+async fn send_text(answer: &ScriptedAnswer, deltas: &mut DeltaSink<'_>) {
+    let text: &str = match &answer.outcome {
+        ScriptedOutcome::Text(text) | ScriptedOutcome::Broken(text, _) => text,
+        ScriptedOutcome::Reply(reply) => &reply.text,
+        ScriptedOutcome::Failure(_) | ScriptedOutcome::Silence => "",
+    };
+    for delta in deltas_of(text) {
+        if !answer.pause.is_zero() {
+            tokio::time::sleep(answer.pause).await;
+        }
+        deltas.send(delta);
+    }
+}
+
+/// Splits a text into deltas.
+fn deltas_of(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
-        let (piece, rest) = text.split_at(text.ceil_char_boundary(PIECE.min(text.len())));
+        let (piece, rest) = text.split_at(text.ceil_char_boundary(DELTA.min(text.len())));
         text = rest;
         Some(piece).filter(|piece| !piece.is_empty())
     })
@@ -321,12 +332,15 @@ fn unscripted(what: &str) -> ScriptedAnswer {
     ScriptedAnswer::fail(LmErrorKind::Refused, format!("the scripted model has {what}"))
 }
 
-/// A text as the reply to a request, with words counted as tokens.
-pub(super) fn reply(request: &LmRequest, text: Arc<str>, model: Arc<str>) -> LmReply {
-    let read = request.chat.messages().map(|message| words(&message.content)).sum();
-    let usage =
-        Usage { lm_calls: 1, input_tokens: read, output_tokens: words(&text), ..Usage::default() };
-    LmReply { finish_reason: Some("stop".into()), usage, ..LmReply::of(text, model) }
+impl LmReply {
+    /// A text as the reply to a request. Each word counts as a token.
+    #[must_use]
+    pub fn counting_words(request: &LmRequest, text: Arc<str>, model: Arc<str>) -> Self {
+        let input_tokens = request.chat.messages().map(|message| words(&message.content)).sum();
+        let output_tokens = words(&text);
+        let usage = Usage { lm_calls: 1, input_tokens, output_tokens, ..Usage::default() };
+        Self { finish_reason: Some("stop".into()), usage, ..Self::of(text, model) }
+    }
 }
 
 fn words(text: &str) -> u64 {
@@ -349,11 +363,11 @@ mod tests {
     }
 
     async fn text(lm: &ScriptedLm, request: &LmRequest) -> String {
-        lm.complete(request).await.unwrap().text.to_string()
+        lm.complete(request, DeltaSink::closed()).await.unwrap().text.to_string()
     }
 
     #[tokio::test]
-    async fn a_script_mixes_texts_and_failures_and_remembers_what_it_was_asked() {
+    async fn a_script_mixes_texts_and_failures_and_records_requests() {
         let failure = ScriptedAnswer::fail(LmErrorKind::RateLimited, "slow down")
             .status(429)
             .retry_after(Duration::from_secs(3));
@@ -361,21 +375,24 @@ mod tests {
             ScriptedLm::answering([failure, ScriptedAnswer::from("yes it is")]).named("oracle");
         let request = asking(vec![Message::system("be brief")], vec![Message::user("is it so?")]);
 
-        let error = lm.complete(&request).await.unwrap_err();
+        let error = lm.complete(&request, DeltaSink::closed()).await.unwrap_err();
         assert_eq!((error.status, error.retry_after), (Some(429), Some(Duration::from_secs(3))));
-        let reply = lm.complete(&request).await.unwrap();
+        let reply = lm.complete(&request, DeltaSink::closed()).await.unwrap();
         assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (5, 3));
         assert_eq!(&*reply.model, "oracle");
         assert_eq!(&*lm.requests()[1].chat.turns[0].content, "is it so?");
     }
 
     #[tokio::test]
-    async fn the_first_matching_text_decides_and_an_unknown_request_is_refused() {
+    async fn the_first_matching_text_decides_and_other_requests_are_refused() {
         let lm = ScriptedLm::matching([("rain", "umbrella"), ("sun", "hat")]);
         let about = |said: &str| asking(vec![], vec![Message::user(said)]);
         assert_eq!(text(&lm, &about("sun, then rain")).await, "umbrella");
         assert_eq!(text(&lm, &about("sunny")).await, "hat");
-        assert_eq!(lm.complete(&about("snow")).await.unwrap_err().kind, LmErrorKind::Refused);
+        assert_eq!(
+            lm.complete(&about("snow"), DeltaSink::closed()).await.unwrap_err().kind,
+            LmErrorKind::Refused
+        );
     }
 
     #[tokio::test]
@@ -396,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_can_come_late_or_never() {
+    async fn an_answer_can_be_late_or_missing() {
         let late = ScriptedAnswer::from("at last").after(Duration::from_secs(60));
         let lm = ScriptedLm::answering([late, ScriptedAnswer::hang()]);
         let request = asking(vec![], vec![]);
@@ -404,7 +421,10 @@ mod tests {
         let start = Instant::now();
         assert_eq!(text(&lm, &request).await, "at last");
         assert_eq!(start.elapsed(), Duration::from_secs(60));
-        let never = tokio::time::timeout(Duration::from_secs(3600), lm.complete(&request));
+        let never = tokio::time::timeout(
+            Duration::from_secs(3600),
+            lm.complete(&request, DeltaSink::closed()),
+        );
         assert!(never.await.is_err());
     }
 }

@@ -85,6 +85,9 @@ fn model<'c>(predictor: &SchemaPredictor, ctx: &'c Ctx) -> Result<&'c Arc<Model>
     let alias = predictor.state.lm.model.as_ref().or(ctx.node.lm.model.as_ref());
     let name = alias.map_or(Models::DEFAULT, |alias| alias);
     models.get(name).ok_or_else(|| {
+        if let Some(model) = models.embedding(name) {
+            return failed(ctx, no_answers(&model.alias));
+        }
         if models.is_empty() {
             let message = "no model is configured; set OPENAI_API_KEY or OPENAI_BASE_URL, or \
                            configure one under [models]";
@@ -94,6 +97,15 @@ fn model<'c>(predictor: &SchemaPredictor, ctx: &'c Ctx) -> Result<&'c Arc<Model>
         let message = format!("no model `{name}` is configured; known: {}", known.join(", "));
         PredictError::new(PredictErrorKind::UnknownModel { alias: name.into() }, message)
     })
+}
+
+/// The refusal of an embedding model.
+fn no_answers(alias: &str) -> LmError {
+    let message = format!(
+        "`{alias}` is an embedding model, which makes vectors and does not answer; name another model \
+         here"
+    );
+    LmError { kind: LmErrorKind::Refused, message, status: None, retry_after: None }
 }
 
 fn no_tools(model: &Model) -> PredictError {

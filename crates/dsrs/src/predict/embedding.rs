@@ -9,7 +9,7 @@ use super::call::failed;
 use super::trace::{Span, SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::lm::retry::{self, RetryPolicy};
-use crate::lm::{Embedder, Embeddings, Gates, LmError, LmErrorKind, Model, Usage};
+use crate::lm::{EmbeddingModel, Embeddings, Gates, LmError, LmErrorKind, Usage};
 
 /// One vector for each text, and the span in which they were made, which `fill` completes.
 ///
@@ -21,13 +21,13 @@ pub(crate) async fn embed(
     texts: &[Arc<str>],
     fill: impl FnOnce(&mut Span),
 ) -> Result<(Embeddings, SpanId), PredictError> {
-    let (model, embedder) = embedder(ctx, alias)?;
+    let model = embedding_model(ctx, alias)?;
     let trace = ctx.trace();
     let span = trace.open(SpanKind::Embedding, &ctx.node.node, ctx.parent, |span| {
         span.model = Some(model.model.clone());
         fill(span);
     });
-    match ask(ctx, model, embedder, texts).await {
+    match ask(ctx, model, texts).await {
         Ok(embedded) => {
             let cost = model.prices.map(|prices| prices.cost(&embedded.usage));
             let usage = Usage { cost: cost.or(embedded.usage.cost), ..embedded.usage };
@@ -50,29 +50,20 @@ pub(crate) async fn embed(
     }
 }
 
-fn embedder<'c>(
-    ctx: &'c Ctx,
-    alias: &str,
-) -> Result<(&'c Arc<Model>, &'c dyn Embedder), PredictError> {
+fn embedding_model<'c>(ctx: &'c Ctx, alias: &str) -> Result<&'c Arc<EmbeddingModel>, PredictError> {
     let models = &ctx.run.models;
-    let found = models.get(alias);
-    let embedder = found.and_then(|model| Some((model, model.embedder.as_deref()?)));
-    embedder.ok_or_else(|| {
-        let able = models.iter().filter(|model| model.embedder.is_some());
-        let able: Vec<_> = able.map(|model| format!("`{}`", model.alias)).collect();
+    models.embedding(alias).ok_or_else(|| {
+        let able: Vec<_> =
+            models.embedding_models().map(|model| format!("`{}`", model.alias)).collect();
         let known = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
-        let why = if found.is_some() { "makes no vectors of texts" } else { "is not configured" };
+        let is_known = models.get(alias).is_some();
+        let why = if is_known { "makes no vectors of texts" } else { "is not configured" };
         let message = format!("the model `{alias}` {why}; embedding models that are: {known}");
         PredictError::new(PredictErrorKind::UnknownModel { alias: alias.into() }, message)
     })
 }
 
-async fn ask(
-    ctx: &Ctx,
-    model: &Arc<Model>,
-    embedder: &dyn Embedder,
-    texts: &[Arc<str>],
-) -> Result<Embeddings, LmError> {
+async fn ask(ctx: &Ctx, model: &EmbeddingModel, texts: &[Arc<str>]) -> Result<Embeddings, LmError> {
     let policy = RetryPolicy {
         retries: ctx.node.retries,
         deadline: ctx.node.deadline,
@@ -85,9 +76,9 @@ async fn ask(
         },
     };
     let Some(budgeted) = &ctx.run.budgeted else {
-        return retry::embed(embedder, texts, &policy).await;
+        return retry::embed(&*model.embedder, texts, &policy).await;
     };
-    let made = retry::embed(&budgeted.embedder(model, embedder), texts, &policy).await;
+    let made = retry::embed(&budgeted.embedder(model), texts, &policy).await;
     if made.as_ref().is_err_and(LmError::is_unpaid) {
         ctx.run.unpaid.store(true, Ordering::Relaxed);
     }

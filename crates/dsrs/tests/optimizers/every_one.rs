@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Budget, Model, Models, SyntheticEmbedder, SyntheticLm};
+use dsrs::lm::{Budget, EmbeddingModel, Model, Models};
 use dsrs::optimize::{EarlyStop, Example, Task, optimizers};
+use dsrs_synthetic::{SyntheticEmbedder, SyntheticLm};
 
 use crate::support::{means, run, synthetic};
 
@@ -17,8 +18,8 @@ fn task(name: &str, calls: u64) -> (Task, Vec<Example>) {
     let budget = Budget { lm_calls: Some(calls), ..Budget::default() };
     let (mut task, held_out) = synthetic(name, 1, budget);
     let chat = Model::of(Models::DEFAULT, Arc::new(SyntheticLm::seeded(1)));
-    let vectors = Model::embedding("vectors", Arc::new(SyntheticEmbedder));
-    task.evaluator.models = Arc::new(Models::new([chat, vectors], None));
+    let vectors = EmbeddingModel::of("vectors", Arc::new(SyntheticEmbedder));
+    task.evaluator.models = Arc::new(Models::new([chat], None).with_embedding([vectors]));
     (task, held_out)
 }
 

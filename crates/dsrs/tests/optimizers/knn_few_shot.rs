@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use dsrs::lm::{
-    Budget, Embedder, Embeddings, LmError, LmErrorKind, Model, Models, ScriptedLm,
-    SyntheticEmbedder,
+    Budget, Embedder, EmbeddingModel, Embeddings, LmError, LmErrorKind, Model, Models, ScriptedLm,
 };
 use dsrs::optimize::{EarlyStop, Task, TrialId, Workbench};
 use dsrs::predict::{Nearest, PredictState};
+use dsrs_synthetic::SyntheticEmbedder;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
@@ -129,9 +129,10 @@ async fn stopped(config: &str, models: Models) -> String {
 #[tokio::test]
 async fn without_an_embedding_model_that_works_the_way_out_is_told() {
     let lm = || Model::of(Models::DEFAULT, copies_demos());
-    let vectors = |alias| Model::embedding(alias, Arc::new(SyntheticEmbedder));
-    let several = Models::new([lm(), vectors("small"), vectors("large")], None);
-    let down = Models::new([lm(), Model::embedding("vectors", Arc::new(Down))], None);
+    let vectors = |alias| EmbeddingModel::of(alias, Arc::new(SyntheticEmbedder));
+    let several = Models::new([lm()], None).with_embedding([vectors("small"), vectors("large")]);
+    let down =
+        Models::new([lm()], None).with_embedding([EmbeddingModel::of("vectors", Arc::new(Down))]);
     assert_eq!(
         [
             stopped("{}", Models::only(copies_demos())).await,

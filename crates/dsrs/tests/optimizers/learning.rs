@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use dsrs::graph::{GraphModule, GraphState};
 use dsrs::lm::Budget;
-use dsrs::lm::synthetic::SyntheticTask;
 use dsrs::optimize::{Example, Metric, Task};
 use dsrs::problem::At;
 use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
 use dsrs::value::Payload;
+use dsrs_synthetic::SyntheticTask;
 
 use crate::support::{Remembering, board, json, program, remembering, run, synthetic};
 

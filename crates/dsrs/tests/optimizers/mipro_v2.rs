@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dsrs::lm::{Budget, LmErrorKind, LmRequest, Models, ScriptedAnswer, ScriptedLm, SyntheticLm};
+use dsrs::lm::{Budget, LmErrorKind, LmRequest, Models, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{OptimizationReport, Task, Trial, TrialId, Workbench, create_optimizer};
 use dsrs::problem::At;
+use dsrs_synthetic::SyntheticLm;
 
 use crate::support::{json, keeps_the_rules, means, questions, run, synthetic, task};
 

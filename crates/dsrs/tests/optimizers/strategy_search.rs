@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program};
-use dsrs::lm::{Budget, BudgetLimit, SyntheticLm};
+use dsrs::lm::{Budget, BudgetLimit};
 use dsrs::optimize::{
     Candidate, EarlyStop, Example, OptimizationReport, Task, TrialId, Workbench, create_optimizer,
 };
@@ -11,6 +11,7 @@ use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
 use dsrs::types::TypeIR;
 use dsrs::value::Payload;
+use dsrs_synthetic::SyntheticLm;
 use proptest::prelude::*;
 
 use crate::support::{Env, board, fields, json, keeps_the_rules, means, run, synthetic, task};

@@ -4,12 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dsrs::lm::synthetic::SyntheticTask;
-
 use dsrs::graph::Program;
 use dsrs::lm::{
-    Budget, BudgetAccount, BudgetedReplies, Lm, LmReply, Model, Models, NoStore, RecordedReply,
-    RecordingError, ReplyStore, RequestKey, SyntheticEmbedder, SyntheticLm, Usage,
+    Budget, BudgetAccount, BudgetedReplies, EmbeddingModel, Lm, LmReply, Model, Models, NoStore,
+    RecordedReply, RecordingError, ReplyStore, RequestKey, Usage,
 };
 use dsrs::optimize::{
     Candidate, EarlyStop, Evaluator, Example, LocalProgramBuilder, Metric, NoopListener,
@@ -19,6 +17,7 @@ use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
 use dsrs::strategy::BuildEnv;
 use dsrs::value::{Fields, Payload};
+use dsrs_synthetic::{SyntheticEmbedder, SyntheticLm, SyntheticTask};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -60,8 +59,9 @@ pub(crate) fn questions(range: std::ops::Range<usize>) -> Vec<Example> {
 
 /// An LM, and an embedding model.
 pub(crate) fn models(lm: Arc<dyn Lm>) -> Models {
-    let vectors = Model::embedding("vectors", Arc::new(SyntheticEmbedder));
-    Models::new([Model::of(Models::DEFAULT, lm), vectors], Some(Models::DEFAULT.into()))
+    let vectors = EmbeddingModel::of("vectors", Arc::new(SyntheticEmbedder));
+    let models = Models::new([Model::of(Models::DEFAULT, lm)], Some(Models::DEFAULT.into()));
+    models.with_embedding([vectors])
 }
 
 /// A task that everything may be changed of before it is worked on.

@@ -281,16 +281,9 @@ impl Lm for Mute {
     fn complete<'a>(
         &'a self,
         _: &'a LmRequest,
-    ) -> BoxFuture<'a, Result<LmReply, dsrs::lm::LmError>> {
-        Box::pin(async { Ok(LmReply::of(self.0.as_str(), "m")) })
-    }
-
-    fn stream<'a>(
-        &'a self,
-        request: &'a LmRequest,
         _: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<LmReply, dsrs::lm::LmError>> {
-        self.complete(request)
+        Box::pin(async { Ok(LmReply::of(self.0.as_str(), "m")) })
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures_util::future::{BoxFuture, FutureExt, ready};
 
 use crate::adapter::ChatAdapter;
-use crate::lm::{Lm, LmError, LmErrorKind, LmReply, LmRequest, Usage};
+use crate::lm::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest, Usage};
 use crate::signature::SignatureSchema;
 use crate::types::{Literal, Type, TypeDef, TypeDefs, TypeIR};
 use crate::value::{Fields, Payload};
@@ -128,7 +128,11 @@ impl SentinelLm {
 }
 
 impl Lm for SentinelLm {
-    fn complete<'a>(&'a self, request: &'a LmRequest) -> BoxFuture<'a, Result<LmReply, LmError>> {
+    fn complete<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        _: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<LmReply, LmError>> {
         ready(self.answer(request)).boxed()
     }
 }

@@ -1,5 +1,5 @@
-//! What goes wrong, out of the library's many shapes for it: the kind, the provider's own words, the
-//! wait. The library's own messages are not passed on where they hold requests or answers.
+//! Translates the errors of the library: their kind, the message of the provider, the time to wait.
+//! Messages of the library that contain requests or answers are not passed on.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::lm::{DecodingConstraint, LmError, LmErrorKind, failure};
 /// A request that failed.
 pub(super) struct Fault {
     kind: LmErrorKind,
-    what: What,
+    detail: FaultDetail,
     status: Option<u16>,
     retry_after: Option<Duration>,
 }
 
-/// What is told of it.
-enum What {
-    /// Words of ours.
-    Ours(String),
-    /// An answer that is a failure.
-    Theirs(Vec<u8>),
+/// The description of a failure.
+enum FaultDetail {
+    /// A message of this client.
+    Message(String),
+    /// The body of the provider's answer.
+    Body(Vec<u8>),
 }
 
 impl Fault {
-    /// A failure in words of ours.
+    /// A failure with a message.
     pub(super) fn new(kind: LmErrorKind, what: String) -> Self {
-        Self { kind, what: What::Ours(what), status: None, retry_after: None }
+        Self { kind, detail: FaultDetail::Message(what), status: None, retry_after: None }
     }
 
-    /// What the library says.
+    /// An error of the library.
     pub(super) fn of(error: &NativeError) -> Self {
         match error {
             NativeError::HttpError { status, body, headers, .. } => {
@@ -42,7 +42,7 @@ impl Fault {
             NativeError::WebModelCall { webc_error, .. }
             | NativeError::WebAdapterCall { webc_error, .. } => Self::called(webc_error),
             NativeError::WebStream { error, .. } => Self::streamed(&**error),
-            NativeError::ChatResponse { body, .. } => Self::told_late(body),
+            NativeError::ChatResponse { body, .. } => Self::late(body),
             NativeError::ChatResponseGeneration { cause, .. } => Self::malformed(cause),
             NativeError::NoChatResponse { .. }
             | NativeError::InvalidJsonResponseElement { .. }
@@ -63,7 +63,7 @@ impl Fault {
             }
             webc::Error::ResponseFailedInvalidJson { cause, .. } => Self::malformed(cause),
             webc::Error::JsonValueExt(error) => Self::malformed(&error.to_string()),
-            webc::Error::Reqwest(error) => Self::unanswered(error),
+            webc::Error::Reqwest(error) => Self::transport(error),
         }
     }
 
@@ -72,7 +72,7 @@ impl Fault {
             return Self::of(error);
         }
         match error.downcast_ref::<reqwest::Error>() {
-            Some(error) => Self::unanswered(error),
+            Some(error) => Self::transport(error),
             None => Self::malformed(&error.to_string()),
         }
     }
@@ -80,49 +80,49 @@ impl Fault {
     fn answered(status: u16, headers: &HeaderMap, body: &str) -> Self {
         Self {
             kind: failure::kind(status),
-            what: What::Theirs(body.as_bytes().to_vec()),
+            detail: FaultDetail::Body(body.as_bytes().to_vec()),
             status: Some(status),
             retry_after: failure::retry_after(headers),
         }
     }
 
-    /// A failure in the middle of an answer that began well.
-    fn told_late(body: &Value) -> Self {
+    /// A failure after the first events of an answer.
+    fn late(body: &Value) -> Self {
         let word = body.pointer("/error/type").and_then(Value::as_str);
         let kind = match word {
             Some("rate_limit_error") => LmErrorKind::RateLimited,
             _ => LmErrorKind::Provider,
         };
-        let what = What::Theirs(body.to_string().into_bytes());
-        Self { kind, what, status: None, retry_after: None }
+        let detail = FaultDetail::Body(body.to_string().into_bytes());
+        Self { kind, detail, status: None, retry_after: None }
     }
 
     fn malformed(why: &str) -> Self {
         Self::new(LmErrorKind::Malformed, format!("the answer cannot be read: {why}"))
     }
 
-    fn unanswered(error: &reqwest::Error) -> Self {
+    fn transport(error: &reqwest::Error) -> Self {
         let why = root_cause(error);
         let what = if error.is_connect() {
             format!("no connection: {why}")
         } else {
-            format!("the connection broke off: {why}")
+            format!("the connection was lost: {why}")
         };
         Self::new(LmErrorKind::Connection, what)
     }
 
-    /// The failure as others read it.
-    pub(super) fn told(
+    /// The failure as an error of the model at the host.
+    pub(super) fn into_error(
         self,
         model: &str,
         host: &str,
         key: Option<&str>,
         constraint: Option<&DecodingConstraint>,
     ) -> LmError {
-        let (kind, what) = match self.what {
-            What::Ours(what) => (self.kind, what),
-            What::Theirs(body) => {
-                (kind(self.kind, self.status, &body, constraint), words(self.status, &body, key))
+        let (kind, what) = match self.detail {
+            FaultDetail::Message(what) => (self.kind, what),
+            FaultDetail::Body(body) => {
+                (kind(self.kind, self.status, &body, constraint), message(self.status, &body, key))
             }
         };
         let message = format!("model {model} at {host}: {what}");
@@ -146,7 +146,7 @@ fn kind(
     }
 }
 
-fn words(status: Option<u16>, body: &[u8], key: Option<&str>) -> String {
+fn message(status: Option<u16>, body: &[u8], key: Option<&str>) -> String {
     let status = status.map_or_else(|| "a failure".to_owned(), failure::status_line);
     let words = failure::provider_message(body, key);
     format!("answered {status}{}", words.map_or_else(String::new, |words| format!(": {words}")))

@@ -1,5 +1,4 @@
-//! Answers in the library's terms, read as replies: whole ones, and those that are heard while they
-//! arrive.
+//! Reads whole and streamed answers of the library as replies.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 use super::fault::Fault;
 use crate::lm::{DeltaSink, LmErrorKind, LmReply, ToolCall, Usage};
 
-/// A reply of an answer that came whole.
+/// The reply of a whole answer.
 pub(super) fn whole(answer: ChatResponse) -> LmReply {
     let mut text = String::new();
     let mut tool_calls = Vec::new();
@@ -21,7 +20,7 @@ pub(super) fn whole(answer: ChatResponse) -> LmReply {
         match part {
             ContentPart::Text(piece) => text.push_str(&piece),
             ContentPart::ToolCall(asked) => tool_calls.push(call(asked)),
-            // What a model thinks by itself is no part of its answer.
+            // The thoughts of a model are not part of its answer.
             _ => {}
         }
     }
@@ -34,10 +33,10 @@ pub(super) fn whole(answer: ChatResponse) -> LmReply {
     }
 }
 
-/// A reply of an answer that arrives piece by piece.
-pub(super) async fn heard(
+/// The reply of a streamed answer.
+pub(super) async fn streamed(
     mut answer: ChatStreamResponse,
-    heard: DeltaSink<'_>,
+    deltas: &mut DeltaSink<'_>,
 ) -> Result<LmReply, Fault> {
     let model: Arc<str> = (&*answer.model_iden.model_name).into();
     let mut text = String::new();
@@ -45,27 +44,27 @@ pub(super) async fn heard(
         match event.map_err(|error| Fault::of(&error))? {
             ChatStreamEvent::Chunk(piece) if !piece.content.is_empty() => {
                 text.push_str(&piece.content);
-                heard(&piece.content);
+                deltas.send(&piece.content);
             }
-            ChatStreamEvent::End(end) => return ended(end, text, model),
+            ChatStreamEvent::End(end) => return finish(end, text, model),
             _ => {}
         }
     }
-    Err(broken())
+    Err(incomplete())
 }
 
-/// Some protocols have no end but that nothing more comes; the reason why the model stopped is what
-/// tells it from a connection that broke.
-fn ended(end: StreamEnd, text: String, model: Arc<str>) -> Result<LmReply, Fault> {
-    let finish_reason = Some(end.captured_stop_reason.as_ref().map(reason).ok_or_else(broken)?);
+/// Some protocols have no final event. The stop reason distinguishes a complete answer from a lost
+/// connection.
+fn finish(end: StreamEnd, text: String, model: Arc<str>) -> Result<LmReply, Fault> {
+    let finish_reason = Some(end.captured_stop_reason.as_ref().map(reason).ok_or_else(incomplete)?);
     let usage = usage(end.captured_usage.as_ref());
     let calls = end.captured_content.map(MessageContent::into_tool_calls).unwrap_or_default();
     let tool_calls = calls.into_iter().map(call).collect();
     Ok(LmReply { text: text.into(), tool_calls, model, finish_reason, usage })
 }
 
-fn broken() -> Fault {
-    let why = "the connection broke off before the end of the answer".to_owned();
+fn incomplete() -> Fault {
+    let why = "the connection was lost before the end of the answer".to_owned();
     Fault::new(LmErrorKind::Connection, why)
 }
 
@@ -78,7 +77,7 @@ fn call(asked: NativeCall) -> ToolCall {
     ToolCall { id: asked.call_id.into(), name: asked.fn_name.into(), arguments: arguments.into() }
 }
 
-/// Why the model stopped, in the words that all other models have for it.
+/// The finish reason in the terms of OpenAI.
 fn reason(reason: &StopReason) -> Arc<str> {
     match reason {
         StopReason::Completed(_) | StopReason::StopSequence(_) => "stop".into(),
@@ -89,14 +88,14 @@ fn reason(reason: &StopReason) -> Arc<str> {
     }
 }
 
-fn usage(told: Option<&NativeUsage>) -> Usage {
+fn usage(reported: Option<&NativeUsage>) -> Usage {
     let count = |tokens: Option<i32>| tokens.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-    let cached = |told: &NativeUsage| told.prompt_tokens_details.as_ref()?.cached_tokens;
+    let cached = |usage: &NativeUsage| usage.prompt_tokens_details.as_ref()?.cached_tokens;
     Usage {
         lm_calls: 1,
-        input_tokens: count(told.and_then(|told| told.prompt_tokens)),
-        output_tokens: count(told.and_then(|told| told.completion_tokens)),
-        cached_tokens: count(told.and_then(cached)),
+        input_tokens: count(reported.and_then(|usage| usage.prompt_tokens)),
+        output_tokens: count(reported.and_then(|usage| usage.completion_tokens)),
+        cached_tokens: count(reported.and_then(cached)),
         cost: None,
     }
 }

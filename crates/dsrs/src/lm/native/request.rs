@@ -1,4 +1,4 @@
-//! A request in the library's terms. Knows nothing of how it is sent.
+//! Translates a request into the types of the library. Does not send it.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::fault::Fault;
 use crate::lm::{DecodingConstraint, LmErrorKind, LmRequest, Message, Role, ToolCall, ToolSpec};
 
 /// The conversation and the settings of a request.
-pub(super) fn read(request: &LmRequest) -> Result<(ChatRequest, ChatOptions), Fault> {
+pub(super) fn translate(request: &LmRequest) -> Result<(ChatRequest, ChatOptions), Fault> {
     let mut chat = ChatRequest::new(messages(request));
     if let Some(tools) = &request.tools {
         chat = chat.with_tools(tools.iter().map(tool));
@@ -39,28 +39,28 @@ fn options(request: &LmRequest) -> Result<ChatOptions, Fault> {
             Ok(options.with_response_format(JsonSpec::new("answer", json(schema.get()))))
         }
         Some(DecodingConstraint::Gbnf(_)) => {
-            let why = "not sent: the protocol has no place for a grammar".to_owned();
+            let why = "not sent: the protocol does not support grammars".to_owned();
             Err(Fault::new(LmErrorKind::ConstraintRefused, why))
         }
     }
 }
 
 fn messages(request: &LmRequest) -> Vec<ChatMessage> {
-    // Some providers want a result under the name of what was called, too.
+    // Some providers require the name of the tool with its result.
     let mut called: HashMap<&str, &str> = HashMap::new();
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut results: Vec<ToolResponse> = Vec::new();
-    for said in request.chat.messages() {
-        called.extend(said.tool_calls.iter().map(|call| (&*call.id, &*call.name)));
-        if said.role == Role::Tool {
-            results.push(result(said, &called));
+    for turn in request.chat.messages() {
+        called.extend(turn.tool_calls.iter().map(|call| (&*call.id, &*call.name)));
+        if turn.role == Role::Tool {
+            results.push(result(turn, &called));
             continue;
         }
-        // The results of calls that were asked for together go back together.
+        // The results of the calls of one message are sent together.
         if !results.is_empty() {
             messages.push(std::mem::take(&mut results).into());
         }
-        messages.push(message(said));
+        messages.push(message(turn));
     }
     if !results.is_empty() {
         messages.push(results.into());
@@ -68,15 +68,15 @@ fn messages(request: &LmRequest) -> Vec<ChatMessage> {
     messages
 }
 
-fn message(said: &Message) -> ChatMessage {
-    let text = &*said.content;
-    match said.role {
+fn message(turn: &Message) -> ChatMessage {
+    let text = &*turn.content;
+    match turn.role {
         Role::System => ChatMessage::system(text),
         Role::User | Role::Tool => ChatMessage::user(text),
-        Role::Assistant if said.tool_calls.is_empty() => ChatMessage::assistant(text),
+        Role::Assistant if turn.tool_calls.is_empty() => ChatMessage::assistant(text),
         Role::Assistant => {
             let text = (!text.is_empty()).then(|| ContentPart::from_text(text));
-            let calls = said.tool_calls.iter().map(|call| ContentPart::ToolCall(native_call(call)));
+            let calls = turn.tool_calls.iter().map(|call| ContentPart::ToolCall(native_call(call)));
             let parts: Vec<_> = text.into_iter().chain(calls).collect();
             ChatMessage::assistant(MessageContent::from_parts(parts))
         }
@@ -92,9 +92,9 @@ fn native_call(call: &ToolCall) -> NativeCall {
     }
 }
 
-fn result(said: &Message, called: &HashMap<&str, &str>) -> ToolResponse {
-    let id = said.tool_call_id.as_deref().unwrap_or_default();
-    let response = ToolResponse::new(id, &*said.content);
+fn result(turn: &Message, called: &HashMap<&str, &str>) -> ToolResponse {
+    let id = turn.tool_call_id.as_deref().unwrap_or_default();
+    let response = ToolResponse::new(id, &*turn.content);
     match called.get(id) {
         Some(&name) => response.with_fn_name(name),
         None => response,
@@ -107,7 +107,7 @@ fn tool(spec: &ToolSpec) -> Tool {
         .with_schema(json(spec.parameters.get()))
 }
 
-/// JSON as a tree; what is none, as a model may write it, as an empty object.
+/// Parses JSON; text of a model that is no JSON becomes an empty object.
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
 }

@@ -1,5 +1,5 @@
-//! A streamed chat completion: chunks put together to the reply that the same answer would have
-//! been in one piece. Knows no HTTP.
+//! The chunks of a streamed chat completion, combined into the reply that a whole answer would be.
+//! Knows no HTTP.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::wire::{NoReply, TokenCounts, WireText, arguments, is_error, no_choice
 use crate::lm::sse::SseEvent;
 use crate::lm::{DeltaSink, LmReply, ToolCall};
 
-/// What ends a stream.
+/// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
 
-/// The name of an event that holds the provider's error.
+/// The name of an event that contains an error of the provider.
 const ERROR: &str = "error";
 
-/// No model asks for more at once.
+/// No model makes more tool calls at once.
 const MOST_CALLS: usize = 1024;
 
 #[derive(Deserialize)]
@@ -55,8 +55,8 @@ struct Delta {
     tool_calls: Option<Vec<ToolCallDelta>>,
 }
 
-/// A piece of a call. Some servers leave the index out, or give all calls the same, and send each
-/// call whole; some send arguments as an object.
+/// A part of a tool call. Some servers omit the index or use the same one for all calls, and send
+/// each call in one chunk; some send the arguments as an object.
 #[derive(Deserialize)]
 struct ToolCallDelta {
     #[serde(default)]
@@ -75,10 +75,10 @@ struct Function {
     arguments: Option<Box<RawValue>>,
 }
 
-/// A call as far as it has come.
+/// A tool call as far as it has arrived.
 #[derive(Default)]
 struct PartialToolCall {
-    /// The place that the server gives it among the calls.
+    /// Its position among the calls, according to the server.
     index: usize,
     id: Option<Arc<str>>,
     name: Option<Arc<str>>,
@@ -93,15 +93,15 @@ pub(super) struct Chunks {
     model: Option<Arc<str>>,
     finish_reason: Option<Arc<str>>,
     tokens: Option<TokenCounts>,
-    /// How many more bytes of text and calls are kept.
+    /// How many more bytes of text and calls are accepted.
     room: usize,
-    /// Whether anything was answered.
+    /// Whether any choice has arrived.
     has_choice: bool,
     is_done: bool,
 }
 
 impl Chunks {
-    /// None yet; no more than `limit` bytes of text and calls are kept.
+    /// No chunks yet. At most `limit` bytes of text and calls are accepted.
     pub(super) const fn new(limit: usize) -> Self {
         Self {
             text: String::new(),
@@ -116,18 +116,22 @@ impl Chunks {
         }
     }
 
-    /// Whether nothing follows that matters.
+    /// Whether nothing relevant follows.
     pub(super) const fn are_done(&self) -> bool {
         self.is_done
     }
 
-    /// Whether the answer is whole, though what it has cost may follow.
+    /// Whether the answer is complete. Its usage may follow.
     pub(super) const fn are_finished(&self) -> bool {
         self.is_done || self.finish_reason.is_some()
     }
 
-    /// Takes one event and hands over what it adds to the text.
-    pub(super) fn take(&mut self, event: &SseEvent, heard: DeltaSink<'_>) -> Result<(), NoReply> {
+    /// Reads one event and sends the text that it adds.
+    pub(super) fn push(
+        &mut self,
+        event: &SseEvent,
+        deltas: &mut DeltaSink<'_>,
+    ) -> Result<(), NoReply> {
         let data = event.data.as_str();
         if data.trim() == DONE {
             self.is_done = true;
@@ -148,20 +152,20 @@ impl Chunks {
             self.finish_reason =
                 choice.finish_reason.map(|reason| reason.0).or(self.finish_reason.take());
             if let Some(delta) = choice.delta {
-                self.add(delta, heard)?;
+                self.add(delta, deltas)?;
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, delta: Delta, heard: DeltaSink<'_>) -> Result<(), NoReply> {
+    fn add(&mut self, delta: Delta, deltas: &mut DeltaSink<'_>) -> Result<(), NoReply> {
         if let Some(WireText(piece)) = delta.content.filter(|piece| !piece.0.is_empty()) {
-            self.take_room(piece.len())?;
+            self.reserve(piece.len())?;
             self.text.push_str(&piece);
-            heard(&piece);
+            deltas.send(&piece);
         }
         if let Some(WireText(piece)) = delta.refusal {
-            self.take_room(piece.len())?;
+            self.reserve(piece.len())?;
             self.refusal.push_str(&piece);
         }
         for called in delta.tool_calls.into_iter().flatten() {
@@ -173,7 +177,7 @@ impl Chunks {
     fn add_call(&mut self, called: ToolCallDelta) -> Result<(), NoReply> {
         let function = called.function.unwrap_or_default();
         let given = function.arguments.as_deref().map(arguments).unwrap_or_default();
-        self.take_room(given.len())?;
+        self.reserve(given.len())?;
         let calling = match self.calling(called.index, called.id.as_ref(), function.name.is_some())
         {
             Some(at) => self.calls.get_mut(at),
@@ -193,8 +197,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// The call that a piece belongs to; `None` for one that begins a call. An id tells calls apart
-    /// before the index does; a piece that has neither, nor a name, goes on with the last call.
+    /// The call that a part belongs to; `None` if it begins a call. Ids take precedence over indexes.
+    /// A part without id, index and name belongs to the last call.
     fn calling(
         &self,
         index: Option<usize>,
@@ -217,15 +221,15 @@ impl Chunks {
         }
     }
 
-    fn take_room(&mut self, bytes: usize) -> Result<(), NoReply> {
+    fn reserve(&mut self, bytes: usize) -> Result<(), NoReply> {
         self.room = self.room.checked_sub(bytes).ok_or(NoReply::TooLarge)?;
         Ok(())
     }
 
-    /// The reply, if the chunks came to its end.
+    /// The reply, if it is complete.
     pub(super) fn finish(self, asked: &Arc<str>) -> Result<LmReply, NoReply> {
         if !self.are_finished() {
-            return Err(NoReply::BrokenOff);
+            return Err(NoReply::Incomplete);
         }
         if !self.has_choice {
             return Err(no_choices());
@@ -257,24 +261,25 @@ impl PartialToolCall {
 mod tests {
     use super::*;
 
-    /// The reply of these events, and the pieces that were heard.
+    /// The reply of these events, and its deltas.
     fn read(events: &[&str]) -> (Result<LmReply, NoReply>, Vec<String>) {
-        let (mut chunks, mut heard) = (Chunks::new(1000), Vec::new());
+        let (mut chunks, mut deltas) = (Chunks::new(1000), Vec::new());
+        let mut receive = |delta: &str| deltas.push(delta.to_owned());
+        let mut sink = DeltaSink::to(&mut receive);
         for data in events {
             let (name, data) =
                 data.split_once("=").filter(|(name, _)| *name == "error").unwrap_or(("", data));
             let event = SseEvent { name: name.to_owned(), data: data.to_owned() };
-            let taken = chunks.take(&event, &mut |piece| heard.push(piece.to_owned()));
-            if let Err(error) = taken {
-                return (Err(error), heard);
+            if let Err(error) = chunks.push(&event, &mut sink) {
+                return (Err(error), deltas);
             }
         }
-        (chunks.finish(&"asked".into()), heard)
+        (chunks.finish(&"asked".into()), deltas)
     }
 
     #[test]
-    fn the_pieces_of_a_text_are_heard_and_together_are_the_reply() {
-        let (reply, heard) = read(&[
+    fn the_deltas_of_a_text_together_are_the_reply() {
+        let (reply, deltas) = read(&[
             r#"{"model":"m-1","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#,
             r#"{"choices":[{"index":0,"delta":{"content":"hel"}}]}"#,
             r#"{"choices":[{"index":1,"delta":{"content":"another choice"}}]}"#,
@@ -283,27 +288,27 @@ mod tests {
             "[DONE]",
         ]);
         let reply = reply.unwrap();
-        assert_eq!(heard, ["hel", "lo"]);
+        assert_eq!(deltas, ["hel", "lo"]);
         assert_eq!((&*reply.text, &*reply.model), ("hello", "m-1"));
         assert_eq!(reply.finish_reason.as_deref(), Some("stop"));
         assert_eq!((reply.usage.lm_calls, reply.usage.input_tokens), (1, 3));
         assert_eq!(reply.usage.output_tokens, 2);
     }
 
-    /// The calls that these pieces come to, each in one chunk of its own.
+    /// The calls that these parts form, each part in its own chunk.
     fn calls(pieces: &[&str]) -> Vec<String> {
         let chunk =
             |piece: &&str| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{piece}]}}}}]}}"#);
         let mut chunks: Vec<String> = pieces.iter().map(chunk).collect();
         chunks.push(r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#.into());
-        let (reply, heard) = read(&chunks.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(heard.is_empty());
-        let told = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
-        reply.unwrap().tool_calls.iter().map(told).collect()
+        let (reply, deltas) = read(&chunks.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(deltas.is_empty());
+        let line = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
+        reply.unwrap().tool_calls.iter().map(line).collect()
     }
 
     #[test]
-    fn calls_of_tools_are_put_together_by_their_index() {
+    fn tool_calls_are_combined_by_their_index() {
         let pieces = [
             r#"{"index":0,"id":"a","function":{"name":"add","arguments":""}}"#,
             r#"{"index":0,"function":{"arguments":"{\"x\":"}},{"index":1,"function":{"name":"now"}}"#,
@@ -313,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_one_index_are_told_apart_by_their_ids() {
+    fn calls_of_one_index_are_distinguished_by_their_ids() {
         let pieces = [
             r#"{"index":0,"id":"a","function":{"name":"add","arguments":"{\"x\":"}}"#,
             r#"{"index":0,"function":{"arguments":"1}"}}"#,
@@ -324,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_without_index_id_and_name_belongs_to_the_last_call() {
+    fn a_part_without_index_id_and_name_belongs_to_the_last_call() {
         let pieces = [
             r#"{"id":"a","function":{"name":"add","arguments":"{\"x\":"}}"#,
             r#"{"function":{"arguments":"1"}}"#,
@@ -341,10 +346,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ends_too_soon_or_holds_an_error_is_no_reply() {
+    fn an_incomplete_stream_or_one_with_an_error_is_no_reply() {
         let hello = r#"{"choices":[{"delta":{"content":"hello"}}]}"#;
-        assert_eq!(read(&[hello]).0, Err(NoReply::BrokenOff));
-        assert_eq!(read(&[]).0, Err(NoReply::BrokenOff));
+        assert_eq!(read(&[hello]).0, Err(NoReply::Incomplete));
+        assert_eq!(read(&[]).0, Err(NoReply::Incomplete));
         let failed = r#"{"error":{"message":"overloaded"}}"#;
         assert_eq!(read(&[hello, failed]), (Err(NoReply::Error), vec!["hello".to_owned()]));
         assert!(matches!(read(&["<html>"]).0, Err(NoReply::Malformed(_))));
@@ -357,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_nothing_is_no_reply() {
+    fn a_stream_without_choices_is_no_reply() {
         let usage = r#"{"choices":[],"usage":{"prompt_tokens":3}}"#;
         for events in [&["[DONE]"][..], &[usage, "[DONE]"]] {
             assert_eq!(read(events).0, Err(NoReply::Malformed("it has no choices".into())));
@@ -367,17 +372,17 @@ mod tests {
     }
 
     #[test]
-    fn an_event_or_an_object_may_say_that_it_is_the_providers_error() {
+    fn an_event_or_an_object_may_be_an_error_of_the_provider() {
         for error in ["error={}", "error=overloaded", r#"{"object":"error","message":"no"}"#] {
             assert_eq!(read(&[error]).0, Err(NoReply::Error), "{error}");
         }
     }
 
     #[test]
-    fn a_refusal_is_a_text_that_was_not_heard() {
+    fn a_refusal_becomes_the_text_and_is_not_streamed() {
         let (reply, heard) =
             read(&[r#"{"choices":[{"delta":{"refusal":"i will not"},"finish_reason":"stop"}]}"#]);
         assert_eq!(&*reply.unwrap().text, "i will not");
-        assert!(heard.is_empty());
+        assert!(deltas.is_empty());
     }
 }

@@ -1,6 +1,5 @@
 //! A client for `POST …/embeddings` of OpenAI-compatible endpoints: OpenAI, llama.cpp, vLLM, Ollama,
-//! gateways. What comes back is looked at before it counts: a vector for each text, all of one
-//! length. Never retries.
+//! gateways. Checks that the answer has one vector for each text, all of one length. Does not retry.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use super::{OpenAiConfig, OpenAiConfigError};
 use crate::lm::http::{HttpAnswer, HttpLimits};
 use crate::lm::{Embedder, Embeddings, LmError, LmErrorKind, Usage, batches, failure};
 
-/// By how much an answer may be larger than that of a chat: 256 vectors of 4096 numbers as text.
+/// How much larger than a chat completion an answer may be: 256 vectors of 4096 numbers as text.
 const LARGER: usize = 4;
 
 /// An embedding model behind an OpenAI-compatible endpoint.
@@ -47,7 +46,7 @@ struct EmbeddingList {
 
 #[derive(Deserialize)]
 struct EmbeddingItem {
-    /// Which text it is for; some servers leave it out and keep the order.
+    /// The position of its text. Some servers omit it and keep the order.
     #[serde(default)]
     index: Option<usize>,
     embedding: Vec<f32>,
@@ -60,8 +59,8 @@ struct EmbeddingUsage {
 }
 
 impl OpenAiEmbedder {
-    /// A client with connections of its own. Connects to nothing yet. What the config says of
-    /// answers in words does not matter here.
+    /// A client with its own connections. It connects with the first request. Settings of chat
+    /// completions have no effect.
     ///
     /// # Errors
     /// When the address, the key or the machine's certificates cannot be used.
@@ -71,14 +70,14 @@ impl OpenAiEmbedder {
         Ok(Self { endpoint: Endpoint::new(config, "/embeddings", limits)? })
     }
 
-    async fn ask(&self, batch: &[Arc<str>]) -> Result<Embeddings, LmError> {
+    async fn embed_batch(&self, batch: &[Arc<str>]) -> Result<Embeddings, LmError> {
         let input = batch.iter().map(AsRef::as_ref).collect();
         let body =
             serde_json::to_vec(&Body { model: &self.endpoint.model, input }).map_err(|error| {
                 self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
             })?;
         let answer = self.endpoint.http.post(body, "application/json").await;
-        self.read(&answer.map_err(|error| self.endpoint.unanswered(error))?, batch.len())
+        self.read(&answer.map_err(|error| self.endpoint.transport_error(error))?, batch.len())
     }
 
     fn read(&self, answer: &HttpAnswer, count: usize) -> Result<Embeddings, LmError> {
@@ -110,7 +109,7 @@ impl Embedder for OpenAiEmbedder {
         async move {
             let mut all = Embeddings::default();
             for batch in batches(texts) {
-                all.add(self.ask(batch).await?)?;
+                all.add(self.embed_batch(batch).await?)?;
             }
             Ok(all)
         }
@@ -118,8 +117,7 @@ impl Embedder for OpenAiEmbedder {
     }
 }
 
-/// The vectors in the order of the texts that they are for, if there is one for each and all are of
-/// one length.
+/// The vectors in the order of their texts, if there is one for each and all have one length.
 fn vectors(items: Vec<EmbeddingItem>, count: usize) -> Result<Vec<Arc<[f32]>>, String> {
     if items.len() != count {
         return Err(format!("it has {} vectors for {count} texts", items.len()));
@@ -132,7 +130,7 @@ fn vectors(items: Vec<EmbeddingItem>, count: usize) -> Result<Vec<Arc<[f32]>>, S
             let other = item.embedding.len();
             return Err(format!("vector {index} has {other} numbers, another one {length}"));
         }
-        // Whether JSON that is read says so first depends on how it was built.
+        // serde_json reports this itself only with some of its features.
         if !item.embedding.iter().all(|number| number.is_finite()) {
             return Err(format!("vector {index} has a number that is not finite"));
         }

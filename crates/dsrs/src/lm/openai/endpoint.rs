@@ -1,5 +1,5 @@
-//! One address of an OpenAI-compatible server with its key, and how what goes wrong there is told.
-//! Knows nothing of what is asked for.
+//! One address of an OpenAI-compatible server with its key and its error messages. Does not know what
+//! is requested.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::lm::failure;
 use crate::lm::http::{HttpAnswer, HttpClient, HttpError, HttpLimits};
 use crate::lm::{LmError, LmErrorKind};
 
-/// Where a model is asked for one kind of thing.
+/// The address for one kind of request.
 pub(super) struct Endpoint {
     pub(super) http: HttpClient,
     pub(super) host: Arc<str>,
@@ -20,7 +20,7 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Connects to nothing yet.
+    /// Connects with the first request.
     pub(super) fn new(
         config: &OpenAiConfig,
         path: &str,
@@ -45,16 +45,16 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn unanswered(&self, error: HttpError) -> LmError {
+    pub(super) fn transport_error(&self, error: HttpError) -> LmError {
         match error {
             HttpError::Connect(why) => {
                 self.error(LmErrorKind::Connection, format!("no connection: {why}"))
             }
             HttpError::Broken(why) => {
-                self.error(LmErrorKind::Connection, format!("the connection broke off: {why}"))
+                self.error(LmErrorKind::Connection, format!("the connection was lost: {why}"))
             }
             HttpError::TooLarge => {
-                self.error(LmErrorKind::Malformed, "the answer is too large to be one".into())
+                self.error(LmErrorKind::Malformed, "the answer is too large".into())
             }
         }
     }
@@ -65,8 +65,8 @@ impl Endpoint {
     }
 }
 
-/// The address as given, with or without a slash at its end, plus the path of the call. A query
-/// (some gateways want an API version there) stays behind it.
+/// The configured address, without a slash at its end, plus the path of the call. A query (some
+/// gateways expect an API version there) stays at the end.
 fn address(base_url: &str, path: &str) -> Result<Uri, &'static str> {
     let base_url = base_url.trim();
     let (base, query) = match base_url.split_once('?') {
@@ -75,10 +75,10 @@ fn address(base_url: &str, path: &str) -> Result<Uri, &'static str> {
     };
     let uri: Uri = format!("{}{path}{query}", base.trim_end_matches('/'))
         .parse()
-        .map_err(|_| "it cannot be read as an address")?;
+        .map_err(|_| "it is not a valid address")?;
     match (uri.scheme_str(), uri.authority()) {
         (Some("http" | "https"), Some(host)) if host.as_str().contains('@') => {
-            Err("a user and password do not belong into it")
+            Err("it must not contain a user and password")
         }
         (Some("http" | "https"), Some(_)) => Ok(uri),
         _ => Err("it must start with http:// or https:// and name a host"),
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_taken_as_given_and_only_its_end_is_tidied() {
+    fn the_path_is_appended_to_the_configured_address() {
         let found = |base: &str| address(base, "/chat/completions").map(|uri| uri.to_string());
         let plain = "https://api.openai.com/v1/chat/completions";
         assert_eq!(found("https://api.openai.com/v1").as_deref(), Ok(plain));

@@ -1,6 +1,6 @@
-//! A chat completion that is heard while it comes: asked for in the form that the server takes, and
-//! read until the answer is whole, whatever becomes of the connection behind it. Knows neither the
-//! format of requests nor that of answers.
+//! A streamed chat completion: requested in the best mode that the server supports, and read until
+//! the answer is complete. Later failures of the connection do not matter. Knows the format of
+//! neither requests nor answers.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -17,54 +17,53 @@ use crate::lm::http::{HttpAnswer, HttpError};
 use crate::lm::sse::{SseEvent, SseFault, SseReader};
 use crate::lm::{DeltaSink, LmError, LmErrorKind, LmReply, LmRequest};
 
-/// How long the end of HTTP may take behind the end of the answer, for the sake of connections that
-/// can be used again, as those of TLS are.
+/// How long to wait for the end of the HTTP body after the last event, so that the connection can be
+/// reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What a server takes of the ways to be asked for an answer, known once it has refused one.
-#[derive(Default)]
-pub(super) struct StreamSupport(AtomicU8);
-
-/// The ways, best first.
+/// The modes, best first.
 const MODES: [ResponseMode; 3] =
     [ResponseMode::StreamWithUsage, ResponseMode::Stream, ResponseMode::Whole];
+
+/// The best mode that a server supports, as far as it is known.
+#[derive(Default)]
+pub(super) struct StreamSupport(AtomicU8);
 
 impl StreamSupport {
     fn best(&self) -> usize {
         usize::from(self.0.load(Ordering::Relaxed))
     }
 
-    /// A way that the server has taken: better ones need not be tried again.
-    fn took(&self, way: usize) {
-        self.0.fetch_max(u8::try_from(way).unwrap_or_default(), Ordering::Relaxed);
+    /// The server has accepted this mode after it refused the better ones.
+    fn accepted(&self, mode: usize) {
+        self.0.fetch_max(u8::try_from(mode).unwrap_or_default(), Ordering::Relaxed);
     }
 }
 
 impl OpenAi {
-    /// An answer in pieces. One that a server does not stream, against what it was asked for, is
-    /// taken as it is.
-    pub(super) async fn stream_reply(
+    /// Streams an answer. If the server sends a whole answer anyway, that answer is accepted.
+    pub(super) async fn streamed_reply(
         &self,
         request: &LmRequest,
-        heard: DeltaSink<'_>,
+        mut deltas: DeltaSink<'_>,
     ) -> Result<LmReply, LmError> {
-        let mut way = self.stream_support.best();
+        let mut number = self.stream_support.best();
         loop {
-            let mode = MODES.get(way).copied().unwrap_or(ResponseMode::Whole);
+            let mode = MODES.get(number).copied().unwrap_or(ResponseMode::Whole);
             let answer = match self.send(request, mode).await? {
                 StreamedResponse::Stream(events) => {
-                    self.stream_support.took(way);
-                    return self.listen(events, heard).await;
+                    self.stream_support.accepted(number);
+                    return self.read_events(events, &mut deltas).await;
                 }
                 StreamedResponse::Whole(answer) => answer,
             };
-            if failure::refuses_stream(answer.status, &answer.body, mode.names()) {
-                way += 1;
+            if failure::refuses_stream(answer.status, &answer.body, mode.members()) {
+                number += 1;
                 continue;
             }
             let reply = self.reply(&answer, request)?;
-            self.stream_support.took(way);
-            heard(&reply.text);
+            self.stream_support.accepted(number);
+            deltas.send(&reply.text);
             return Ok(reply);
         }
     }
@@ -75,20 +74,20 @@ impl OpenAi {
         mode: ResponseMode,
     ) -> Result<StreamedResponse<'_>, LmError> {
         let body = self.body(request, mode)?;
-        let unanswered = |error| self.endpoint.unanswered(error);
-        let answer = self.endpoint.http.open(body, mode.accept()).await.map_err(unanswered)?;
+        let failed = |error| self.endpoint.transport_error(error);
+        let answer = self.endpoint.http.open(body, mode.accept()).await.map_err(failed)?;
         if answer.status == 200 && answer.is_events {
             let reader = SseReader::new(self.answer_bytes);
             return Ok(StreamedResponse::Stream(Events { body: answer.body, reader }));
         }
-        answer.whole(self.answer_bytes).await.map(StreamedResponse::Whole).map_err(unanswered)
+        answer.whole(self.answer_bytes).await.map(StreamedResponse::Whole).map_err(failed)
     }
 
-    /// Hears an answer to its end. What fails behind that does not make it less of an answer.
-    async fn listen(
+    /// Reads the events up to the end of the answer. A failure after that is ignored.
+    async fn read_events(
         &self,
         mut events: Events<'_>,
-        heard: DeltaSink<'_>,
+        deltas: &mut DeltaSink<'_>,
     ) -> Result<LmReply, LmError> {
         let mut chunks = Chunks::new(self.answer_bytes);
         loop {
@@ -98,18 +97,18 @@ impl OpenAi {
                 Err(_) if chunks.are_finished() => break,
                 Err(error) => return Err(self.event_error(error)),
             };
-            chunks.take(&event, heard).map_err(|why| self.no_reply(why, 200, &event.data))?;
+            chunks.push(&event, deltas).map_err(|why| self.no_reply(why, 200, &event.data))?;
             if chunks.are_done() {
-                // A server that is slow to end, or does not, loses the connection and nothing else.
+                // If the server ends the body too late, only the connection is lost.
                 let _ = timeout(DRAIN_TIMEOUT, events.drain()).await;
                 return chunks
                     .finish(&self.endpoint.model)
                     .map_err(|why| self.no_reply(why, 200, ""));
             }
         }
-        // What was not ended by a blank line counts, if it was not cut off.
+        // The last event counts without a blank line after it, unless it was cut off.
         if let Some(event) = events.reader.rest()
-            && let Err(NoReply::Error) = chunks.take(&event, heard)
+            && let Err(NoReply::Error) = chunks.push(&event, deltas)
         {
             return Err(self.no_reply(NoReply::Error, 200, &event.data));
         }
@@ -118,8 +117,10 @@ impl OpenAi {
 
     fn event_error(&self, error: EventError) -> LmError {
         match error {
-            EventError::Http(error) => self.endpoint.unanswered(error),
-            EventError::Events(SseFault::TooLarge) => self.endpoint.unanswered(HttpError::TooLarge),
+            EventError::Http(error) => self.endpoint.transport_error(error),
+            EventError::Events(SseFault::TooLarge) => {
+                self.endpoint.transport_error(HttpError::TooLarge)
+            }
             EventError::Events(SseFault::NotText) => {
                 let text = "the answer is not a stream of events in UTF-8".to_owned();
                 self.endpoint.error(LmErrorKind::Malformed, text)
@@ -128,7 +129,7 @@ impl OpenAi {
     }
 }
 
-/// What a server answers.
+/// The answer to a request for a stream.
 enum StreamedResponse<'c> {
     Stream(Events<'c>),
     Whole(HttpAnswer),
@@ -159,7 +160,7 @@ impl Events<'_> {
         }
     }
 
-    /// Reads to the end of HTTP, so that the connection can be used again.
+    /// Reads the rest of the HTTP body, so that the connection can be reused.
     async fn drain(mut self) {
         while let Some(Ok(_)) = self.body.next().await {}
     }

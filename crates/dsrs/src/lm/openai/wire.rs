@@ -1,5 +1,5 @@
-//! The wire format of chat completions: a request written straight to bytes from what it borrows,
-//! and an answer read straight into what is kept. Knows no HTTP.
+//! The wire format of chat completions: requests are serialized from borrowed parts, answers are
+//! deserialized straight into a reply. Knows no HTTP.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -42,7 +42,7 @@ struct Body<'a> {
     stream_options: Option<StreamOptions>,
 }
 
-/// Without it the tokens of a streamed answer are not told.
+/// Without it a streamed answer has no usage.
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
@@ -66,26 +66,26 @@ struct JsonSchema<'a> {
     schema: &'a RawValue,
 }
 
-/// Where endpoints put what they do not all put into the same place.
+/// The members that differ between endpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dialect {
     pub(super) max_tokens: MaxTokensField,
     pub(super) grammar: GrammarField,
 }
 
-/// How the answer is wanted.
+/// The form in which an answer is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResponseMode {
     /// Whole.
     Whole,
-    /// In pieces, as they come.
+    /// Streamed.
     Stream,
-    /// In pieces, with the tokens that it has cost behind them.
+    /// Streamed, with the usage at the end.
     StreamWithUsage,
 }
 
 impl ResponseMode {
-    /// What a request has to accept.
+    /// The `accept` header of a request.
     pub(super) const fn accept(self) -> &'static str {
         match self {
             Self::Whole => "application/json",
@@ -93,8 +93,8 @@ impl ResponseMode {
         }
     }
 
-    /// What a refusal names when less may be taken.
-    pub(super) const fn names(self) -> &'static [&'static str] {
+    /// The members that a server names when it refuses this mode.
+    pub(super) const fn members(self) -> &'static [&'static str] {
         match self {
             Self::Whole => &[],
             Self::Stream => &["stream", "streaming"],
@@ -103,7 +103,7 @@ impl ResponseMode {
     }
 }
 
-/// The body of a request. The messages come last, because their beginning is JSON already.
+/// The body of a request. The messages are last, because their prefix is already JSON.
 pub(super) fn body(
     model: &str,
     request: &LmRequest,
@@ -112,12 +112,12 @@ pub(super) fn body(
 ) -> serde_json::Result<Vec<u8>> {
     let params = &request.params;
     let counts = mode == ResponseMode::StreamWithUsage;
-    let text: usize = request.chat.messages().map(|said| said.content.len() + 48).sum();
-    // Room for the escapes of a usual prompt, so that the buffer grows at most once.
+    let text: usize = request.chat.messages().map(|message| message.content.len() + 48).sum();
+    // Includes the escapes of a typical prompt, so that the buffer grows at most once.
     let mut bytes = Vec::with_capacity(256 + text + text / 8);
-    let limit = |wanted| if dialect.max_tokens == wanted { params.max_tokens } else { None };
-    let grammar = |wanted| match &request.constraint {
-        Some(DecodingConstraint::Gbnf(grammar)) if dialect.grammar == wanted => {
+    let limit = |field| if dialect.max_tokens == field { params.max_tokens } else { None };
+    let grammar = |field| match &request.constraint {
+        Some(DecodingConstraint::Gbnf(grammar)) if dialect.grammar == field => {
             Some(grammar.as_ref())
         }
         _ => None,
@@ -199,7 +199,7 @@ struct CompletionMessage {
     tool_calls: Option<Vec<WireToolCall>>,
 }
 
-/// A call as providers write it: some leave the id out, some write the arguments as an object.
+/// A tool call. Some providers omit the id, some write the arguments as an object.
 #[derive(Deserialize)]
 struct WireToolCall {
     #[serde(default)]
@@ -214,7 +214,7 @@ struct WireFunction {
     arguments: Option<Box<RawValue>>,
 }
 
-/// Arguments as a text: what stands in a string, or the text of anything else.
+/// Arguments as text: the content of a string, or the JSON of anything else.
 pub(super) fn arguments(raw: &RawValue) -> Cow<'_, str> {
     serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), Cow::Owned)
 }
@@ -235,8 +235,8 @@ struct PromptTokenDetails {
     cached_tokens: Option<u64>,
 }
 
-/// A text, or a list of parts of which the texts count. Read by hand because serde's own way into
-/// an `Arc<str>` copies the text twice.
+/// A text, or a list of parts whose texts are joined. Deserialized by hand, because serde copies a
+/// text twice on its way into an `Arc<str>`.
 pub(super) struct WireText(pub(super) Arc<str>);
 
 #[derive(Deserialize)]
@@ -276,40 +276,40 @@ impl<'de> Visitor<'de> for TextVisitor {
 /// Why an answer of status 200 is no reply.
 #[derive(Debug, PartialEq)]
 pub(super) enum NoReply {
-    /// It holds an error of the provider's.
+    /// It contains an error of the provider.
     Error,
     /// It is not a chat completion.
     Malformed(String),
-    /// It ended before its end.
-    BrokenOff,
-    /// It is more than is kept of an answer.
+    /// It ended too early.
+    Incomplete,
+    /// It exceeds the limit of an answer.
     TooLarge,
 }
 
-/// It answers nothing.
+/// The failure of an answer without choices.
 pub(super) fn no_choices() -> NoReply {
     NoReply::Malformed("it has no choices".into())
 }
 
-/// Whether what calls itself so is an error, as vLLM writes them.
+/// Whether the `object` of an answer says that it is an error, as vLLM writes them.
 pub(super) fn is_error(object: WireText) -> bool {
     &*object.0 == "error"
 }
 
-/// Reads an answer. An answer without text is a reply with an empty text: its reader has more to
-/// say about it than we have. A refusal is a reply too, in the model's words.
+/// Reads an answer. An answer without text is a reply with an empty text; the adapter reports it. A
+/// refusal is a reply, too.
 pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     let malformed = |error: &dyn fmt::Display| NoReply::Malformed(error.to_string());
-    // Checked once for all, not for each text in it.
+    // Checked once here instead of for each text in it.
     let body = str::from_utf8(body).map_err(|error| malformed(&error))?;
     let completion: Completion = serde_json::from_str(body).map_err(|error| malformed(&error))?;
     let Some(choice) = completion.choices.into_iter().flatten().next() else {
         let is_error = completion.error.is_some() || completion.object.is_some_and(is_error);
         return Err(if is_error { NoReply::Error } else { no_choices() });
     };
-    let said = choice.message;
-    let text = said.content.filter(|text| !text.0.is_empty()).or(said.refusal);
-    let calls = said.tool_calls.into_iter().flatten().enumerate();
+    let message = choice.message;
+    let text = message.content.filter(|text| !text.0.is_empty()).or(message.refusal);
+    let calls = message.tool_calls.into_iter().flatten().enumerate();
     Ok(LmReply {
         tool_calls: calls.map(|(number, called)| call(number, called)).collect(),
         text: text.map_or_else(|| "".into(), |text| text.0),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_holds_the_turns_in_order_and_only_the_settings_that_are_set() {
+    fn a_request_has_the_turns_in_order_and_only_the_given_settings() {
         assert_eq!(
             written(LmParams::default(), MaxTokensField::MaxTokens),
             r#"{"model":"small","messages":[{"role":"system","content":"be \"brief\""},{"role":"user","content":"why?\n\u0000"}]}"#
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_gives_text_model_reason_and_tokens() {
+    fn a_reply_has_text_model_finish_reason_and_tokens() {
         let got = read(
             r#"{"id":"x","model":"small-1","choices":[{"index":0,"message":{"role":"assistant",
             "content":"caf\u00e9\n"},"finish_reason":"length"}],"usage":{"prompt_tokens":9,
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_leaves_out_is_an_empty_text_and_its_refusal_is_a_text() {
+    fn a_missing_text_is_empty_and_a_refusal_is_a_text() {
         let text = |message: &str| {
             let got = read(&format!(r#"{{"choices":[{{"message":{message}}}]}}"#)).unwrap();
             (got.text.to_string(), got.model.to_string(), got.usage.lm_calls)
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_stand_before_the_turns_and_calls_and_results_among_them() {
+    fn tools_precede_the_turns_that_contain_calls_and_results() {
         let parameters = RawValue::from_string(r#"{"type":"object"}"#.into()).unwrap();
         let tool = ToolSpec {
             name: "add".into(),
@@ -439,13 +439,13 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_tools_are_read_as_servers_write_them() {
+    fn tool_calls_are_read_in_every_spelling_of_servers() {
         let calls = |calls: &str| {
             let body =
                 format!(r#"{{"choices":[{{"message":{{"content":null,"tool_calls":{calls}}}}}]}}"#);
             let calls = read(&body).unwrap().tool_calls;
-            let told = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
-            calls.iter().map(told).collect::<Vec<_>>()
+            let line = |call: &ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
+            calls.iter().map(line).collect::<Vec<_>>()
         };
         let usual =
             r#"[{"id":"a","type":"function","function":{"name":"add","arguments":"{\"x\":1}"}}]"#;
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_completion_says_so() {
+    fn an_answer_that_is_no_completion_has_a_reason() {
         let reason = |body: &str| match read(body) {
             Err(NoReply::Malformed(reason)) => reason,
             other => panic!("{other:?}"),

@@ -1,5 +1,5 @@
-//! Sections of messages by their headers, for LMs that are no models: which are asked for, which are
-//! there, how they are written. Knows nothing of signatures.
+//! Finds the sections of messages by their headers, for test doubles of LMs: which sections are
+//! requested, which are present, how they are written. Knows nothing of signatures.
 
 use crate::lm::{LmRequest, Message, Role};
 
@@ -7,8 +7,9 @@ const OPEN: &str = "[[ ## ";
 const CLOSE: &str = " ## ]]";
 const COMPLETED: &str = "completed";
 
-/// Values under their headers, then the closing marker.
-pub(in crate::lm) fn layout<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+/// Writes values under their headers, then the closing marker.
+#[must_use]
+pub fn layout<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     for (name, value) in fields {
         text.push_str(&format!("{OPEN}{name}{CLOSE}\n{value}\n\n"));
@@ -16,8 +17,9 @@ pub(in crate::lm) fn layout<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>
     text + OPEN + COMPLETED + CLOSE
 }
 
-/// The sections of a text with what stands in them. A section goes to the next line that names one.
-pub(in crate::lm) fn sections(text: &str) -> Vec<(&str, String)> {
+/// The sections of a text with their contents. A section ends at the next header line.
+#[must_use]
+pub fn sections(text: &str) -> Vec<(&str, String)> {
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut open = false;
     for line in text.lines() {
@@ -38,8 +40,9 @@ pub(in crate::lm) fn sections(text: &str) -> Vec<(&str, String)> {
     found.into_iter().map(|(name, value)| (name, value.trim().to_owned())).collect()
 }
 
-/// The outputs that a text names, each once, in order.
-pub(in crate::lm) fn outputs_named(text: &str) -> Vec<&str> {
+/// The sections that a text names, each once, in order.
+#[must_use]
+pub fn named_once(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for name in named_sections(text).filter(|name| *name != COMPLETED) {
         if !names.contains(&name) {
@@ -49,19 +52,20 @@ pub(in crate::lm) fn outputs_named(text: &str) -> Vec<&str> {
     names
 }
 
-/// The name of the header that has this line to itself.
+/// The name of a header that is the whole line.
 fn header(line: &str) -> Option<&str> {
     line.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)
 }
 
-/// The sections that the system message and this call's user turns name, less those that a user
-/// turn fills in. Demos name sections too, but they are not this call's.
-pub(in crate::lm) fn wanted_sections(request: &LmRequest) -> Vec<&str> {
+/// The sections that the system message and the user turns of this call name, without those that a
+/// user turn fills in. The sections of demos do not count.
+#[must_use]
+pub fn open_sections(request: &LmRequest) -> Vec<&str> {
     let of = |role| move |message: &&Message| message.role == role;
-    let asked = || request.chat.turns.iter().filter(of(Role::User));
-    let filled: Vec<&str> = asked().flat_map(|said| filled_sections(&said.content)).collect();
+    let turns = || request.chat.turns.iter().filter(of(Role::User));
+    let filled: Vec<&str> = turns().flat_map(|said| filled_sections(&said.content)).collect();
     let rules = request.chat.messages().filter(of(Role::System));
-    let named = rules.chain(asked()).flat_map(|said| named_sections(&said.content));
+    let named = rules.chain(turns()).flat_map(|said| named_sections(&said.content));
     named.filter(|name| !filled.contains(name)).collect()
 }
 
@@ -69,7 +73,7 @@ fn named_sections(text: &str) -> impl Iterator<Item = &str> {
     text.split(OPEN).skip(1).filter_map(|rest| Some(rest.split_once(CLOSE)?.0))
 }
 
-/// A section is filled in where its header has a line to itself and text right under it.
+/// The sections whose header is a whole line with text right below it.
 fn filled_sections(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .zip(text.lines().skip(1))

@@ -136,8 +136,7 @@ impl KnnFewShot {
             return Ok(alias.clone());
         }
         let models = &bench.task().evaluator.models;
-        let able: Vec<&Arc<str>> =
-            models.iter().filter(|model| model.embedder.is_some()).map(|m| &m.alias).collect();
+        let able: Vec<&Arc<str>> = models.embedding_models().map(|model| &model.alias).collect();
         let why = match able.as_slice() {
             [only] => return Ok((*only).clone()),
             [] => "no embedding model is configured; configure one (`embedding = true`)".to_owned(),

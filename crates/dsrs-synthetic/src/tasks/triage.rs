@@ -1,9 +1,9 @@
-//! `triage`: which queue a message to a shop belongs into. Demos help most, those of like messages
-//! above all; messages about money are easily put into the wrong one of two queues.
+//! `triage`: sort messages to a shop into queues. Demos help most, above all those of similar
+//! messages; messages about money are easily sorted into the wrong one of two queues.
 
-use super::{Part, Phrase, SyntheticTask};
-use crate::lm::synthetic::chance::Dice;
-use crate::lm::synthetic::template::{fill, read};
+use super::{Phrase, SyntheticTask, TaskPart};
+use crate::random::Dice;
+use crate::template::{fill, read};
 
 const QUEUES: [&str; 5] = ["billing", "refund", "delivery", "account", "technical"];
 
@@ -57,14 +57,14 @@ const MESSAGES: [(&str, &str); 20] = [
     ),
 ];
 
-pub(super) static TASK: SyntheticTask = SyntheticTask {
+pub(crate) static TASK: SyntheticTask = SyntheticTask {
     name: "triage",
     document: r#"{"name": "triage", "nodes": {"sort": {"strategy": "predict", "signature": {
         "instructions": "Put the message into a queue.",
         "inputs": [{"name": "message"}],
         "outputs": [{"name": "queue",
             "type": "'billing' | 'refund' | 'delivery' | 'account' | 'technical'"}]}}}}"#,
-    parts: &[Part {
+    parts: &[TaskPart {
         inputs: &["message"],
         output: "queue",
         base: 0.42,

@@ -1,10 +1,10 @@
-//! `orders`: a question about a letter, in two steps: `find` takes out of the letter what the
-//! question is about, `answer` answers from that alone. Either fails on its own, so that an
-//! instruction or demos for one of them are half of what there is to gain.
+//! `orders`: a question about a letter, in two steps. `find` extracts the facts from the letter,
+//! `answer` answers from these facts alone. Each step fails independently, so that an instruction or
+//! demos for one of them bring half of the possible gain.
 
-use super::{Part, Phrase, SyntheticTask};
-use crate::lm::synthetic::chance::Dice;
-use crate::lm::synthetic::template::{Filled, fill, fill_by, read};
+use super::{Phrase, SyntheticTask, TaskPart};
+use crate::random::Dice;
+use crate::template::{Filled, fill, fill_by, read};
 
 const LETTERS: [&str; 3] = [
     "Order {order} of {day}: {count} {thing} at {price} euro each to {city}, delivery {fee} euro. The one before, {old_order} of {old_day}, was {old_count} {old_thing} at {old_price} euro each to {old_city}, delivery {old_fee} euro.",
@@ -12,35 +12,35 @@ const LETTERS: [&str; 3] = [
     "On {day} {name} placed order {order} from {city}. It is about {count} {thing}. Each costs {price} euro, delivery {fee}. There was {old_order} on {old_day} from {old_city} about {old_count} {old_thing}; each cost {old_price} euro, delivery {old_fee}.",
 ];
 
-/// A kind of question: the question, what of the letter it needs, and the answer in full.
-struct Kind {
+/// A kind of question: the question, the facts that it needs, and the full answer.
+struct QuestionKind {
     question: &'static str,
     facts: &'static str,
     answer: fn(&Filled<'_>) -> String,
-    /// An answer that says too much or too little.
+    /// An answer that is too long or too short.
     slip: fn(&Filled<'_>) -> String,
 }
 
-const KINDS: [Kind; 4] = [
-    Kind {
+const KINDS: [QuestionKind; 4] = [
+    QuestionKind {
         question: "What does the order cost, with delivery?",
         facts: "{order}: {count} {thing} at {price} euro, delivery {fee} euro",
         answer: |f| format!("{} euro", cost(f) + f.number("fee")),
         slip: |f| cost(f).to_string(),
     },
-    Kind {
+    QuestionKind {
         question: "How many pieces are ordered?",
         facts: "{order}: {count} {thing}",
         answer: |f| format!("{} {}", f.get("count"), f.get("thing")),
         slip: |f| f.get("count").to_owned(),
     },
-    Kind {
+    QuestionKind {
         question: "Which town is it for?",
         facts: "{order}: town {city}",
         answer: |f| f.get("city").to_owned(),
         slip: |f| format!("The town is {}.", f.get("city")),
     },
-    Kind {
+    QuestionKind {
         question: "When was it placed?",
         facts: "{order}: placed {day}",
         answer: |f| f.get("day").to_owned(),
@@ -48,7 +48,7 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-pub(super) static TASK: SyntheticTask = SyntheticTask {
+pub(crate) static TASK: SyntheticTask = SyntheticTask {
     name: "orders",
     document: r#"{"name": "orders", "nodes": {
         "find": {"strategy": "predict", "signature": {
@@ -60,7 +60,7 @@ pub(super) static TASK: SyntheticTask = SyntheticTask {
       "edges": [{"from": "find.facts", "to": "answer.facts"}],
       "outputs": {"answer": "answer.answer"}}"#,
     parts: &[
-        Part {
+        TaskPart {
             inputs: &["letter", "question"],
             output: "facts",
             base: 0.64,
@@ -90,7 +90,7 @@ pub(super) static TASK: SyntheticTask = SyntheticTask {
             right: |inputs| find(inputs, false),
             wrong: |inputs, _| find(inputs, true).unwrap_or_else(|| "nothing found".to_owned()),
         },
-        Part {
+        TaskPart {
             inputs: &["facts", "question"],
             output: "answer",
             base: 0.64,
@@ -132,24 +132,24 @@ fn inputs(dice: &mut Dice) -> Vec<(&'static str, String)> {
     vec![("letter", letter), ("question", question.to_owned())]
 }
 
-/// What the question is about, of the order or of the one before.
-fn find(inputs: &[&str], of_the_old_one: bool) -> Option<String> {
+/// The facts for the question, of the current order or of the previous one.
+fn find(inputs: &[&str], is_previous: bool) -> Option<String> {
     let [letter, question] = inputs else { return None };
     let kind = kind_of(question)?;
     let found = LETTERS.into_iter().find_map(|template| read(template, letter))?;
-    Some(fill_by(kind.facts, |slot| match of_the_old_one {
+    Some(fill_by(kind.facts, |slot| match is_previous {
         true => found.get(&format!("old_{slot}")).to_owned(),
         false => found.get(slot).to_owned(),
     }))
 }
 
-fn reply(inputs: &[&str], form: fn(&Kind) -> fn(&Filled<'_>) -> String) -> Option<String> {
+fn reply(inputs: &[&str], form: fn(&QuestionKind) -> fn(&Filled<'_>) -> String) -> Option<String> {
     let [facts, question] = inputs else { return None };
     let kind = kind_of(question)?;
     Some(form(kind)(&read(kind.facts, facts)?))
 }
 
-fn kind_of(question: &str) -> Option<&'static Kind> {
+fn kind_of(question: &str) -> Option<&'static QuestionKind> {
     KINDS.iter().find(|kind| kind.question == question.trim())
 }
 

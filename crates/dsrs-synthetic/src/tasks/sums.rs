@@ -1,12 +1,12 @@
-//! `sums`: small problems in words whose answer is a number. Thinking before the answer helps most.
+//! `sums`: word problems with a number as the answer. Reasoning before the answer helps most.
 
-use super::{Part, Phrase, SyntheticTask};
-use crate::lm::synthetic::chance::Dice;
-use crate::lm::synthetic::template::{Filled, fill, read};
+use super::{Phrase, SyntheticTask, TaskPart};
+use crate::random::Dice;
+use crate::template::{Filled, fill, read};
 
-type Rule = fn(&Filled<'_>) -> i64;
+type SumRule = fn(&Filled<'_>) -> i64;
 
-fn problems() -> [(&'static str, Rule); 10] {
+fn problems() -> [(&'static str, SumRule); 10] {
     [
         (
             "{name} has {a} boxes with {b} {thing} in each and finds {c} more. How many {thing} are there now, {old_name} asks.",
@@ -51,13 +51,13 @@ fn problems() -> [(&'static str, Rule); 10] {
     ]
 }
 
-pub(super) static TASK: SyntheticTask = SyntheticTask {
+pub(crate) static TASK: SyntheticTask = SyntheticTask {
     name: "sums",
     document: r#"{"name": "sums", "nodes": {"solve": {"strategy": "predict", "signature": {
         "instructions": "Solve the problem.",
         "inputs": [{"name": "problem"}],
         "outputs": [{"name": "result", "type": "int"}]}}}}"#,
-    parts: &[Part {
+    parts: &[TaskPart {
         inputs: &["problem"],
         output: "result",
         base: 0.40,
@@ -110,7 +110,7 @@ fn right(inputs: &[&str]) -> Option<String> {
     found.map(|number| number.to_string())
 }
 
-/// Near the right number, as slips are.
+/// A number close to the right one.
 fn wrong(inputs: &[&str], number: u64) -> String {
     let right = right(inputs).and_then(|right| right.parse::<i64>().ok()).unwrap_or_default();
     let slips = [-10, -2, -1, 1, 2, 5, 10, 12];

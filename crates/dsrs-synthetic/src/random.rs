@@ -1,10 +1,9 @@
-//! Numbers that look drawn and are not: hashes of texts, the same on every machine and in every
-//! version.
+//! Deterministic random numbers: hashes of texts, the same on every machine and in every version.
 
 use sha2::{Digest, Sha256};
 
-/// A number made of texts; where one ends counts.
-pub(super) fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+/// Hashes texts. The boundaries between them count.
+pub(crate) fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
@@ -16,24 +15,24 @@ pub(super) fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
 }
 
 /// A hash as a number in [0, 1).
-pub(super) fn unit(hash: u64) -> f64 {
-    // 53 bits are what a float holds.
+pub(crate) fn unit(hash: u64) -> f64 {
+    // A float has 53 bits.
     (hash >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A row of numbers that follow from a seed.
+/// A sequence of numbers from a seed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dice {
+pub(crate) struct Dice {
     state: u64,
 }
 
 impl Dice {
-    pub(super) const fn of(seed: u64) -> Self {
+    pub(crate) const fn of(seed: u64) -> Self {
         Self { state: seed }
     }
 
     /// The next number (SplitMix64, Steele et al. 2014).
-    pub(super) const fn next(&mut self) -> u64 {
+    pub(crate) const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,12 +41,12 @@ impl Dice {
     }
 
     /// The next number in [0, 1).
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         unit(self.next())
     }
 
     /// One of these; the default of an empty list.
-    pub(super) fn pick<T: Copy + Default>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy + Default>(&mut self, from: &[T]) -> T {
         let at = self.next() % (from.len().max(1) as u64);
         from.get(at as usize).copied().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! Texts with slots: filled by dice, and read back. A slot is `{kind}`, or `{old_kind}` for a second
-//! one of a kind; no two slots of a text hold the same.
+//! Templates with slots that are filled at random and read back. A slot is `{kind}`, or `{old_kind}`
+//! for a second one of the kind; no two slots of a text have the same value.
 
-use super::chance::Dice;
+use crate::random::Dice;
 
 const NAMES: [&str; 12] = [
     "Ann", "Bo", "Carla", "Dmitri", "Elif", "Femi", "Greta", "Hiro", "Ines", "Jamal", "Kim", "Lena",
@@ -17,24 +17,24 @@ const CITIES: [&str; 12] = [
 const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// What stood in the slots of a text, in order.
+/// The values of the slots of a text, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Filled<'a>(Vec<(&'static str, &'a str)>);
+pub(crate) struct Filled<'a>(Vec<(&'static str, &'a str)>);
 
 impl<'a> Filled<'a> {
-    /// What stood in a slot; nothing if there is none of the name.
-    pub(super) fn get(&self, slot: &str) -> &'a str {
+    /// The value of a slot; empty if there is no such slot.
+    pub(crate) fn get(&self, slot: &str) -> &'a str {
         self.0.iter().find(|(name, _)| *name == slot).map_or("", |(_, value)| value)
     }
 
     /// The number in a slot.
-    pub(super) fn number(&self, slot: &str) -> i64 {
+    pub(crate) fn number(&self, slot: &str) -> i64 {
         self.get(slot).parse().unwrap_or_default()
     }
 }
 
-/// A text with its slots filled.
-pub(super) fn fill(template: &'static str, dice: &mut Dice) -> String {
+/// Fills the slots of a template at random.
+pub(crate) fn fill(template: &'static str, dice: &mut Dice) -> String {
     let mut used: Vec<String> = Vec::new();
     fill_by(template, |slot| {
         let mut value = drawn(slot, dice);
@@ -46,8 +46,8 @@ pub(super) fn fill(template: &'static str, dice: &mut Dice) -> String {
     })
 }
 
-/// A text with its slots filled by name.
-pub(super) fn fill_by(template: &'static str, mut value: impl FnMut(&str) -> String) -> String {
+/// Fills the slots of a template by name.
+pub(crate) fn fill_by(template: &'static str, mut value: impl FnMut(&str) -> String) -> String {
     let mut text = String::new();
     for (fixed, slot) in pieces(template) {
         text.push_str(fixed);
@@ -56,8 +56,8 @@ pub(super) fn fill_by(template: &'static str, mut value: impl FnMut(&str) -> Str
     text
 }
 
-/// What stands in the slots, if the text is one of the template.
-pub(super) fn read<'a>(template: &'static str, text: &'a str) -> Option<Filled<'a>> {
+/// The values of the slots, if the text fits the template.
+pub(crate) fn read<'a>(template: &'static str, text: &'a str) -> Option<Filled<'a>> {
     let mut rest = text.trim();
     let mut found = Filled::default();
     let mut before: Option<&'static str> = None;
@@ -73,7 +73,7 @@ pub(super) fn read<'a>(template: &'static str, text: &'a str) -> Option<Filled<'
     rest.is_empty().then_some(found)
 }
 
-/// Fixed pieces with the slot behind each; the last has none.
+/// The fixed parts of a template, each with the slot after it; the last has none.
 fn pieces(template: &'static str) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
     template.split('}').map(|piece| match piece.split_once('{') {
         Some((fixed, slot)) => (fixed, Some(slot)),
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_filled_in_is_read_back() {
+    fn filled_slots_are_read_back() {
         let template = "{name} buys {count} {thing} at {price} euro in {city}";
         let text = fill(template, &mut Dice::of(7));
         let found = read(template, &text).unwrap();

@@ -1,22 +1,35 @@
-//! An embedding model that is none: words and their letters, hashed. Texts with words in common are
-//! alike, also where the words end differently; of meaning it knows nothing.
+//! A synthetic embedding model: it hashes words and their letters. Texts with common words are
+//! similar, also if the words end differently. Meaning does not count.
 
 use std::sync::Arc;
 
+use dsrs::lm::{Embedder, Embeddings, LmError, Usage};
 use futures_util::future::{BoxFuture, FutureExt};
 
-use super::chance::hash;
-use crate::lm::{Embedder, Embeddings, LmError, Usage};
+use crate::random::hash;
 
-/// The numbers of a vector.
+/// The length of a vector.
 const DIMENSION: usize = 256;
-/// The letters of a piece of a word, and what it counts beside the whole word.
+/// The letters of a part of a word, and its weight relative to the whole word.
 const LETTERS: usize = 3;
 const PIECE: f32 = 0.3;
 
 /// Vectors of length 1 from the words of a text and their triples of letters (feature hashing,
-/// Weinberger et al. 2009), the same on every machine. Usage is one call for each time it is asked,
-/// and a token a word.
+/// Weinberger et al. 2009), the same on every machine. Its usage is one call a request and one token a
+/// word.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dsrs::lm::Embedder;
+/// use dsrs_synthetic::SyntheticEmbedder;
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let texts: [Arc<str>; 3] =
+///     ["where is my parcel?".into(), "where is the parcel".into(), "2 + 2".into()];
+/// let found = SyntheticEmbedder.embed(&texts).await.unwrap();
+/// assert!(found.likeness(0, 1) > 0.5 && found.likeness(0, 2) < 0.3);
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SyntheticEmbedder;
 
@@ -34,7 +47,7 @@ fn vector(text: &str) -> Arc<[f32]> {
     let mut numbers = vec![0.0_f32; DIMENSION];
     let mut count = |feature: &str, weight: f32| {
         let hash = hash([feature]);
-        // The sign is a bit of its own, so that features that meet by chance cancel on average.
+        // Another bit decides the sign, so that colliding features cancel on average.
         let sign = if hash >> 63 == 0 { weight } else { -weight };
         if let Some(number) = numbers.get_mut(hash as usize % DIMENSION) {
             *number += sign;
