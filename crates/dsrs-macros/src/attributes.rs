@@ -91,12 +91,12 @@ fn format(attribute: &Attribute) -> Result<TokenStream> {
 }
 
 /// `("expression")`, `("expression", "label")` or `("expression", label = "label")`.
-struct Constraint {
+struct ConstraintArguments {
     expression: LitStr,
     label: Option<LitStr>,
 }
 
-impl Parse for Constraint {
+impl Parse for ConstraintArguments {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let expression = input.parse()?;
         let mut label = None;
@@ -115,7 +115,7 @@ impl Parse for Constraint {
 }
 
 fn constraint(kind: &Ident, attribute: &Attribute) -> Result<TokenStream> {
-    let Constraint { expression, label } = attribute.parse_args()?;
+    let ConstraintArguments { expression, label } = attribute.parse_args()?;
     let arguments = match label {
         Some(label) => quote!(#expression, #label),
         None => quote!(#expression),

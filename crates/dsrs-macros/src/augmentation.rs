@@ -27,20 +27,20 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum AddedPosition {
     Before,
-    Behind,
+    After,
 }
 
-fn place(input: &DeriveInput) -> Result<Place> {
-    let Some(attribute) = find(&input.attrs, "augment") else { return Ok(Place::Before) };
+fn place(input: &DeriveInput) -> Result<AddedPosition> {
+    let Some(attribute) = find(&input.attrs, "augment") else { return Ok(AddedPosition::Before) };
     let words = attribute.parse_args_with(Punctuated::<Ident, Token![,]>::parse_terminated)?;
-    let mut place = Place::Before;
+    let mut place = AddedPosition::Before;
     for word in words {
         match word.to_string().as_str() {
             "output" => {}
-            "prepend" => place = Place::Before,
-            "append" => place = Place::Behind,
+            "prepend" => place = AddedPosition::Before,
+            "append" => place = AddedPosition::After,
             _ => {
                 let message = "write #[augment(output, prepend)] or #[augment(output, append)]";
                 return Err(Error::new_spanned(word, message));
@@ -52,7 +52,7 @@ fn place(input: &DeriveInput) -> Result<Place> {
 
 fn wrapper(
     input: &DeriveInput,
-    place: Place,
+    place: AddedPosition,
     own: &TokenStream,
     names: &[String],
     fields: &Punctuated<syn::Field, Token![,]>,
@@ -66,7 +66,8 @@ fn wrapper(
         #[facet(flatten)]
         pub inner: O,
     };
-    let body = if place == Place::Before { quote!(#own #inner) } else { quote!(#inner #own) };
+    let body =
+        if place == AddedPosition::Before { quote!(#own #inner) } else { quote!(#inner #own) };
     let idents = fields.iter().filter_map(|field| field.ident.as_ref());
     quote! {
         #[doc = #docs]
@@ -91,13 +92,13 @@ fn wrapper(
             }
         }
 
-        impl<O> ::dsrs::signature::names::Named for #with<O> {
-            const NAMES: ::dsrs::signature::names::Names = ::dsrs::signature::names::Names {
+        impl<O> ::dsrs::signature::static_names::NamedFields for #with<O> {
+            const NAMES: ::dsrs::signature::static_names::NameTree = ::dsrs::signature::static_names::NameTree {
                 own: &[#(#names),*],
                 flattened: &[&{
                     #[allow(unused_imports)]
-                    use ::dsrs::signature::names::Unknown as _;
-                    ::dsrs::signature::names::Probe::<O>::NAMES
+                    use ::dsrs::signature::static_names::UnknownFields as _;
+                    ::dsrs::signature::static_names::NameProbe::<O>::NAMES
                 }],
             };
         }

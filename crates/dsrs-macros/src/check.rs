@@ -25,16 +25,16 @@ pub(crate) fn named_fields<'d>(input: &'d DeriveInput, what: &str) -> Result<&'d
 
 /// Refuses types that have no place in a prompt.
 pub(crate) fn supported(ty: &Type) -> Result<()> {
-    let mut search = Search { found: None };
+    let mut search = UnsupportedTypeFinder { found: None };
     search.visit_type(ty);
     search.found.map_or(Ok(()), Err)
 }
 
-struct Search {
+struct UnsupportedTypeFinder {
     found: Option<Error>,
 }
 
-impl<'t> Visit<'t> for Search {
+impl<'t> Visit<'t> for UnsupportedTypeFinder {
     fn visit_type(&mut self, ty: &'t Type) {
         let text = match ty {
             Type::Reference(_) => "borrows; a signature owns its values: use String, Vec or Box",

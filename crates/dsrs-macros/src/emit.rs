@@ -8,14 +8,14 @@ use syn::{Field, GenericParam, Generics, Ident, Result, Type, Visibility};
 use crate::attributes::emitted;
 
 /// A struct that is written beside the user's.
-pub(crate) struct Emitted<'f> {
+pub(crate) struct EmittedStruct<'f> {
     pub(crate) ident: Ident,
     pub(crate) docs: String,
     /// Each field, and whether it is flattened.
     pub(crate) fields: Vec<(&'f Field, bool)>,
 }
 
-impl Emitted<'_> {
+impl EmittedStruct<'_> {
     /// The struct. Its parameters have no bounds: Facet's derive adds its own, and a second one of
     /// the same trait would be ambiguous.
     pub(crate) fn item(&self, vis: &Visibility, generics: &Generics) -> Result<TokenStream> {
@@ -58,22 +58,22 @@ impl Emitted<'_> {
             quote! {
                 &{
                     #[allow(unused_imports)]
-                    use ::dsrs::signature::names::Unknown as _;
-                    ::dsrs::signature::names::Probe::<#ty>::NAMES
+                    use ::dsrs::signature::static_names::UnknownFields as _;
+                    ::dsrs::signature::static_names::NameProbe::<#ty>::NAMES
                 }
             }
         });
         let concrete = parameters.is_empty();
         let check = concrete.then(|| {
             quote! {
-                const _: () = ::dsrs::signature::names::assert_distinct(
-                    &<#ty as ::dsrs::signature::names::Named>::NAMES,
+                const _: () = ::dsrs::signature::static_names::assert_distinct(
+                    &<#ty as ::dsrs::signature::static_names::NamedFields>::NAMES,
                 );
             }
         });
         quote! {
-            impl <#(#parameters),*> ::dsrs::signature::names::Named for #ty {
-                const NAMES: ::dsrs::signature::names::Names = ::dsrs::signature::names::Names {
+            impl <#(#parameters),*> ::dsrs::signature::static_names::NamedFields for #ty {
+                const NAMES: ::dsrs::signature::static_names::NameTree = ::dsrs::signature::static_names::NameTree {
                     own: &[#(#own),*],
                     flattened: &[#(#probes),*],
                 };
@@ -83,7 +83,7 @@ impl Emitted<'_> {
     }
 
     fn parameters<'g>(&self, generics: &'g Generics) -> impl Iterator<Item = &'g GenericParam> {
-        let mut mentioned = Mentioned(Vec::new());
+        let mut mentioned = IdentCollector(Vec::new());
         self.fields.iter().for_each(|(field, _)| mentioned.visit_type(&field.ty));
         generics.params.iter().filter(move |parameter| match parameter {
             GenericParam::Type(ty) => mentioned.0.contains(&ty.ident),
@@ -124,9 +124,9 @@ pub(crate) fn named(parameter: &GenericParam) -> TokenStream {
 }
 
 /// Every identifier that a type mentions.
-struct Mentioned(Vec<Ident>);
+struct IdentCollector(Vec<Ident>);
 
-impl<'t> Visit<'t> for Mentioned {
+impl<'t> Visit<'t> for IdentCollector {
     fn visit_type(&mut self, ty: &'t Type) {
         visit::visit_type(self, ty);
     }

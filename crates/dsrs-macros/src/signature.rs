@@ -6,7 +6,7 @@ use syn::{DeriveInput, Error, Generics, Meta, Result, parse_quote};
 
 use crate::attributes::{Side, docs, find, side, text};
 use crate::check;
-use crate::emit::Emitted;
+use crate::emit::EmittedStruct;
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (inputs, outputs) = sides(input)?;
@@ -22,9 +22,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     Ok(parts.collect())
 }
 
-fn sides(input: &DeriveInput) -> Result<(Emitted<'_>, Emitted<'_>)> {
+fn sides(input: &DeriveInput) -> Result<(EmittedStruct<'_>, EmittedStruct<'_>)> {
     let fields = check::named_fields(input, "a signature")?;
-    let of = |name: &str, what: &str| Emitted {
+    let of = |name: &str, what: &str| EmittedStruct {
         ident: format_ident!("{}{name}", input.ident),
         docs: format!("The {what} of [`{}`].", input.ident),
         fields: Vec::new(),
@@ -70,8 +70,8 @@ fn marker(input: &DeriveInput) -> TokenStream {
 
 fn implementation(
     input: &DeriveInput,
-    inputs: &Emitted<'_>,
-    outputs: &Emitted<'_>,
+    inputs: &EmittedStruct<'_>,
+    outputs: &EmittedStruct<'_>,
 ) -> Result<TokenStream> {
     let ident = &input.ident;
     let instructions = match find(&input.attrs, "instruction") {
@@ -97,7 +97,7 @@ fn implementation(
 }
 
 /// The defaults of inputs, as data; without any, the trait's own answer serves.
-fn defaults(inputs: &Emitted<'_>) -> Option<TokenStream> {
+fn defaults(inputs: &EmittedStruct<'_>) -> Option<TokenStream> {
     let mut each = Vec::new();
     for (field, _) in &inputs.fields {
         let Some(attribute) = find(&field.attrs, "default") else { continue };
@@ -129,12 +129,16 @@ fn bounded(generics: &Generics) -> Generics {
 }
 
 /// The user's struct as a pair of its halves, and back.
-fn conversion(input: &DeriveInput, inputs: &Emitted<'_>, outputs: &Emitted<'_>) -> TokenStream {
+fn conversion(
+    input: &DeriveInput,
+    inputs: &EmittedStruct<'_>,
+    outputs: &EmittedStruct<'_>,
+) -> TokenStream {
     let ident = &input.ident;
     let (implementing, arguments, clause) = input.generics.split_for_impl();
     let (input_ty, output_ty) = (inputs.ty(&input.generics), outputs.ty(&input.generics));
     let (input_ident, output_ident) = (&inputs.ident, &outputs.ident);
-    let names = |side: &Emitted<'_>| -> Vec<_> {
+    let names = |side: &EmittedStruct<'_>| -> Vec<_> {
         side.fields.iter().filter_map(|(field, _)| field.ident.clone()).collect()
     };
     let (ins, outs) = (names(inputs), names(outputs));

@@ -13,9 +13,9 @@ pub enum Attr {
     /// How an input is written into a prompt.
     Format(&'static str),
     /// A condition that is reported.
-    Check(Condition),
+    Check(ConstraintAttr),
     /// A condition that must hold.
-    Assert(Condition),
+    Assert(ConstraintAttr),
     /// No leniency of the parser.
     Strict,
     /// The type is a predictor.
@@ -28,7 +28,7 @@ pub enum Attr {
 
 /// An expression over `this`, and the name under which it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Condition {
+pub struct ConstraintAttr {
     /// The expression.
     pub expression: &'static str,
     /// The name, if it has one.
@@ -72,10 +72,10 @@ macro_rules! __attr {
         $crate::__attr!(@make "accessor", $payload)
     };
     (@condition $expression:literal) => {
-        $crate::attrs::Condition { expression: $expression, label: ::core::option::Option::None }
+        $crate::attrs::ConstraintAttr { expression: $expression, label: ::core::option::Option::None }
     };
     (@condition $expression:literal $label:literal) => {
-        $crate::attrs::Condition { expression: $expression, label: ::core::option::Option::Some($label) }
+        $crate::attrs::ConstraintAttr { expression: $expression, label: ::core::option::Option::Some($label) }
     };
     (@make $key:literal, $payload:expr) => {
         $crate::facet::Attr::new(::core::option::Option::Some("dsrs"), $key, &const { $payload })

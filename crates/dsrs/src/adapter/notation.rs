@@ -9,10 +9,10 @@ use crate::value::Payload;
 const INLINE: usize = 80;
 
 /// The type of a field.
-pub(super) fn tell(ty: &Type) -> String {
+pub(super) fn describe_type(ty: &Type) -> String {
     match &ty.ir {
         TypeIR::List(element) => {
-            let element = tell(&Type::new(element.as_ref().clone(), ty.defs.clone()));
+            let element = describe_type(&Type::new(element.as_ref().clone(), ty.defs.clone()));
             if element.contains(" | ") {
                 format!("list of ({element})")
             } else {
@@ -21,22 +21,22 @@ pub(super) fn tell(ty: &Type) -> String {
         }
         TypeIR::Union(members) => match members.as_ref() {
             [list @ TypeIR::List(_), TypeIR::Null] => {
-                format!("{}, or null", tell(&Type::new(list.clone(), ty.defs.clone())))
+                format!("{}, or null", describe_type(&Type::new(list.clone(), ty.defs.clone())))
             }
             [single, TypeIR::Null] => {
-                format!("{} | null", tell(&Type::new(single.clone(), ty.defs.clone())))
+                format!("{} | null", describe_type(&Type::new(single.clone(), ty.defs.clone())))
             }
-            _ => types::tell(ty),
+            _ => types::describe_type(ty),
         },
-        _ => inline_enum(ty).unwrap_or_else(|| types::tell(ty)),
+        _ => inline_enum(ty).unwrap_or_else(|| types::describe_type(ty)),
     }
 }
 
 /// The definitions that fields name, without the enums that are told in place.
-pub(super) fn tell_defs(fields: &[Type]) -> String {
+pub(super) fn describe_definitions(fields: &[Type]) -> String {
     let named: Vec<Type> =
         fields.iter().filter(|ty| !is_told_in_place(&core(ty))).cloned().collect();
-    types::tell_defs(&named)
+    types::describe_definitions(&named)
 }
 
 /// What is left of a type without the lists and the null around it.

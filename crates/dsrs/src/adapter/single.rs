@@ -6,7 +6,7 @@ use super::checks::Checks;
 use super::header::Found;
 use super::reasoning;
 use crate::coerce::{self, Leniencies, LeniencyKind, Path, Report};
-use crate::types::{ConstraintKind, Shape, Type, look};
+use crate::types::{ConstraintKind, Type, TypeShape, resolve};
 use crate::value::Payload;
 
 /// Reads a text as one value.
@@ -55,7 +55,7 @@ fn behind_reasoning<'t>(
 }
 
 fn members(ty: &Type) -> Vec<&str> {
-    let Shape::Class(class) = look(&ty.ir, &ty.defs).shape else { return Vec::new() };
+    let TypeShape::Class(class) = resolve(&ty.ir, &ty.defs).shape else { return Vec::new() };
     let told = class.fields.values().filter_map(|field| field.alias.as_deref());
     class.fields.keys().map(AsRef::as_ref).chain(told).collect()
 }

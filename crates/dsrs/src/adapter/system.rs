@@ -25,7 +25,7 @@ pub(super) fn build(schema: &SignatureSchema, instruction: &str) -> String {
 
 fn fields(text: &mut String, schema: &SignatureSchema, fields: &[FieldSchema]) {
     for field in fields {
-        let told = notation::tell(&schema.type_of(field));
+        let told = notation::describe_type(&schema.type_of(field));
         let _ = write!(text, "- `{}` ({told})", field.lm_name());
         if let Some(description) = &field.description {
             let _ = write!(text, ": {}", description.trim());
@@ -42,7 +42,7 @@ fn fields(text: &mut String, schema: &SignatureSchema, fields: &[FieldSchema]) {
 fn definitions(text: &mut String, schema: &SignatureSchema) {
     let all = schema.inputs.iter().chain(&schema.outputs);
     let types: Vec<_> = all.map(|field| schema.type_of(field)).collect();
-    let told = notation::tell_defs(&types);
+    let told = notation::describe_definitions(&types);
     if !told.is_empty() {
         let _ = write!(text, "\nTypes:\n{}\n", told.trim_end());
     }

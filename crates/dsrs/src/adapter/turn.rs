@@ -25,7 +25,7 @@ pub(super) fn closing(schema: &SignatureSchema) -> String {
     for field in &schema.outputs {
         let _ = write!(text, "`[[ ## {} ## ]]`", field.lm_name());
         if field.ty != TypeIR::Str {
-            let told = notation::tell(&schema.type_of(field));
+            let told = notation::describe_type(&schema.type_of(field));
             if told.len() <= TOLD_LIMIT {
                 let _ = write!(text, " ({told})");
             }

@@ -21,7 +21,7 @@ use self::trail::{Misfit, Step, Trail};
 use super::loose::{Loose, Shape as Data};
 use super::report::Report;
 use super::{CoerceError, Leniencies, LeniencyKind, TEXT_LIMIT};
-use crate::types::{Node, Shape, Type, TypeDefs, TypeIR, absent_value, look};
+use crate::types::{ResolvedType, Type, TypeDefs, TypeIR, TypeShape, absent_value, resolve};
 use crate::value::Payload;
 
 /// How many steps down one reading may take, those into strings included.
@@ -67,8 +67,8 @@ impl Ctx {
 struct Fitter<'t> {
     defs: &'t TypeDefs,
     trail: Trail,
-    /// Types that are costly to look through.
-    looked: HashMap<usize, Node<'t>>,
+    /// Types that are costly to resolve through.
+    looked: HashMap<usize, ResolvedType<'t>>,
     /// What became of containers that unions met, by address, type and manner.
     known: HashMap<(usize, usize, Ctx), Result<Reading, Misfit>>,
     steps: usize,
@@ -121,7 +121,7 @@ impl<'t> Fitter<'t> {
         report: &mut Report,
     ) -> Result<Payload, CoerceError> {
         let found = found.map_err(Misfit::told)?;
-        let Shape::Class(class) = self.look(ir).shape else {
+        let TypeShape::Class(class) = self.resolve(ir).shape else {
             self.trail.tell(report, |_| None);
             return Ok(found);
         };
@@ -132,20 +132,20 @@ impl<'t> Fitter<'t> {
         Ok(found)
     }
 
-    /// What a type means. Only unions and names cost anything to look through.
-    fn look(&mut self, ir: &'t TypeIR) -> Node<'t> {
+    /// What a type means. Only unions and names cost anything to resolve through.
+    fn resolve(&mut self, ir: &'t TypeIR) -> ResolvedType<'t> {
         match ir {
             TypeIR::Union(_) | TypeIR::Named(_) => {
                 let address = std::ptr::from_ref(ir) as usize;
-                self.looked.entry(address).or_insert_with(|| look(ir, self.defs)).clone()
+                self.looked.entry(address).or_insert_with(|| resolve(ir, self.defs)).clone()
             }
-            _ => look(ir, self.defs),
+            _ => resolve(ir, self.defs),
         }
     }
 
     /// Fits data to a type. What had to be mended to read the data is noted behind what its parts
     /// note.
-    fn fit(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn fit(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         if self.depth >= DEPTH_LIMIT {
             return Err(Misfit::new("is nested too deeply"));
         }
@@ -161,23 +161,23 @@ impl<'t> Fitter<'t> {
     }
 
     /// Fits what the data is, its own slips aside.
-    fn fit_shape(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn fit_shape(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         self.spend(1)?;
         match (&node.shape, &data.shape) {
-            (Shape::Error, _) => {
+            (TypeShape::Error, _) => {
                 Err(Misfit::new("cannot be read from an answer: only nodes make errors"))
             }
-            (Shape::Unknown(name), _) => {
+            (TypeShape::Unknown(name), _) => {
                 Err(Misfit::new(format!("has the type `{name}`, which is not defined")))
             }
             _ if is_missing(data) => Err(Misfit::missing()),
             (_, Data::TooDeep) => Err(Misfit::new("is nested too deeply")),
-            (Shape::Union(members), _) => self.union(data, node, members, ctx),
-            (Shape::Any, _) => self.any(data, node, ctx),
-            (Shape::List(element), _) => self.list(data, node, element, ctx),
-            (Shape::Tuple(parts), _) => self.tuple(data, node, parts, ctx),
-            (Shape::Dict(member), _) => self.dict(data, node, member, ctx),
-            (Shape::Class(class), _) => self.class(data, node, class, ctx),
+            (TypeShape::Union(members), _) => self.union(data, node, members, ctx),
+            (TypeShape::Any, _) => self.any(data, node, ctx),
+            (TypeShape::List(element), _) => self.list(data, node, element, ctx),
+            (TypeShape::Tuple(parts), _) => self.tuple(data, node, parts, ctx),
+            (TypeShape::Dict(member), _) => self.dict(data, node, member, ctx),
+            (TypeShape::Class(class), _) => self.class(data, node, class, ctx),
             _ => self.scalar(data, node, ctx),
         }
     }
@@ -186,7 +186,7 @@ impl<'t> Fitter<'t> {
     fn part(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         ctx: Ctx,
         step: impl Fn() -> Step,
     ) -> Fit {

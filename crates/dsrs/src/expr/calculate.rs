@@ -25,10 +25,10 @@ pub fn calculate(source: &str) -> Result<Payload, ExprError> {
     if source.len() > LENGTH {
         return Err(fault(format!("the expression is longer than {LENGTH} bytes")));
     }
-    let mut reader = Reader { tokens: tokens(source)?, next: 0, depth: 0 };
+    let mut reader = ArithmeticParser { tokens: tokens(source)?, next: 0, depth: 0 };
     let value = reader.sum()?;
     match reader.peek() {
-        None => value.told(),
+        None => value.to_payload(),
         Some(token) => Err(fault(format!("expected an operator, found `{}`", token.text()))),
     }
 }
@@ -38,19 +38,19 @@ fn fault(reason: impl Into<String>) -> ExprError {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Number {
+enum ArithmeticNumber {
     Whole(i128),
     Float(f64),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Token {
+enum ArithmeticToken {
     Number(String),
     Name(String),
     Sign(&'static str),
 }
 
-impl Token {
+impl ArithmeticToken {
     fn text(&self) -> &str {
         match self {
             Self::Number(text) | Self::Name(text) => text,
@@ -77,24 +77,26 @@ const SIGNS: [(&str, &str); 14] = [
     (")", ")"),
 ];
 
-fn tokens(source: &str) -> Result<Vec<Token>, ExprError> {
+fn tokens(source: &str) -> Result<Vec<ArithmeticToken>, ExprError> {
     let mut tokens = Vec::new();
     let mut rest = source.trim_start();
     while let Some(first) = rest.chars().next() {
         let length = if first.is_ascii_digit() || first == '.' {
             let length = numeral(rest);
-            tokens.push(Token::Number(rest.get(..length).unwrap_or_default().replace('_', "")));
+            tokens.push(ArithmeticToken::Number(
+                rest.get(..length).unwrap_or_default().replace('_', ""),
+            ));
             length
         } else if first.is_alphabetic() {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            tokens.push(Token::Name(rest.get(..end).unwrap_or_default().to_lowercase()));
+            tokens.push(ArithmeticToken::Name(rest.get(..end).unwrap_or_default().to_lowercase()));
             end
         } else if first == ',' {
-            tokens.push(Token::Sign(","));
+            tokens.push(ArithmeticToken::Sign(","));
             1
         } else if let Some((written, sign)) = SIGNS.iter().find(|(sign, _)| rest.starts_with(sign))
         {
-            tokens.push(Token::Sign(sign));
+            tokens.push(ArithmeticToken::Sign(sign));
             written.len()
         } else {
             return Err(fault(format!("`{first}` has no place in arithmetic")));
@@ -125,21 +127,21 @@ fn numeral(text: &str) -> usize {
     end
 }
 
-struct Reader {
-    tokens: Vec<Token>,
+struct ArithmeticParser {
+    tokens: Vec<ArithmeticToken>,
     next: usize,
     depth: usize,
 }
 
-impl Reader {
-    fn peek(&self) -> Option<&Token> {
+impl ArithmeticParser {
+    fn peek(&self) -> Option<&ArithmeticToken> {
         self.tokens.get(self.next)
     }
 
     /// Takes the next sign if it is one of these.
     fn take(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         match self.peek() {
-            Some(Token::Sign(sign)) if signs.contains(sign) => {
+            Some(ArithmeticToken::Sign(sign)) if signs.contains(sign) => {
                 let sign = *sign;
                 self.next += 1;
                 Some(sign)
@@ -148,7 +150,7 @@ impl Reader {
         }
     }
 
-    fn sum(&mut self) -> Result<Number, ExprError> {
+    fn sum(&mut self) -> Result<ArithmeticNumber, ExprError> {
         let mut value = self.product()?;
         while let Some(sign) = self.take(&["+", "-"]) {
             let other = self.product()?;
@@ -157,7 +159,7 @@ impl Reader {
         Ok(value)
     }
 
-    fn product(&mut self) -> Result<Number, ExprError> {
+    fn product(&mut self) -> Result<ArithmeticNumber, ExprError> {
         let mut value = self.signed()?;
         while let Some(sign) = self.take(&["*", "/", "//", "%"]) {
             let other = self.signed()?;
@@ -167,13 +169,13 @@ impl Reader {
     }
 
     /// A sign binds less than a power: `-2 ** 2` is -4.
-    fn signed(&mut self) -> Result<Number, ExprError> {
+    fn signed(&mut self) -> Result<ArithmeticNumber, ExprError> {
         self.depth += 1;
         if self.depth > DEPTH {
             return Err(fault(format!("the expression nests deeper than {DEPTH}")));
         }
         let value = match self.take(&["+", "-"]) {
-            Some("-") => Number::Whole(0).by("-", self.signed()?),
+            Some("-") => ArithmeticNumber::Whole(0).by("-", self.signed()?),
             Some(_) => self.signed(),
             None => self.power(),
         };
@@ -181,7 +183,7 @@ impl Reader {
         value
     }
 
-    fn power(&mut self) -> Result<Number, ExprError> {
+    fn power(&mut self) -> Result<ArithmeticNumber, ExprError> {
         let base = self.atom()?;
         match self.take(&["**"]) {
             // From the right: 2 ** 3 ** 2 is 512.
@@ -190,27 +192,27 @@ impl Reader {
         }
     }
 
-    fn atom(&mut self) -> Result<Number, ExprError> {
+    fn atom(&mut self) -> Result<ArithmeticNumber, ExprError> {
         let token = self.peek().cloned().ok_or_else(|| fault("the expression breaks off"))?;
         self.next += 1;
         match token {
-            Token::Number(text) => number(&text),
-            Token::Name(name) => match (name.as_str(), self.peek()) {
-                (_, Some(Token::Sign("("))) => self.function(&name),
-                ("pi" | "π", _) => Ok(Number::Float(std::f64::consts::PI)),
-                ("e", _) => Ok(Number::Float(std::f64::consts::E)),
+            ArithmeticToken::Number(text) => number(&text),
+            ArithmeticToken::Name(name) => match (name.as_str(), self.peek()) {
+                (_, Some(ArithmeticToken::Sign("("))) => self.function(&name),
+                ("pi" | "π", _) => Ok(ArithmeticNumber::Float(std::f64::consts::PI)),
+                ("e", _) => Ok(ArithmeticNumber::Float(std::f64::consts::E)),
                 _ => Err(fault(format!("`{name}` is not known; there are no variables"))),
             },
-            Token::Sign("(") => {
+            ArithmeticToken::Sign("(") => {
                 let value = self.sum()?;
                 self.take(&[")"]).ok_or_else(|| fault("a `(` is not closed"))?;
                 Ok(value)
             }
-            Token::Sign(sign) => Err(fault(format!("expected a number, found `{sign}`"))),
+            ArithmeticToken::Sign(sign) => Err(fault(format!("expected a number, found `{sign}`"))),
         }
     }
 
-    fn function(&mut self, name: &str) -> Result<Number, ExprError> {
+    fn function(&mut self, name: &str) -> Result<ArithmeticNumber, ExprError> {
         self.next += 1;
         let mut given = Vec::new();
         if self.take(&[")"]).is_none() {
@@ -227,41 +229,45 @@ impl Reader {
     }
 }
 
-fn number(text: &str) -> Result<Number, ExprError> {
+fn number(text: &str) -> Result<ArithmeticNumber, ExprError> {
     if let Ok(whole) = text.parse() {
-        return Ok(Number::Whole(whole));
+        return Ok(ArithmeticNumber::Whole(whole));
     }
     let float = text.parse().map_err(|_| fault(format!("`{text}` is no number")))?;
-    Number::finite(float)
+    ArithmeticNumber::finite(float)
 }
 
-fn apply(name: &str, given: &[Number]) -> Result<Number, ExprError> {
+fn apply(name: &str, given: &[ArithmeticNumber]) -> Result<ArithmeticNumber, ExprError> {
     let float = |f: fn(f64) -> f64| match given {
-        [one] => Number::finite(f(one.float())),
+        [one] => ArithmeticNumber::finite(f(one.float())),
         _ => Err(fault(format!("`{name}` takes one number"))),
     };
     let whole = |f: fn(f64) -> f64| match given {
-        [Number::Whole(whole)] => Ok(Number::Whole(*whole)),
-        [Number::Float(float)] => Ok(Number::rounded(f(*float))),
+        [ArithmeticNumber::Whole(whole)] => Ok(ArithmeticNumber::Whole(*whole)),
+        [ArithmeticNumber::Float(float)] => Ok(ArithmeticNumber::rounded(f(*float))),
         _ => Err(fault(format!("`{name}` takes one number"))),
     };
     let pick = |better: fn(f64, f64) -> bool| {
         let picked = given.iter().copied().reduce(|best, next| match (best, next) {
-            (Number::Whole(a), Number::Whole(b)) if (a < b) == better(0.0, 1.0) => best,
-            (Number::Whole(_), Number::Whole(_)) => next,
+            (ArithmeticNumber::Whole(a), ArithmeticNumber::Whole(b))
+                if (a < b) == better(0.0, 1.0) =>
+            {
+                best
+            }
+            (ArithmeticNumber::Whole(_), ArithmeticNumber::Whole(_)) => next,
             _ if better(next.float(), best.float()) => next,
             _ => best,
         });
         picked.ok_or_else(|| fault(format!("`{name}` takes numbers")))
     };
     match (name, given) {
-        ("abs", [Number::Whole(whole)]) => {
-            whole.checked_abs().map(Number::Whole).ok_or_else(too_large)
+        ("abs", [ArithmeticNumber::Whole(whole)]) => {
+            whole.checked_abs().map(ArithmeticNumber::Whole).ok_or_else(too_large)
         }
         ("abs", _) => float(f64::abs),
         ("sqrt", _) => float(f64::sqrt),
         ("exp", _) => float(f64::exp),
-        ("log", [value, base]) => Number::finite(value.float().ln() / base.float().ln()),
+        ("log", [value, base]) => ArithmeticNumber::finite(value.float().ln() / base.float().ln()),
         ("log" | "ln", _) => float(f64::ln),
         ("log2", _) => float(f64::log2),
         ("log10", _) => float(f64::log10),
@@ -282,7 +288,7 @@ fn apply(name: &str, given: &[Number]) -> Result<Number, ExprError> {
     }
 }
 
-impl Number {
+impl ArithmeticNumber {
     fn float(self) -> f64 {
         match self {
             Self::Whole(whole) => whole as f64,
@@ -348,7 +354,7 @@ impl Number {
         Self::finite((self.float() * scale).round_ties_even() / scale)
     }
 
-    fn told(self) -> Result<Payload, ExprError> {
+    fn to_payload(self) -> Result<Payload, ExprError> {
         match self {
             Self::Whole(whole) => Ok(i64::try_from(whole)
                 .map_or_else(|_| Payload::from(whole.to_string()), Payload::Int)),
@@ -361,7 +367,7 @@ fn too_large() -> ExprError {
     fault("the result is too large for exact arithmetic; with a decimal point it may do")
 }
 
-fn whole(a: i128, sign: &str, b: i128) -> Result<Number, ExprError> {
+fn whole(a: i128, sign: &str, b: i128) -> Result<ArithmeticNumber, ExprError> {
     let floored = |a: i128, b: i128| {
         let quotient = a.checked_div(b)?;
         let inexact = a.checked_rem(b)? != 0 && (a < 0) != (b < 0);
@@ -371,12 +377,12 @@ fn whole(a: i128, sign: &str, b: i128) -> Result<Number, ExprError> {
         "+" => a.checked_add(b),
         "-" => a.checked_sub(b),
         "*" => a.checked_mul(b),
-        "/" if a.checked_rem(b) != Some(0) => return Number::finite(a as f64 / b as f64),
+        "/" if a.checked_rem(b) != Some(0) => return ArithmeticNumber::finite(a as f64 / b as f64),
         "/" => a.checked_div(b),
         "//" => floored(a, b),
         _ => floored(a, b).and_then(|quotient| a.checked_sub(quotient.checked_mul(b)?)),
     };
-    result.map(Number::Whole).ok_or_else(too_large)
+    result.map(ArithmeticNumber::Whole).ok_or_else(too_large)
 }
 
 #[cfg(test)]

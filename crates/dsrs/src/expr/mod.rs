@@ -14,11 +14,11 @@ use std::sync::{Arc, LazyLock};
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Value};
 
-use crate::value::{Payload, Room};
+use crate::value::{Payload, SizeBudget};
 
 use bounded::bound;
 pub use calculate::calculate;
-pub(crate) use pattern::{explain_pattern, teach};
+pub(crate) use pattern::{add_matching_test, explain_pattern};
 pub use template::Template;
 
 /// How many instructions one evaluation may take.
@@ -35,7 +35,7 @@ const NESTING_LIMIT: usize = 24;
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_fuel(Some(FUEL));
-    teach(&mut engine);
+    add_matching_test(&mut engine);
     bound(&mut engine);
     engine
 });
@@ -138,7 +138,7 @@ impl Expression {
 
     /// The values that it asks for, as paths: `name` or `name.member`.
     #[must_use]
-    pub fn asks_for(&self) -> HashSet<String> {
+    pub fn referenced_paths(&self) -> HashSet<String> {
         self.compiled.undeclared_variables(true)
     }
 
@@ -216,7 +216,7 @@ fn nesting(source: &str) -> usize {
 fn named_values<'v>(
     values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
 ) -> Result<Value, ExprError> {
-    let mut room = Room::default();
+    let mut room = SizeBudget::default();
     let mut named = Vec::new();
     for (name, value) in values {
         room.take(value)

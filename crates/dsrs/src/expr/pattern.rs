@@ -12,20 +12,20 @@ use super::work::spend;
 /// The longest pattern.
 const LENGTH_LIMIT: usize = 1_000;
 
-/// How many compiled patterns are kept.
-const KEPT: usize = 200;
+/// How many compiled patterns are cached.
+const CACHE_LIMIT: usize = 200;
 
 /// How large one may be once compiled, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
-type Kept = HashMap<Arc<str>, Arc<Regex>>;
+type PatternCache = HashMap<Arc<str>, Arc<Regex>>;
 
 /// Patterns as they were compiled: some take longer to compile than to be used a thousand times. A
 /// memo of a pure function, of which nobody can see whether it is there.
-static COMPILED: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+static COMPILED: LazyLock<Mutex<PatternCache>> = LazyLock::new(Mutex::default);
 
 /// Teaches an engine of conditions the test `matching`.
-pub(crate) fn teach(engine: &mut Environment<'_>) {
+pub(crate) fn add_matching_test(engine: &mut Environment<'_>) {
     engine.add_test("matching", |state: &mut State<'_, '_>, text: &str, pattern: &str| {
         spend(state, text.len())?;
         let invalid = |reason: String| Error::new(ErrorKind::InvalidOperation, reason);
@@ -40,7 +40,7 @@ pub(crate) fn explain_pattern(pattern: &str) -> Option<String> {
 }
 
 fn compiled(pattern: &str) -> Result<Arc<Regex>, String> {
-    if let Some(known) = kept().get(pattern) {
+    if let Some(known) = cached().get(pattern) {
         return Ok(known.clone());
     }
     if pattern.len() > LENGTH_LIMIT {
@@ -48,15 +48,15 @@ fn compiled(pattern: &str) -> Result<Arc<Regex>, String> {
     }
     let built = RegexBuilder::new(pattern).delegate_size_limit(SIZE_LIMIT).build();
     let regex = Arc::new(built.map_err(|error| format!("no regular expression: {error}"))?);
-    let mut kept = kept();
-    if kept.len() >= KEPT {
-        kept.clear();
+    let mut cached = cached();
+    if cached.len() >= CACHE_LIMIT {
+        cached.clear();
     }
-    kept.insert(pattern.into(), regex.clone());
+    cached.insert(pattern.into(), regex.clone());
     Ok(regex)
 }
 
-fn kept() -> std::sync::MutexGuard<'static, Kept> {
+fn cached() -> std::sync::MutexGuard<'static, PatternCache> {
     COMPILED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_text_matches_as_json_schema_means_it() {
         let mut engine = Environment::new();
-        teach(&mut engine);
+        add_matching_test(&mut engine);
         let holds = |source: &str| {
             let condition = engine.compile_expression(source).unwrap();
             condition.eval(()).map(|found| found.is_true()).map_err(|error| error.to_string())
@@ -82,7 +82,7 @@ mod tests {
     fn a_pattern_that_would_take_for_ever_is_an_error() {
         let text = format!("{}b", "a".repeat(40));
         let mut engine = Environment::new();
-        teach(&mut engine);
+        add_matching_test(&mut engine);
         let source = format!(r#""{text}" is matching("^(a|a(?=a))*(?!.)c")"#);
         let outcome = engine.compile_expression(&source).unwrap().eval(());
         assert!(outcome.is_err() || !outcome.unwrap().is_true());

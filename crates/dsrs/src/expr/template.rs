@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use minijinja::{AutoEscape, Environment};
 
 use super::bounded::bound;
-use super::{ExprError, FUEL, NESTING_LIMIT, explain, named_values, nesting, teach};
+use super::{ExprError, FUEL, NESTING_LIMIT, add_matching_test, explain, named_values, nesting};
 use crate::value::Payload;
 
 /// The longest template, in bytes.
@@ -35,7 +35,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_fuel(Some(FUEL));
     engine.set_auto_escape_callback(|_| AutoEscape::None);
-    teach(&mut engine);
+    add_matching_test(&mut engine);
     bound(&mut engine);
     for global in ["namespace", "debug", "dict"] {
         engine.remove_global(global);
@@ -95,7 +95,7 @@ impl Template {
     ) -> Result<String, ExprError> {
         let values = named_values(values)?;
         let template = self.engine.get_template(NAME).map_err(explain)?;
-        let mut text = Bounded(Vec::new());
+        let mut text = BoundedText(Vec::new());
         match template.render_captured_to(values, &mut text) {
             Ok(_) => {}
             Err(_) if text.0.len() >= TEXT_LIMIT => {
@@ -163,9 +163,9 @@ fn check_tag(word: &str, joins: usize, loops: &mut usize) -> Result<(), ExprErro
 }
 
 /// Takes so many bytes and no more.
-struct Bounded(Vec<u8>);
+struct BoundedText(Vec<u8>);
 
-impl io::Write for Bounded {
+impl io::Write for BoundedText {
     fn write(&mut self, more: &[u8]) -> io::Result<usize> {
         let room = TEXT_LIMIT.saturating_sub(self.0.len());
         self.0.extend_from_slice(more.get(..room).unwrap_or(more));

@@ -11,11 +11,11 @@ const WORK: usize = 64 << 20;
 const ELEMENT: usize = 16;
 
 /// What is left to one evaluation.
-struct Left(usize);
+struct RemainingWork(usize);
 
 /// Charges an evaluation for bytes that it touches.
 pub(super) fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
-    let left = state.get_or_insert_extension(Left(WORK));
+    let left = state.get_or_insert_extension(RemainingWork(WORK));
     match left.0.checked_sub(bytes) {
         Some(less) => left.0 = less,
         None => {
@@ -28,7 +28,7 @@ pub(super) fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error
 
 /// How far a filter walks what it is given.
 #[derive(Clone, Copy)]
-enum Walk {
+enum WalkDepth {
     /// A text; of a list its elements but not what is in them.
     Elements,
     /// Everything in it, once.
@@ -49,15 +49,15 @@ pub(super) fn meter(engine: &mut Environment<'_>) {
     for (name, test) in walks_text {
         engine.add_test(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
             let given = given.into_values();
-            charge(state, &given, Walk::Elements)?;
+            charge(state, &given, WalkDepth::Elements)?;
             test.call(state, &given)
         });
     }
 }
 
 fn meter_filters(engine: &mut Environment<'_>) {
-    use Walk::{Elements, Everything, Order};
-    let filters: [(&'static str, Walk, Value); 33] = [
+    use WalkDepth::{Elements, Everything, Order};
+    let filters: [(&'static str, WalkDepth, Value); 33] = [
         ("safe", Everything, Value::from_function(filters::safe)),
         ("escape", Everything, Value::from_function(filters::escape)),
         ("e", Everything, Value::from_function(filters::escape)),
@@ -99,32 +99,37 @@ fn meter_filters(engine: &mut Environment<'_>) {
 
 /// Adds a filter that is charged for all that is in what it is given, and for what it gives.
 pub(super) fn add_filter(engine: &mut Environment<'_>, name: &'static str, filter: Value) {
-    add_metered(engine, name, Walk::Everything, filter);
+    add_metered(engine, name, WalkDepth::Everything, filter);
 }
 
-fn add_metered(engine: &mut Environment<'_>, name: &'static str, walk: Walk, filter: Value) {
+fn add_metered(engine: &mut Environment<'_>, name: &'static str, walk: WalkDepth, filter: Value) {
     engine.add_filter(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
         let given = given.into_values();
         charge(state, &given, walk)?;
         let result = filter.call(state, &given)?;
-        charge(state, std::slice::from_ref(&result), Walk::Elements)?;
+        charge(state, std::slice::from_ref(&result), WalkDepth::Elements)?;
         Ok::<_, Error>(result)
     });
 }
 
-fn charge(state: &mut State<'_, '_>, given: &[Value], walk: Walk) -> Result<(), Error> {
+fn charge(state: &mut State<'_, '_>, given: &[Value], walk: WalkDepth) -> Result<(), Error> {
     for value in given {
         let times = match walk {
-            Walk::Order => value.len().unwrap_or_default().max(1).ilog2() as usize + 1,
-            Walk::Elements | Walk::Everything => 1,
+            WalkDepth::Order => value.len().unwrap_or_default().max(1).ilog2() as usize + 1,
+            WalkDepth::Elements | WalkDepth::Everything => 1,
         };
-        walked(state, value, times, !matches!(walk, Walk::Elements))?;
+        charge_walk(state, value, times, !matches!(walk, WalkDepth::Elements))?;
     }
     Ok(())
 }
 
 /// Walks a value as a filter will, which ends where nothing is left.
-fn walked(state: &mut State<'_, '_>, value: &Value, times: usize, deep: bool) -> Result<(), Error> {
+fn charge_walk(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    times: usize,
+    deep: bool,
+) -> Result<(), Error> {
     let text = value.as_str().map(str::len).or_else(|| value.as_bytes().map(<[u8]>::len));
     if let Some(bytes) = text {
         return spend(state, bytes.saturating_mul(times));
@@ -137,8 +142,8 @@ fn walked(state: &mut State<'_, '_>, value: &Value, times: usize, deep: bool) ->
     if deep {
         for element in value.try_iter()? {
             let member = if is_list { None } else { value.get_item(&element).ok() };
-            walked(state, &element, times, deep)?;
-            member.map_or(Ok(()), |member| walked(state, &member, times, deep))?;
+            charge_walk(state, &element, times, deep)?;
+            member.map_or(Ok(()), |member| charge_walk(state, &member, times, deep))?;
         }
     }
     Ok(())

@@ -166,7 +166,7 @@ fn misfit(
     at: &At<'_>,
 ) -> Option<Problem> {
     let mismatch = from.assignable_within(budget, to).err()?;
-    if budget.is_used_up() {
+    if budget.is_exhausted() {
         return Some(too_costly(at));
     }
     let (source, target) = (&edge.from, &edge.to);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::problem::{At, Code, Problems};
 use crate::read::text;
-use crate::value::{Payload, Selection, Step, is_identifier};
+use crate::value::{Payload, Selection, SelectionStep, is_identifier};
 
 /// The longest text of a source: messages about an edge quote it.
 const LONGEST_SOURCE: usize = 2_000;
@@ -62,14 +62,17 @@ impl Source {
     /// A whole output field of a node.
     #[must_use]
     pub fn field_of(node: impl Into<Arc<str>>, field: impl Into<Arc<str>>) -> Self {
-        Self { node: node.into(), selection: Selection::new(vec![Step::Field(field.into())]) }
+        Self {
+            node: node.into(),
+            selection: Selection::new(vec![SelectionStep::Field(field.into())]),
+        }
     }
 
     /// The field that the selection starts at.
     #[must_use]
     pub fn field(&self) -> &str {
         match self.selection.steps().first() {
-            Some(Step::Field(name)) => name,
+            Some(SelectionStep::Field(name)) => name,
             _ => "",
         }
     }

@@ -11,8 +11,8 @@ use super::program_graph::ProgramGraph;
 use crate::problem::{At, Code, Problems};
 use crate::strategy::BuildEnv;
 use crate::value::{
-    Content, Map, Origin, Payload, Pending, Selection, Step, Value, ValueKind, ValueRef,
-    collect_refs, unwrap, valueify,
+    Content, Map, Payload, PendingValue, Selection, SelectionStep, Value, ValueKind, ValueOrigin,
+    ValueRef, collect_refs, unwrap, valueify,
 };
 
 /// A graph that is being recorded.
@@ -211,31 +211,31 @@ impl Tracer {
                 self.collect(named.collect(), "class", target)
             }
             Content::Pending(pending) => match pending.as_ref() {
-                Pending::Of(reference) => self.read(reference, target),
-                Pending::Part(of, selection) => {
+                PendingValue::Of(reference) => self.read(reference, target),
+                PendingValue::Part(of, selection) => {
                     let Source { node, selection: way } = self.source(of, target)?;
                     Some(Source { node, selection: way.then(selection) })
                 }
-                Pending::Or(value, default) => self.select(value, default, target),
+                PendingValue::Or(value, default) => self.select(value, default, target),
             },
         }
     }
 
     fn read(&mut self, reference: &ValueRef, target: &str) -> Option<Source> {
         match &reference.origin {
-            Origin::Input(name) => {
-                let field = Selection::new(vec![Step::Field(name.clone())]);
+            ValueOrigin::Input(name) => {
+                let field = Selection::new(vec![SelectionStep::Field(name.clone())]);
                 let selection = field.then(&reference.selection);
                 Some(Source { node: INPUT.into(), selection })
             }
-            Origin::Node(node) if !reference.selection.is_empty() => {
+            ValueOrigin::Node(node) if !reference.selection.is_empty() => {
                 Some(Source { node: node.clone(), selection: reference.selection.clone() })
             }
-            Origin::Node(node) => {
+            ValueOrigin::Node(node) => {
                 let what = format!("all of `{node}`: choose one of its outputs with `at`");
                 self.refuse(target, &what)
             }
-            Origin::Param(path) => {
+            ValueOrigin::Param(path) => {
                 let what = format!("the parameter `{path}`, which stays state and feeds no input");
                 self.refuse(target, &what)
             }
@@ -269,7 +269,7 @@ impl Tracer {
         let part = value.reference().and_then(|reference| {
             let (last, before) = reference.selection.steps().split_last()?;
             // A node's outputs as a whole feed nothing.
-            let whole = !before.is_empty() || matches!(reference.origin, Origin::Input(_));
+            let whole = !before.is_empty() || matches!(reference.origin, ValueOrigin::Input(_));
             let selection = Selection::new(before.to_vec());
             whole.then(|| (ValueRef { origin: reference.origin.clone(), selection }, last.clone()))
         });
@@ -308,10 +308,10 @@ const DEFAULT: &str = "a value with a default that `select` cannot give: the def
 /// What an edge reads, as a value.
 fn referred(node: Arc<str>, selection: &Selection) -> Value {
     let reference = match selection.split_first() {
-        Some((Step::Field(input), rest)) if node.as_ref() == INPUT => {
-            ValueRef { origin: Origin::Input(input.clone()), selection: rest }
+        Some((SelectionStep::Field(input), rest)) if node.as_ref() == INPUT => {
+            ValueRef { origin: ValueOrigin::Input(input.clone()), selection: rest }
         }
-        _ => ValueRef { origin: Origin::Node(node), selection: selection.clone() },
+        _ => ValueRef { origin: ValueOrigin::Node(node), selection: selection.clone() },
     };
     Value::pending(reference)
 }

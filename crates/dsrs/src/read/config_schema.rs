@@ -11,7 +11,7 @@ use crate::value::{Map, Payload};
 pub struct ConfigSchema {
     validator: Validator,
     /// Whether an empty config will do: then it needs no look.
-    takes_none: bool,
+    accepts_empty: bool,
 }
 
 impl ConfigSchema {
@@ -26,8 +26,8 @@ impl ConfigSchema {
         let validator = jsonschema::validator_for(&schema)
             .or_else(|_| jsonschema::validator_for(&refuse_all))
             .unwrap_or_else(|_| unreachable!("`false` is a JSON Schema"));
-        let takes_none = validator.is_valid(&serde_json::Value::Object(serde_json::Map::new()));
-        Self { validator, takes_none }
+        let accepts_empty = validator.is_valid(&serde_json::Value::Object(serde_json::Map::new()));
+        Self { validator, accepts_empty }
     }
 
     /// Holds a config of what has this name to the schema.
@@ -35,7 +35,7 @@ impl ConfigSchema {
     /// # Errors
     /// Every `invalid_config`; pointers below `at`, the config's place.
     pub fn check(&self, name: &str, config: &Payload, at: &At<'_>) -> Result<(), Problems> {
-        if self.takes_none && config.as_map().is_some_and(Map::is_empty) {
+        if self.accepts_empty && config.as_map().is_some_and(Map::is_empty) {
             return Ok(());
         }
         let tree = serde_json::to_value(config).unwrap_or_default();

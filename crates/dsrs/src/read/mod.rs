@@ -12,8 +12,8 @@ use crate::problem::{At, Code, Problems};
 use crate::value::{Map, Payload};
 
 /// Reads one member: `None` when it does not fit, with the reasons in the problems.
-pub trait Read<'v, T>: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T> {}
-impl<'v, T, F: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T>> Read<'v, T> for F {}
+pub trait MemberReader<'v, T>: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T> {}
+impl<'v, T, F: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T>> MemberReader<'v, T> for F {}
 
 /// An object being read: hands out its members by name and, when closed, reports those that
 /// nobody asked for.
@@ -46,7 +46,7 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
     }
 
     /// A member that must be there.
-    pub fn required<T>(&mut self, name: &'static str, read: impl Read<'v, T>) -> Option<T> {
+    pub fn required<T>(&mut self, name: &'static str, read: impl MemberReader<'v, T>) -> Option<T> {
         self.asked.push(name);
         match self.map.get(name) {
             Some(member) => read(member, &self.at.key(name), self.problems),
@@ -59,7 +59,7 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
     }
 
     /// A member that may be absent; `null` counts as absent.
-    pub fn optional<T>(&mut self, name: &'static str, read: impl Read<'v, T>) -> Option<T> {
+    pub fn optional<T>(&mut self, name: &'static str, read: impl MemberReader<'v, T>) -> Option<T> {
         self.asked.push(name);
         match self.map.get(name) {
             None | Some(Payload::Null) => None,

@@ -1,17 +1,19 @@
 //! Plain data as a Rust value. What stands in the data and not in the type is an error of whoever
 //! made the data; what is missing takes the field's default, or nothing where it is optional.
 
-use facet::{Def, Facet, Field, ScalarType, Shape, StructKind, Type as Kind, UserType, Variant};
-use facet_reflect::{Partial, ReflectError as Step};
+use facet::{
+    Def, Facet, Field, ScalarType, Shape, StructKind, Type as FacetType, UserType, Variant,
+};
+use facet_reflect::{Partial, ReflectError as FacetError};
 
 use super::shape::ShapeTypes;
-use super::{ReflectError, told};
+use super::{ReflectError, abbreviate};
 use crate::problem::{At, Problems};
 use crate::types::{self, Type};
 use crate::value::{Map, Payload};
 
-type Building = Partial<'static, false>;
-type Built = Result<Building, ReflectError>;
+type PartialValue = Partial<'static, false>;
+type BuildResult = Result<PartialValue, ReflectError>;
 
 /// The data as a value of a Rust type.
 ///
@@ -31,15 +33,15 @@ pub fn from_payload<T: Facet<'static>>(data: &Payload) -> Result<T, ReflectError
     built.materialize::<T>().map_err(|error| ReflectError::new(error.to_string()))
 }
 
-fn step(error: &Step) -> ReflectError {
+fn step(error: &FacetError) -> ReflectError {
     ReflectError::new(error.to_string())
 }
 
 fn misfit(shape: &'static Shape, data: &Payload) -> ReflectError {
-    ReflectError::new(format!("{} is no value of `{shape}`", told(data)))
+    ReflectError::new(format!("{} is no value of `{shape}`", abbreviate(data)))
 }
 
-fn fill(building: Building, data: &Payload) -> Built {
+fn fill(building: PartialValue, data: &Payload) -> BuildResult {
     let shape = building.shape();
     match shape.def {
         Def::Option(_) if data.is_null() => return building.set_default().map_err(|e| step(&e)),
@@ -63,7 +65,7 @@ fn fill(building: Building, data: &Payload) -> Built {
             elements(set, found, |set, _| set.begin_set_item())
         }
         (Def::Array(array), Payload::List(found)) if found.len() == array.n => {
-            elements(building, found, Building::begin_nth_field)
+            elements(building, found, PartialValue::begin_nth_field)
         }
         (Def::Map(_), Payload::Map(found)) => map(building, found),
         (Def::List(_) | Def::Set(_) | Def::Array(_) | Def::Map(_), _) => Err(misfit(shape, data)),
@@ -72,16 +74,16 @@ fn fill(building: Building, data: &Payload) -> Built {
 }
 
 /// Fills what was just begun, and ends it.
-fn within(begun: Result<Building, Step>, data: &Payload) -> Built {
+fn within(begun: Result<PartialValue, FacetError>, data: &Payload) -> BuildResult {
     let filled = fill(begun.map_err(|error| step(&error))?, data)?;
     filled.end().map_err(|error| step(&error))
 }
 
 fn elements(
-    mut building: Building,
+    mut building: PartialValue,
     found: &[Payload],
-    begin: impl Fn(Building, usize) -> Result<Building, Step>,
-) -> Built {
+    begin: impl Fn(PartialValue, usize) -> Result<PartialValue, FacetError>,
+) -> BuildResult {
     for (index, one) in found.iter().enumerate() {
         let filled = within(begin(building, index), one);
         building = filled.map_err(|error| error.below(&format!("[{index}]")))?;
@@ -89,7 +91,7 @@ fn elements(
     Ok(building)
 }
 
-fn map(building: Building, found: &Map) -> Built {
+fn map(building: PartialValue, found: &Map) -> BuildResult {
     let mut building = building.init_map().map_err(|error| step(&error))?;
     for (name, one) in found {
         building = within(building.begin_key(), &Payload::Str(name.clone()))?;
@@ -98,15 +100,15 @@ fn map(building: Building, found: &Map) -> Built {
     Ok(building)
 }
 
-fn user_type(building: Building, shape: &'static Shape, data: &Payload) -> Built {
+fn user_type(building: PartialValue, shape: &'static Shape, data: &Payload) -> BuildResult {
     match shape.ty {
-        Kind::User(UserType::Struct(_)) if shape.is_transparent() => {
+        FacetType::User(UserType::Struct(_)) if shape.is_transparent() => {
             within(building.begin_nth_field(0), data)
         }
-        Kind::User(UserType::Struct(found)) => {
+        FacetType::User(UserType::Struct(found)) => {
             members(building, shape, found.fields, found.kind, data)
         }
-        Kind::User(UserType::Enum(found)) => {
+        FacetType::User(UserType::Enum(found)) => {
             let chosen = found.variants.iter().position(|variant| fits(variant, data));
             let chosen = chosen.ok_or_else(|| misfit(shape, data))?;
             let building = building.select_nth_variant(chosen).map_err(|error| step(&error))?;
@@ -136,12 +138,12 @@ fn fits(variant: &'static Variant, data: &Payload) -> bool {
 }
 
 fn members(
-    mut building: Building,
+    mut building: PartialValue,
     shape: &'static Shape,
     fields: &'static [Field],
     kind: StructKind,
     data: &Payload,
-) -> Built {
+) -> BuildResult {
     match (kind, data) {
         (StructKind::Unit, Payload::Null) => Ok(building),
         (StructKind::Struct, Payload::Map(found)) => {
@@ -157,7 +159,7 @@ fn members(
         (StructKind::Tuple | StructKind::TupleStruct, Payload::List(found))
             if found.len() == fields.len() =>
         {
-            elements(building, found, Building::begin_nth_field)
+            elements(building, found, PartialValue::begin_nth_field)
         }
         _ => Err(misfit(shape, data)),
     }
@@ -165,12 +167,12 @@ fn members(
 
 /// A flattened field takes its members out of the same object as the fields beside it.
 fn member(
-    building: Building,
+    building: PartialValue,
     index: usize,
     field: &'static Field,
     whole: &Payload,
     found: &Map,
-) -> Built {
+) -> BuildResult {
     if field.is_flattened() {
         return within(building.begin_nth_field(index), whole);
     }
@@ -186,7 +188,7 @@ fn member(
     }
 }
 
-fn scalar(building: Building, kind: ScalarType, data: &Payload) -> Built {
+fn scalar(building: PartialValue, kind: ScalarType, data: &Payload) -> BuildResult {
     use ScalarType as S;
     let shape = building.shape();
     let set = match (kind, data) {
@@ -218,7 +220,7 @@ fn single(text: &str) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }
 
-fn whole(building: Building, kind: ScalarType, number: i64) -> Built {
+fn whole(building: PartialValue, kind: ScalarType, number: i64) -> BuildResult {
     use ScalarType as S;
     match kind {
         S::U8 => narrowed::<u8>(building, number),
@@ -235,7 +237,7 @@ fn whole(building: Building, kind: ScalarType, number: i64) -> Built {
     }
 }
 
-fn narrowed<T: Facet<'static> + TryFrom<i64>>(building: Building, number: i64) -> Built {
+fn narrowed<T: Facet<'static> + TryFrom<i64>>(building: PartialValue, number: i64) -> BuildResult {
     let Ok(fitting) = T::try_from(number) else {
         return Err(misfit(building.shape(), &Payload::Int(number)));
     };

@@ -35,7 +35,7 @@ impl ReflectError {
 }
 
 /// What a misfit found, shortened.
-fn told(found: &Payload) -> String {
+fn abbreviate(found: &Payload) -> String {
     let text = found.to_json();
     match text.char_indices().nth(60) {
         None => text,

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use facet::{
-    ConstTypeId, Def, Facet, Field, ScalarType, Shape, StructKind, Type as Kind, UserType, Variant,
+    ConstTypeId, Def, Facet, Field, ScalarType, Shape, StructKind, Type as FacetType, UserType,
+    Variant,
 };
 
 use super::ReflectError;
-use crate::attrs::{self, Attr, Condition};
+use crate::attrs::{self, Attr, ConstraintAttr};
 use crate::types::{
     Class, ClassField, Constraint, ConstraintKind, Enum, EnumMember, Literal, TypeDef, TypeDefs,
     TypeIR,
@@ -48,7 +49,7 @@ fn flatten(
     prefix: &[Arc<str>],
     out: &mut Vec<FlatField>,
 ) -> Result<(), ReflectError> {
-    let Kind::User(UserType::Struct(found)) = shape.ty else {
+    let FacetType::User(UserType::Struct(found)) = shape.ty else {
         let reason = format!("`{shape}` is no struct with named fields, so it cannot be flattened");
         return Err(ReflectError::new(reason));
     };
@@ -117,7 +118,7 @@ impl ShapeTypes {
             return self.type_of(inner);
         }
         match shape.ty {
-            Kind::User(UserType::Struct(found)) => match found.kind {
+            FacetType::User(UserType::Struct(found)) => match found.kind {
                 StructKind::Unit => Ok(TypeIR::Null),
                 StructKind::Tuple | StructKind::TupleStruct => self.tuple(found.fields),
                 StructKind::Struct => self.named(shape, |types| {
@@ -125,7 +126,7 @@ impl ShapeTypes {
                     Ok(TypeDef::Class(Class { description, fields: types.class_fields(shape)? }))
                 }),
             },
-            Kind::User(UserType::Enum(found)) => {
+            FacetType::User(UserType::Enum(found)) => {
                 let plain =
                     found.variants.iter().all(|variant| variant.data.kind == StructKind::Unit);
                 self.named(shape, |types| match plain {
@@ -276,7 +277,7 @@ fn unsupported(shape: &'static Shape) -> ReflectError {
     ReflectError::new(format!("`{shape}` has no place in a prompt; use a type of plain data"))
 }
 
-fn constraint(kind: ConstraintKind, condition: Condition) -> Constraint {
+fn constraint(kind: ConstraintKind, condition: ConstraintAttr) -> Constraint {
     let label = condition.label.map(Arc::from);
     Constraint { kind, expression: condition.expression.into(), label }
 }

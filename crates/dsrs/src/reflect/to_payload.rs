@@ -1,7 +1,7 @@
 //! A Rust value as plain data, field for field, flattened and renamed as its shape says. Maps
 //! without an order are written in the order of their keys.
 
-use facet::{Def, Facet, ScalarType, StructKind, Type as Kind, UserType};
+use facet::{Def, Facet, ScalarType, StructKind, Type as FacetType, UserType};
 use facet_reflect::{HasFields, Peek};
 
 use super::ReflectError;
@@ -50,8 +50,8 @@ fn write(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
         _ => {}
     }
     match shape.ty {
-        Kind::User(UserType::Struct(_)) => structure(value),
-        Kind::User(UserType::Enum(_)) => variant(value),
+        FacetType::User(UserType::Struct(_)) => structure(value),
+        FacetType::User(UserType::Enum(_)) => variant(value),
         _ => Err(broken(value, &"has no place in data")),
     }
 }

@@ -7,7 +7,8 @@ use super::{FieldFormat, FieldPath, FieldSchema};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, shared_text};
 use crate::types::{
-    Expect, Outline, TypeIR, TypeScope, check_name, definition_name, read_members, read_outline,
+    FieldContext, FieldOutline, TypeIR, TypeScope, check_name, definition_name, read_members,
+    read_outline,
 };
 use crate::value::{Payload, is_identifier};
 
@@ -45,14 +46,14 @@ fn read_name(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<
     check_name("field", &name, at, problems).then_some(name)
 }
 
-const fn expect(hint: &str) -> Expect<'_> {
-    Expect { absent: Some(TypeIR::Str), hint, format: true }
+const fn expect(hint: &str) -> FieldContext<'_> {
+    FieldContext { absent: Some(TypeIR::Str), hint, format: true }
 }
 
 /// A field of a name from what was read of it.
 pub(super) fn from_outline(
     name: Arc<str>,
-    outline: Outline,
+    outline: FieldOutline,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<FieldSchema> {

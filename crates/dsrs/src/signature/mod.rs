@@ -3,12 +3,12 @@
 
 mod admit;
 mod field;
-#[doc(hidden)]
-pub mod names;
+mod field_names;
 mod read;
-mod reflected;
+mod reflection;
 mod schema;
-mod seen;
+#[doc(hidden)]
+pub mod static_names;
 mod text;
 mod typed;
 mod write;
@@ -16,8 +16,8 @@ mod write;
 pub use admit::admit_inputs;
 pub use field::read_field;
 pub use read::{SignatureDraft, read_signature};
-pub use reflected::added_outputs;
-pub(crate) use reflected::from_types;
+pub use reflection::added_outputs;
+pub(crate) use reflection::from_types;
 pub use schema::{FieldFormat, FieldPath, FieldSchema, SignatureSchema};
 pub use typed::{Augmentation, Augmented, Data, FieldDefault, Signature};
 pub use write::{field_to_payload, signature_to_payload, signature_to_schemas};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::field::{from_outline, read_named_field};
-use super::seen::Seen;
+use super::field_names::FieldNames;
 use super::text::{self, TextField};
 use super::{FieldSchema, SignatureSchema};
 use crate::problem::{At, Code, Problems};
@@ -78,12 +78,12 @@ fn read_text(
             return None;
         }
     };
-    scope.knows_all(&parsed.names, at, problems);
-    let mut seen = Seen::default();
+    scope.check_names(&parsed.names, at, problems);
+    let mut field_names = FieldNames::default();
     let mut take = |fields: Vec<TextField>| -> Vec<FieldSchema> {
         let made = fields.into_iter().map(|TextField { name, column, ty }| {
             let field = FieldSchema::of(name, ty);
-            seen.take(&field, Some(column), at, problems);
+            field_names.take(&field, Some(column), at, problems);
             field
         });
         made.collect()
@@ -105,18 +105,18 @@ fn read_fields(
     problems: &mut Problems,
 ) -> Option<SignatureDraft> {
     let mut object = Object::open(payload, at, problems)?;
-    let mut seen = Seen::default();
+    let mut field_names = FieldNames::default();
     let instructions = object.optional("instructions", shared_text);
     let inputs =
         object.optional("inputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            read_field_list(payload, scope, &mut seen, at, problems)
+            read_field_list(payload, scope, &mut field_names, at, problems)
         });
     let outputs =
         object.required("outputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
             if payload.as_list().is_some_and(<[Payload]>::is_empty) {
                 problems.add(at, Code::InvalidSignature, "a signature has one output at least");
             }
-            read_field_list(payload, scope, &mut seen, at, problems)
+            read_field_list(payload, scope, &mut field_names, at, problems)
         });
     object.close();
     Some(draft(instructions, inputs.unwrap_or_default(), outputs?))
@@ -125,14 +125,14 @@ fn read_fields(
 fn read_field_list(
     payload: &Payload,
     scope: &mut TypeScope,
-    seen: &mut Seen,
+    field_names: &mut FieldNames,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Vec<FieldSchema>> {
     list(payload, at, problems, |payload, at, problems| {
         let field = read_named_field(payload, scope, at, problems)?;
         let place = if field.alias.is_some() { "alias" } else { "name" };
-        seen.take(&field, None, &at.key(place), problems);
+        field_names.take(&field, None, &at.key(place), problems);
         Some(field)
     })
 }
@@ -144,18 +144,18 @@ fn read_schemas(
     problems: &mut Problems,
 ) -> Option<SignatureDraft> {
     let mut object = Object::open(payload, at, problems)?;
-    let mut seen = Seen::default();
+    let mut field_names = FieldNames::default();
     let instructions = object.optional("instructions", shared_text);
     let inputs = object.optional(
         "input_schema",
         |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            read_schema(payload, scope, &mut seen, at, problems)
+            read_schema(payload, scope, &mut field_names, at, problems)
         },
     );
     let outputs = object.required(
         "output_schema",
         |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            let found = read_schema(payload, scope, &mut seen, at, problems)?;
+            let found = read_schema(payload, scope, &mut field_names, at, problems)?;
             if found.fields.is_empty() {
                 problems.add(at, Code::InvalidSignature, "a signature has one output at least");
             }
@@ -201,7 +201,7 @@ struct SchemaSide {
 fn read_schema(
     payload: &Payload,
     scope: &mut TypeScope,
-    seen: &mut Seen,
+    field_names: &mut FieldNames,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<SchemaSide> {
@@ -211,7 +211,7 @@ fn read_schema(
     for (name, outline) in outlines {
         let at = place.key(&name);
         let Some(field) = from_outline(name.clone(), outline, &at, problems) else { continue };
-        seen.take(&field, None, &at, problems);
+        field_names.take(&field, None, &at, problems);
         fields.push(field);
     }
     Some(SchemaSide { description, fields })

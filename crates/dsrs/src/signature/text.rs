@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::problem::Code;
-use crate::types::{NameUse, Parser, Token, TypeExprError, TypeIR};
+use crate::types::{NameUse, Token, TypeExprError, TypeIR, TypeParser};
 use crate::value::is_identifier;
 
 /// A field as a string spells it.
@@ -33,7 +33,7 @@ pub(super) struct TextError {
 
 /// Parses the string spelling.
 pub(super) fn parse(text: &str) -> Result<TextSignature, TextError> {
-    let mut parser = Parser::new(text);
+    let mut parser = TypeParser::new(text);
     let inputs = fields(&mut parser, &Token::Arrow)?;
     if parser.peek() != &Token::Arrow {
         return Err(unexpected(&parser, "`,`, `:` or `->`"));
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str) -> Result<TextSignature, TextError> {
     Ok(TextSignature { inputs, outputs, names: parser.names })
 }
 
-fn fields(parser: &mut Parser, end: &Token) -> Result<Vec<TextField>, TextError> {
+fn fields(parser: &mut TypeParser, end: &Token) -> Result<Vec<TextField>, TextError> {
     let mut found = Vec::new();
     if parser.peek() == end {
         return Ok(found);
@@ -59,7 +59,7 @@ fn fields(parser: &mut Parser, end: &Token) -> Result<Vec<TextField>, TextError>
     }
 }
 
-fn field(parser: &mut Parser) -> Result<TextField, TextError> {
+fn field(parser: &mut TypeParser) -> Result<TextField, TextError> {
     let column = parser.column();
     let Token::Word(name) = parser.peek().clone() else {
         return Err(unexpected(parser, "a field name"));
@@ -80,6 +80,6 @@ fn field(parser: &mut Parser) -> Result<TextField, TextError> {
     Ok(TextField { name: name.into(), column, ty })
 }
 
-fn unexpected(parser: &Parser, what: &str) -> TextError {
+fn unexpected(parser: &TypeParser, what: &str) -> TextError {
     TextError { code: Code::InvalidSignature, error: parser.expected(what) }
 }

@@ -10,7 +10,7 @@ use super::{RecordedCall, Sources};
 use crate::attrs::Attr;
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::signature::SignatureSchema;
-use crate::types::{Shape as TypeShape, look};
+use crate::types::{TypeShape, resolve};
 use crate::value::{Fields, Selection};
 
 /// Outputs from inputs, at once.
@@ -63,7 +63,7 @@ pub trait DynModule: Send + Sync {
     /// Whether an input takes the failure of the node that feeds it as a value.
     fn takes_error(&self, input: &str) -> bool {
         let schema = self.schema();
-        schema.input(input).is_some_and(|field| match look(&field.ty, &schema.defs).shape {
+        schema.input(input).is_some_and(|field| match resolve(&field.ty, &schema.defs).shape {
             TypeShape::Error => true,
             TypeShape::Union(members) => {
                 members.iter().any(|member| matches!(member.shape, TypeShape::Error))

@@ -180,7 +180,7 @@ impl<'g> Given<'g> {
             return true;
         }
         let ty = |ir: &TypeIR| Type::new(ir.clone(), self.defs.clone());
-        !self.budget.is_used_up() && ty(from).assignable_within(self.budget, &ty(to)).is_ok()
+        !self.budget.is_exhausted() && ty(from).assignable_within(self.budget, &ty(to)).is_ok()
     }
 
     /// The same definitions and budget for other types, such as those of elements.
@@ -232,7 +232,7 @@ impl StrategyFactory for OpStrategy {
         let mut scope = TypeScope::from(base.defs.clone());
         let op = self.0.read(env, config, &mut scope, at)?;
         let given = base.inputs.iter().map(|field| (field.name.clone(), field.ty.clone()));
-        let mut budget = CompareBudget::of_a_document();
+        let mut budget = CompareBudget::for_document();
         let types = op.infer(&mut Given::new(given.collect(), &base.defs, &mut budget), at)?;
         if alike(&types.inputs, &base.inputs) && alike(&types.outputs, &base.outputs) {
             return Ok(op.module(base.clone()));

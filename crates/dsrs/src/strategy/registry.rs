@@ -109,7 +109,7 @@ pub fn create_op(
         }
     }
     problems.or(())?;
-    let (defs, mut budget) = (scope.finish(), CompareBudget::of_a_document());
+    let (defs, mut budget) = (scope.finish(), CompareBudget::for_document());
     let types = read.infer(&mut Given::new(given, &defs, &mut budget), at)?;
     Ok(read.module(types.signature(op.name(), defs)))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::predict::Recording;
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Selection, Step};
+use crate::value::{Fields, Selection, SelectionStep};
 
 /// A call of a module that is over.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl Flow {
     /// The whole of an input had a hand in all of what is asked about.
     #[must_use]
     pub fn input(name: &str) -> Self {
-        Self::of(Selection::new(vec![Step::from(name)]))
+        Self::of(Selection::new(vec![SelectionStep::from(name)]))
     }
 
     /// All of what is asked about is what stood there.

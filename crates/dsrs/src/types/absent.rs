@@ -1,7 +1,7 @@
 //! What stands in for a value that is not given. One rule for class members, node inputs and graph
 //! inputs. Knows nothing of where they are.
 
-use super::shape::look;
+use super::resolve::resolve;
 use super::{TypeDefs, TypeIR};
 use crate::value::Payload;
 
@@ -19,6 +19,6 @@ use crate::value::Payload;
 pub fn absent_value(ir: &TypeIR, defs: &TypeDefs, default: Option<&Payload>) -> Option<Payload> {
     match default {
         Some(default) => Some(default.clone()),
-        None => look(ir, defs).is_optional().then_some(Payload::Null),
+        None => resolve(ir, defs).is_optional().then_some(Payload::Null),
     }
 }

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use super::admit_union::{Choice, choose};
-use super::instance::{Fit, Mode, VALUE_DEPTH, bytes_of, float_of, is_kind_of_literal, is_literal};
-use super::shape::{Node, Shape, look};
-use super::show::{brief, brief_value};
+use super::admit_union::{UnionChoice, choose};
+use super::brief::{brief, brief_value};
+use super::instance::{
+    InstanceChecker, InstanceMode, VALUE_DEPTH, bytes_of, float_of, is_kind_of_literal, is_literal,
+};
+use super::resolve::{ResolvedType, TypeShape, resolve};
 use super::{Class, Enum, Type, TypeDefs, TypeIR, absent_value};
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
@@ -24,7 +26,7 @@ pub fn admit(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Payload> {
-    Rim::new(&ty.defs, Mode::Rim, problems).admit(payload, &ty.ir, at)
+    Admission::new(&ty.defs, InstanceMode::Boundary, problems).admit(payload, &ty.ir, at)
 }
 
 /// Makes a default that stands in a definition exactly one of its type. As [`admit`], but members
@@ -35,22 +37,23 @@ pub fn admit_default(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Payload> {
-    Rim::new(&ty.defs, Mode::Complete, problems).admit(payload, &ty.ir, at)
+    Admission::new(&ty.defs, InstanceMode::Complete, problems).admit(payload, &ty.ir, at)
 }
 
 /// One admission on its way.
-struct Rim<'v, 't, 'p> {
+struct Admission<'v, 't, 'p> {
     defs: &'t TypeDefs,
-    mode: Mode,
-    exact: Fit<'v, 't>,
-    fitting: Fit<'v, 't>,
+    mode: InstanceMode,
+    exact: InstanceChecker<'v, 't>,
+    fitting: InstanceChecker<'v, 't>,
     depth: usize,
     problems: &'p mut Problems,
 }
 
-impl<'v, 't, 'p> Rim<'v, 't, 'p> {
-    fn new(defs: &'t TypeDefs, mode: Mode, problems: &'p mut Problems) -> Self {
-        let (exact, fitting) = (Fit::new(defs, Mode::Exact), Fit::new(defs, mode));
+impl<'v, 't, 'p> Admission<'v, 't, 'p> {
+    fn new(defs: &'t TypeDefs, mode: InstanceMode, problems: &'p mut Problems) -> Self {
+        let (exact, fitting) =
+            (InstanceChecker::new(defs, InstanceMode::Exact), InstanceChecker::new(defs, mode));
         Self { defs, mode, exact, fitting, depth: 0, problems }
     }
 
@@ -61,22 +64,27 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
             return None;
         }
         self.depth += 1;
-        let admitted = self.admit_node(value, &look(ir, self.defs), at);
+        let admitted = self.admit_node(value, &resolve(ir, self.defs), at);
         self.depth -= 1;
         admitted
     }
 
-    fn admit_node(&mut self, value: &'v Payload, node: &Node<'t>, at: &At<'_>) -> Option<Payload> {
+    fn admit_node(
+        &mut self,
+        value: &'v Payload,
+        node: &ResolvedType<'t>,
+        at: &At<'_>,
+    ) -> Option<Payload> {
         match (&node.shape, value) {
-            (Shape::Any, _) => Some(value.clone()),
-            (Shape::Union(members), _) => self.admit_union(value, node, members, at),
-            (Shape::List(element), Payload::List(list)) => {
+            (TypeShape::Any, _) => Some(value.clone()),
+            (TypeShape::Union(members), _) => self.admit_union(value, node, members, at),
+            (TypeShape::List(element), Payload::List(list)) => {
                 self.elements(list.iter().map(|value| (value, *element)), at)
             }
-            (Shape::Tuple(types), Payload::List(list)) if types.len() == list.len() => {
+            (TypeShape::Tuple(types), Payload::List(list)) if types.len() == list.len() => {
                 self.elements(list.iter().zip(types.iter()), at)
             }
-            (Shape::Tuple(types), Payload::List(list)) => {
+            (TypeShape::Tuple(types), Payload::List(list)) => {
                 let detail = format!(
                     "expected {}, an array of {}, found {} elements",
                     brief(node.ir),
@@ -85,9 +93,9 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
                 );
                 self.refuse(at, Code::InvalidValue, detail)
             }
-            (Shape::Dict(element), Payload::Map(map)) => self.dict(map, element, at),
-            (Shape::Class(class), Payload::Map(map)) => self.class(map, class, at),
-            (Shape::Enum(known), _) => self.member(value, known, node, at),
+            (TypeShape::Dict(element), Payload::Map(map)) => self.dict(map, element, at),
+            (TypeShape::Class(class), Payload::Map(map)) => self.class(map, class, at),
+            (TypeShape::Enum(known), _) => self.member(value, known, node, at),
             _ => self.scalar(value, node, at),
         }
     }
@@ -95,13 +103,13 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
     fn admit_union(
         &mut self,
         value: &'v Payload,
-        node: &Node<'t>,
-        members: &[Node<'t>],
+        node: &ResolvedType<'t>,
+        members: &[ResolvedType<'t>],
         at: &At<'_>,
     ) -> Option<Payload> {
         match choose(value, members, &mut self.exact, &mut self.fitting) {
-            Choice::Member(member) => self.admit_node(value, member, at),
-            Choice::None { alike } => {
+            UnionChoice::Member(member) => self.admit_node(value, member, at),
+            UnionChoice::None { alike } => {
                 let code = if alike { Code::InvalidValue } else { Code::WrongType };
                 let detail = format!("expected {}, found {}", brief(node.ir), brief_value(value));
                 self.refuse(at, code, detail)
@@ -139,8 +147,11 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
             let value = match map.get(name) {
                 Some(value) => self.admit(value, &field.ty, &at.key(name)),
                 None => {
-                    let default =
-                        if self.mode == Mode::Rim { field.default.as_ref() } else { None };
+                    let default = if self.mode == InstanceMode::Boundary {
+                        field.default.as_ref()
+                    } else {
+                        None
+                    };
                     self.absent(name, &field.ty, default, at)
                 }
             };
@@ -169,9 +180,8 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
                 self.refuse(&at, Code::MissingField, detail)
             }
             // A default was written by people too, and may be spelled as the rim allows.
-            Some(value) => {
-                Rim::new(self.defs, Mode::Complete, self.problems).admit(&value, ir, &at)
-            }
+            Some(value) => Admission::new(self.defs, InstanceMode::Complete, self.problems)
+                .admit(&value, ir, &at),
         }
     }
 
@@ -179,7 +189,7 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
         &mut self,
         value: &Payload,
         known: &Enum,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         at: &At<'_>,
     ) -> Option<Payload> {
         let Payload::Str(name) = value else { return self.wrong_kind(value, node, at) };
@@ -199,15 +209,15 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
         self.refuse(at, Code::InvalidValue, detail)
     }
 
-    fn scalar(&mut self, value: &Payload, node: &Node<'t>, at: &At<'_>) -> Option<Payload> {
+    fn scalar(&mut self, value: &Payload, node: &ResolvedType<'t>, at: &At<'_>) -> Option<Payload> {
         match (&node.shape, value) {
-            (Shape::Str, Payload::Str(_))
-            | (Shape::Int, Payload::Int(_))
-            | (Shape::Float, Payload::Float(_))
-            | (Shape::Bool, Payload::Bool(_))
-            | (Shape::Null, Payload::Null)
-            | (Shape::Bytes, Payload::Bytes(_)) => Some(value.clone()),
-            (Shape::Float, Payload::Int(number)) => match float_of(*number) {
+            (TypeShape::Str, Payload::Str(_))
+            | (TypeShape::Int, Payload::Int(_))
+            | (TypeShape::Float, Payload::Float(_))
+            | (TypeShape::Bool, Payload::Bool(_))
+            | (TypeShape::Null, Payload::Null)
+            | (TypeShape::Bytes, Payload::Bytes(_)) => Some(value.clone()),
+            (TypeShape::Float, Payload::Int(number)) => match float_of(*number) {
                 Some(float) => Some(Payload::Float(float)),
                 None => {
                     let detail =
@@ -215,31 +225,36 @@ impl<'v, 't, 'p> Rim<'v, 't, 'p> {
                     self.refuse(at, Code::InvalidValue, detail)
                 }
             },
-            (Shape::Int, Payload::Float(number)) if is_beyond_int(*number) => {
+            (TypeShape::Int, Payload::Float(number)) if is_beyond_int(*number) => {
                 self.refuse(at, Code::InvalidValue, "out of the range of 64-bit integers")
             }
-            (Shape::Bytes, Payload::Str(text)) => match bytes_of(text) {
+            (TypeShape::Bytes, Payload::Str(text)) => match bytes_of(text) {
                 Some(bytes) => Some(Payload::Bytes(bytes.into())),
                 None => self.refuse(at, Code::InvalidValue, "expected base64 (padded)"),
             },
-            (Shape::Literal(wanted), _) if is_literal(value, wanted) => Some(value.clone()),
-            (Shape::Literal(wanted), _) => {
+            (TypeShape::Literal(wanted), _) if is_literal(value, wanted) => Some(value.clone()),
+            (TypeShape::Literal(wanted), _) => {
                 let same_kind = is_kind_of_literal(value, wanted);
                 let code = if same_kind { Code::InvalidValue } else { Code::WrongType };
                 let detail = format!("expected {wanted}, found {}", brief_value(value));
                 self.refuse(at, code, detail)
             }
-            (Shape::Error, _) => {
+            (TypeShape::Error, _) => {
                 self.refuse(at, Code::WrongType, "an error cannot be given; only nodes make errors")
             }
-            (Shape::Unknown(name), _) => {
+            (TypeShape::Unknown(name), _) => {
                 self.refuse(at, Code::InvalidType, format!("the type `{name}` is not defined"))
             }
             _ => self.wrong_kind(value, node, at),
         }
     }
 
-    fn wrong_kind(&mut self, value: &Payload, node: &Node<'t>, at: &At<'_>) -> Option<Payload> {
+    fn wrong_kind(
+        &mut self,
+        value: &Payload,
+        node: &ResolvedType<'t>,
+        at: &At<'_>,
+    ) -> Option<Payload> {
         let detail = format!("expected {}, found {}", brief(node.ir), value.kind());
         self.refuse(at, Code::WrongType, detail)
     }

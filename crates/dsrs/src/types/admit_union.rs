@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::TypeIR;
-use super::instance::{Fit, could_be, is_kind_of_literal, is_literal};
-use super::shape::{Node, Shape};
+use super::instance::{InstanceChecker, could_be, is_kind_of_literal, is_literal};
+use super::resolve::{ResolvedType, TypeShape};
 use crate::value::Payload;
 
 /// The outcome.
-pub(crate) enum Choice<'n, 't> {
+pub(crate) enum UnionChoice<'n, 't> {
     /// This one: it fits, or it is the closest and its reasons are the ones to tell.
-    Member(&'n Node<'t>),
+    Member(&'n ResolvedType<'t>),
     /// None is closer than the others.
     None {
         /// Whether the value is at least of the kind of a member.
@@ -22,22 +22,22 @@ pub(crate) enum Choice<'n, 't> {
 /// closest.
 pub(crate) fn choose<'n, 'v, 't>(
     value: &'v Payload,
-    members: &'n [Node<'t>],
-    exact: &mut Fit<'v, 't>,
-    fitting: &mut Fit<'v, 't>,
-) -> Choice<'n, 't> {
-    let givable = |member: &&Node<'t>| !matches!(member.shape, Shape::Error);
+    members: &'n [ResolvedType<'t>],
+    exact: &mut InstanceChecker<'v, 't>,
+    fitting: &mut InstanceChecker<'v, 't>,
+) -> UnionChoice<'n, 't> {
+    let givable = |member: &&ResolvedType<'t>| !matches!(member.shape, TypeShape::Error);
     let mut fits = members.iter().filter(givable).find(|member| exact.fits_node(value, member));
     if fits.is_none() {
         fits = members.iter().filter(givable).find(|member| fitting.fits_node(value, member));
     }
-    fits.map_or_else(|| closest(value, members), Choice::Member)
+    fits.map_or_else(|| closest(value, members), UnionChoice::Member)
 }
 
 /// The member that is built most like the value, looking no deeper than its own members: enough to
 /// tell useful reasons, at a cost that nesting does not multiply.
-fn closest<'n, 't>(value: &Payload, members: &'n [Node<'t>]) -> Choice<'n, 't> {
-    let mut best: Option<(usize, &'n Node<'t>)> = None;
+fn closest<'n, 't>(value: &Payload, members: &'n [ResolvedType<'t>]) -> UnionChoice<'n, 't> {
+    let mut best: Option<(usize, &'n ResolvedType<'t>)> = None;
     let mut tied = false;
     for member in members {
         let score = likeness(value, member);
@@ -51,15 +51,15 @@ fn closest<'n, 't>(value: &Payload, members: &'n [Node<'t>]) -> Choice<'n, 't> {
         }
     }
     match best {
-        Some((score, member)) if score > 0 && !tied => Choice::Member(member),
-        best => Choice::None { alike: best.is_some_and(|(score, _)| score > 0) },
+        Some((score, member)) if score > 0 && !tied => UnionChoice::Member(member),
+        best => UnionChoice::None { alike: best.is_some_and(|(score, _)| score > 0) },
     }
 }
 
-fn likeness(value: &Payload, member: &Node<'_>) -> usize {
+fn likeness(value: &Payload, member: &ResolvedType<'_>) -> usize {
     match (&member.shape, value) {
-        (Shape::Error, _) => 0,
-        (Shape::Class(class), Payload::Map(map)) => {
+        (TypeShape::Error, _) => 0,
+        (TypeShape::Class(class), Payload::Map(map)) => {
             let shared = |name: &&Arc<str>| class.fields.contains_key(*name);
             let tags = class.fields.iter().filter(|(name, field)| {
                 let tag = |value| match &field.ty {
@@ -70,10 +70,10 @@ fn likeness(value: &Payload, member: &Node<'_>) -> usize {
             });
             2 + map.keys().filter(shared).count() + (map.len() + 1) * tags.count()
         }
-        (Shape::Tuple(_), Payload::List(_)) => 1,
-        (Shape::Literal(literal), _) => usize::from(is_kind_of_literal(value, literal)),
-        (Shape::Float, Payload::Int(_)) | (Shape::Int, Payload::Float(_)) => 1,
-        (Shape::Bytes, Payload::Str(_)) => 1,
+        (TypeShape::Tuple(_), Payload::List(_)) => 1,
+        (TypeShape::Literal(literal), _) => usize::from(is_kind_of_literal(value, literal)),
+        (TypeShape::Float, Payload::Int(_)) | (TypeShape::Int, Payload::Float(_)) => 1,
+        (TypeShape::Bytes, Payload::Str(_)) => 1,
         _ => usize::from(could_be(value, member)) * 2,
     }
 }

@@ -51,7 +51,7 @@ fn read_expression(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
 /// What is wrong with a constraint's expression, if anything.
 pub(super) fn explain_expression(text: &str) -> Option<String> {
     let mut environment = Environment::new();
-    crate::expr::teach(&mut environment);
+    crate::expr::add_matching_test(&mut environment);
     let expression = match environment.compile_expression(text) {
         Ok(expression) => expression,
         Err(error) => {

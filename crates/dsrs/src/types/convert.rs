@@ -4,19 +4,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::assign::{Rule, Step, Table};
-use super::instance::{Fit, Mode, could_be, float_of};
-use super::shape::{Shape, look};
-use super::show::brief;
+use super::assign::{PairRule, PairTable, TypeStep};
+use super::brief::brief;
+use super::instance::{InstanceChecker, InstanceMode, could_be, float_of};
+use super::resolve::{TypeShape, resolve};
 use super::{Type, TypeDefs, TypeIR};
 use crate::value::{Map, Payload, key_step};
 
 /// Makes values of one type into values of another that it is assignable to: extra class fields
 /// are dropped, whole numbers become floats, fields stand in the target's order.
 #[derive(Clone, Debug)]
-pub struct Conversion(Option<Arc<Plan>>);
+pub struct Conversion(Option<Arc<ConversionPlan>>);
 
-/// Why a value could not be converted.
+/// MismatchCause a value could not be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConvertError {
     /// The place in the value (`person.age`, `items[3]`); empty for the whole value.
@@ -36,13 +36,13 @@ impl fmt::Display for ConvertError {
 
 /// One operation for each pair of types; operations name others by position.
 #[derive(Debug)]
-struct Plan {
+struct ConversionPlan {
     defs: Arc<TypeDefs>,
-    ops: Vec<Op>,
+    ops: Vec<ConversionOp>,
 }
 
 #[derive(Clone, Debug)]
-enum Op {
+enum ConversionOp {
     /// The value as it is.
     Same,
     ToFloat,
@@ -67,19 +67,23 @@ impl Conversion {
         if Arc::ptr_eq(&from.defs, &to.defs) && is_one(&from.ir, &to.ir) {
             return Self::IDENTITY;
         }
-        let Some(table) = Table::of(from, to) else {
-            return Self::of(from, vec![Op::Refuse("the types are too large to compare".into())]);
+        let Some(table) = PairTable::of(from, to) else {
+            return Self::of(
+                from,
+                vec![ConversionOp::Refuse("the types are too large to compare".into())],
+            );
         };
         let changes = changing(&table);
-        if !changes[Table::ROOT] {
+        if !changes[PairTable::ROOT] {
             return Self::IDENTITY;
         }
-        let op = |pair| if changes[pair] { op_of(&table, pair, &changes) } else { Op::Same };
+        let op =
+            |pair| if changes[pair] { op_of(&table, pair, &changes) } else { ConversionOp::Same };
         Self::of(from, (0..table.pairs.len()).map(op).collect())
     }
 
-    fn of(from: &Type, ops: Vec<Op>) -> Self {
-        Self(Some(Arc::new(Plan { defs: from.defs.clone(), ops })))
+    fn of(from: &Type, ops: Vec<ConversionOp>) -> Self {
+        Self(Some(Arc::new(ConversionPlan { defs: from.defs.clone(), ops })))
     }
 
     /// Whether it hands every value on as it is.
@@ -95,7 +99,8 @@ impl Conversion {
     /// the source type.
     pub fn apply(&self, value: &Payload) -> Result<Payload, ConvertError> {
         let Some(plan) = &self.0 else { return Ok(value.clone()) };
-        Run { plan, fit: Fit::new(&plan.defs, Mode::Exact) }.apply(Table::ROOT, value)
+        Converter { plan, fit: InstanceChecker::new(&plan.defs, InstanceMode::Exact) }
+            .apply(PairTable::ROOT, value)
     }
 }
 
@@ -116,86 +121,93 @@ fn is_one(from: &TypeIR, to: &TypeIR) -> bool {
 
 /// Which pairs change a value: those that do so by themselves and all that rest on them. A choice
 /// among target members changes it only when every member that takes it does.
-fn changing(table: &Table<'_>) -> Vec<bool> {
+fn changing(table: &PairTable<'_>) -> Vec<bool> {
     let seeds = (0..table.pairs.len()).filter(|pair| alters(table, *pair)).collect();
     table.carry_up(seeds).iter().map(Option::is_some).collect()
 }
 
-fn alters(table: &Table<'_>, pair: usize) -> bool {
+fn alters(table: &PairTable<'_>, pair: usize) -> bool {
     let pair = &table.pairs[pair];
     let reshaped = match (&pair.from.shape, &pair.to.shape) {
-        (Shape::Class(from), Shape::Class(to)) => !from.fields.keys().eq(to.fields.keys()),
+        (TypeShape::Class(from), TypeShape::Class(to)) => !from.fields.keys().eq(to.fields.keys()),
         _ => false,
     };
-    pair.failed.is_some() || reshaped || matches!(pair.rule, Rule::Widens)
+    pair.failed.is_some() || reshaped || matches!(pair.rule, PairRule::Widens)
 }
 
-fn op_of(table: &Table<'_>, position: usize, changes: &[bool]) -> Op {
+fn op_of(table: &PairTable<'_>, position: usize, changes: &[bool]) -> ConversionOp {
     let pair = &table.pairs[position];
     let parts = match &pair.rule {
-        Rule::Holds => return Op::Same,
-        Rule::Widens => return Op::ToFloat,
-        Rule::Fails(_) => return refuse(table, position),
-        Rule::One(parts) => {
-            return best(table, parts, changes).map_or_else(|| refuse(table, position), Op::As);
+        PairRule::Holds => return ConversionOp::Same,
+        PairRule::Widens => return ConversionOp::ToFloat,
+        PairRule::Fails(_) => return refuse(table, position),
+        PairRule::One(parts) => {
+            return best(table, parts, changes)
+                .map_or_else(|| refuse(table, position), ConversionOp::As);
         }
-        Rule::All(parts) => parts,
+        PairRule::All(parts) => parts,
     };
     match &pair.from.shape {
-        Shape::Union(_) => Op::Choose(
+        TypeShape::Union(_) => ConversionOp::Choose(
             parts.iter().map(|(_, part)| (table.pairs[*part].from.ir.clone(), *part)).collect(),
         ),
         _ if table.fails(position) => refuse(table, position),
-        Shape::Tuple(_) => Op::Tuple(parts.iter().map(|(_, part)| *part).collect()),
-        Shape::Class(_) => Op::Class(parts.iter().filter_map(field_part).collect()),
-        _ => parts.first().map_or(Op::Same, |(_, part)| Op::Each(*part)),
+        TypeShape::Tuple(_) => ConversionOp::Tuple(parts.iter().map(|(_, part)| *part).collect()),
+        TypeShape::Class(_) => ConversionOp::Class(parts.iter().filter_map(field_part).collect()),
+        _ => parts.first().map_or(ConversionOp::Same, |(_, part)| ConversionOp::Each(*part)),
     }
 }
 
-fn field_part((step, part): &(Step<'_>, usize)) -> Option<(Arc<str>, usize)> {
-    if let Step::Field(name) = step { Some((Arc::clone(name), *part)) } else { None }
+fn field_part((step, part): &(TypeStep<'_>, usize)) -> Option<(Arc<str>, usize)> {
+    if let TypeStep::Field(name) = step { Some((Arc::clone(name), *part)) } else { None }
 }
 
 /// The member of the target union that takes the value: one that leaves it as it is, else the
 /// first.
-fn best(table: &Table<'_>, parts: &[usize], changes: &[bool]) -> Option<usize> {
+fn best(table: &PairTable<'_>, parts: &[usize], changes: &[bool]) -> Option<usize> {
     let same = parts.iter().find(|part| !changes[**part]);
     same.or_else(|| parts.iter().find(|part| !table.fails(**part))).copied()
 }
 
-fn refuse(table: &Table<'_>, position: usize) -> Op {
+fn refuse(table: &PairTable<'_>, position: usize) -> ConversionOp {
     let pair = &table.pairs[position];
     let reason = format!("{} is not assignable to {}", brief(pair.from.ir), brief(pair.to.ir));
-    Op::Refuse(reason.into())
+    ConversionOp::Refuse(reason.into())
 }
 
 /// One value on its way.
-struct Run<'v, 'p> {
-    plan: &'p Plan,
-    fit: Fit<'v, 'p>,
+struct Converter<'v, 'p> {
+    plan: &'p ConversionPlan,
+    fit: InstanceChecker<'v, 'p>,
 }
 
-impl<'v, 'p> Run<'v, 'p> {
+impl<'v, 'p> Converter<'v, 'p> {
     fn apply(&mut self, op: usize, value: &'v Payload) -> Result<Payload, ConvertError> {
         let plan = self.plan;
         match (&plan.ops[op], value) {
-            (Op::Same, _) => Ok(value.clone()),
-            (Op::ToFloat, _) => to_float(value),
-            (Op::As(other), _) => self.apply(*other, value),
-            (Op::Choose(members), _) => match self.choose(members, value) {
+            (ConversionOp::Same, _) => Ok(value.clone()),
+            (ConversionOp::ToFloat, _) => to_float(value),
+            (ConversionOp::As(other), _) => self.apply(*other, value),
+            (ConversionOp::Choose(members), _) => match self.choose(members, value) {
                 Some(part) => self.apply(part, value),
                 None => Err(misfit(value)),
             },
-            (Op::Each(part), Payload::List(list)) => {
+            (ConversionOp::Each(part), Payload::List(list)) => {
                 self.elements(list.iter().map(|value| (*part, value))).map(Payload::list)
             }
-            (Op::Each(part), Payload::Map(map)) => self.values(*part, map).map(Payload::map),
-            (Op::Tuple(parts), Payload::List(list)) if parts.len() == list.len() => {
+            (ConversionOp::Each(part), Payload::Map(map)) => {
+                self.values(*part, map).map(Payload::map)
+            }
+            (ConversionOp::Tuple(parts), Payload::List(list)) if parts.len() == list.len() => {
                 self.elements(parts.iter().copied().zip(list.iter())).map(Payload::list)
             }
-            (Op::Class(fields), Payload::Map(map)) => self.fields(fields, map).map(Payload::map),
-            (Op::Each(_) | Op::Tuple(_) | Op::Class(_), _) => Err(misfit(value)),
-            (Op::Refuse(reason), _) => Err(fail(reason.to_string())),
+            (ConversionOp::Class(fields), Payload::Map(map)) => {
+                self.fields(fields, map).map(Payload::map)
+            }
+            (ConversionOp::Each(_) | ConversionOp::Tuple(_) | ConversionOp::Class(_), _) => {
+                Err(misfit(value))
+            }
+            (ConversionOp::Refuse(reason), _) => Err(fail(reason.to_string())),
         }
     }
 
@@ -203,7 +215,7 @@ impl<'v, 'p> Run<'v, 'p> {
     /// looking further.
     fn choose(&mut self, members: &'p [(TypeIR, usize)], value: &'v Payload) -> Option<usize> {
         let defs = &self.plan.defs;
-        let mut alike = members.iter().filter(|(ir, _)| could_be(value, &look(ir, defs)));
+        let mut alike = members.iter().filter(|(ir, _)| could_be(value, &resolve(ir, defs)));
         let first = alike.next()?;
         if alike.next().is_none() {
             return Some(first.1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::field::{Expect, check_alias, class_field_to_payload, read_outline};
+use super::field::{FieldContext, check_alias, class_field_to_payload, read_outline};
 use super::names::{check_name, definition_name};
 use super::schema;
 use super::{Class, ClassField, Enum, EnumMember, TypeDef, TypeDefs, TypeScope};
@@ -68,7 +68,7 @@ fn read_class_field(
     problems: &mut Problems,
 ) -> Option<ClassField> {
     let named = check_name("field", name, at, problems);
-    let expect = Expect { absent: None, hint: &definition_name(name), format: false };
+    let expect = FieldContext { absent: None, hint: &definition_name(name), format: false };
     let outline = read_outline(payload, &expect, scope, at, problems)?;
     if let Some(alias) = &outline.field.alias {
         check_alias(alias, &at.key("alias"), problems);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::constraint::{constraints_to_payload, read_constraints};
 use super::schema::looks_like_schema;
-use super::scope::DefaultOf;
+use super::scope::DefaultOwner;
 use super::{ClassField, TypeIR, TypeScope};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, boolean, shared_text};
@@ -13,13 +13,13 @@ use crate::value::{Map, Payload};
 
 /// A field without its name: its type and what goes with it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outline {
+pub(crate) struct FieldOutline {
     pub(crate) field: ClassField,
     /// How it is written into a prompt, where fields of signatures are meant.
     pub(crate) format: Option<Arc<str>>,
 }
 
-impl Outline {
+impl FieldOutline {
     pub(crate) const fn of(ty: TypeIR) -> Self {
         Self { field: ClassField::of(ty), format: None }
     }
@@ -27,7 +27,7 @@ impl Outline {
 
 /// What kind of field is read.
 #[derive(Clone, Debug)]
-pub(crate) struct Expect<'h> {
+pub(crate) struct FieldContext<'h> {
     /// Its type where it names none; without it, a type must be named.
     pub(crate) absent: Option<TypeIR>,
     /// A name for definitions that its type may bring along.
@@ -39,11 +39,11 @@ pub(crate) struct Expect<'h> {
 /// Reads a field that may be a type or an object.
 pub(crate) fn read_outline(
     payload: &Payload,
-    expect: &Expect<'_>,
+    expect: &FieldContext<'_>,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Option<Outline> {
+) -> Option<FieldOutline> {
     if !is_field_object(payload) {
         return scope.read_described(payload, expect.hint, at, problems);
     }
@@ -61,14 +61,14 @@ fn is_field_object(payload: &Payload) -> bool {
 /// Reads the members of a field object, `name` excepted; the caller closes it.
 pub(crate) fn read_members(
     object: &mut Object<'_, '_, '_>,
-    expect: &Expect<'_>,
+    expect: &FieldContext<'_>,
     scope: &mut TypeScope,
-) -> Option<Outline> {
+) -> Option<FieldOutline> {
     let read_type = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
         scope.read_described(payload, expect.hint, at, problems)
     };
     let outline = match &expect.absent {
-        Some(ty) if !object.has("type") => Some(Outline::of(ty.clone())),
+        Some(ty) if !object.has("type") => Some(FieldOutline::of(ty.clone())),
         _ => object.required("type", read_type),
     };
     let description = object.optional("description", shared_text);
@@ -86,7 +86,7 @@ pub(crate) fn read_members(
     field.strict = strict.unwrap_or(field.strict);
     if let Some(default) = default {
         let at = object.at().key("default");
-        let owner = if expect.format { DefaultOf::Field } else { DefaultOf::Definition };
+        let owner = if expect.format { DefaultOwner::Field } else { DefaultOwner::Definition };
         field.default = scope.fit_default(&default, &field.ty, owner, &at, object.problems());
     }
     Some(outline)

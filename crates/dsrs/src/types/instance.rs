@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 
-use super::shape::{Node, Shape, look};
+use super::resolve::{ResolvedType, TypeShape, resolve};
 use super::{Class, Literal, TypeDefs, TypeIR};
 use crate::value::{DEPTH_LIMIT, Map, Payload};
 
@@ -18,11 +18,11 @@ pub(crate) const VALUE_DEPTH: usize = 2 * DEPTH_LIMIT;
 
 /// How close a value must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum InstanceMode {
     /// The value is of the type as it stands.
     Exact,
     /// It becomes so at the rim: whole numbers as floats, base64 as bytes, absent members filled.
-    Rim,
+    Boundary,
     /// As at the rim, but members with a default must be there (a default is itself complete).
     Complete,
 }
@@ -30,24 +30,24 @@ pub(crate) enum Mode {
 /// Decides for values of one set of definitions. Remembers what it decided about unions, which
 /// keeps nested unions from multiplying the work; so it may not outlive the values it is asked
 /// about, which its lifetime `'v` holds it to.
-pub(crate) struct Fit<'v, 't> {
+pub(crate) struct InstanceChecker<'v, 't> {
     defs: &'t TypeDefs,
-    mode: Mode,
+    mode: InstanceMode,
     decided: HashMap<(usize, usize), bool>,
     depth: usize,
     values: std::marker::PhantomData<&'v Payload>,
 }
 
-impl<'v, 't> Fit<'v, 't> {
-    pub(crate) fn new(defs: &'t TypeDefs, mode: Mode) -> Self {
+impl<'v, 't> InstanceChecker<'v, 't> {
+    pub(crate) fn new(defs: &'t TypeDefs, mode: InstanceMode) -> Self {
         Self { defs, mode, decided: HashMap::new(), depth: 0, values: std::marker::PhantomData }
     }
 
     pub(crate) fn fits(&mut self, value: &'v Payload, ir: &'t TypeIR) -> bool {
-        self.fits_node(value, &look(ir, self.defs))
+        self.fits_node(value, &resolve(ir, self.defs))
     }
 
-    pub(crate) fn fits_node(&mut self, value: &'v Payload, node: &Node<'t>) -> bool {
+    pub(crate) fn fits_node(&mut self, value: &'v Payload, node: &ResolvedType<'t>) -> bool {
         if self.depth >= VALUE_DEPTH {
             return false;
         }
@@ -57,47 +57,47 @@ impl<'v, 't> Fit<'v, 't> {
         fits
     }
 
-    fn decide(&mut self, value: &'v Payload, node: &Node<'t>) -> bool {
+    fn decide(&mut self, value: &'v Payload, node: &ResolvedType<'t>) -> bool {
         match (&node.shape, value) {
-            (Shape::Any, _) => !matches!(value, Payload::Error(_)),
-            (Shape::Union(members), _) => self.fits_one(value, node.key, members),
-            (Shape::List(element), Payload::List(list)) => {
+            (TypeShape::Any, _) => !matches!(value, Payload::Error(_)),
+            (TypeShape::Union(members), _) => self.fits_one(value, node.key, members),
+            (TypeShape::List(element), Payload::List(list)) => {
                 list.iter().all(|value| self.fits(value, element))
             }
-            (Shape::Dict(element), Payload::Map(map)) => {
+            (TypeShape::Dict(element), Payload::Map(map)) => {
                 map.values().all(|value| self.fits(value, element))
             }
-            (Shape::Tuple(types), Payload::List(list)) => {
+            (TypeShape::Tuple(types), Payload::List(list)) => {
                 types.len() == list.len()
                     && list.iter().zip(*types).all(|(value, ty)| self.fits(value, ty))
             }
-            (Shape::Class(class), Payload::Map(map)) => self.fits_class(map, class),
+            (TypeShape::Class(class), Payload::Map(map)) => self.fits_class(map, class),
             _ => self.fits_scalar(value, &node.shape),
         }
     }
 
-    fn fits_scalar(&self, value: &Payload, shape: &Shape<'_>) -> bool {
+    fn fits_scalar(&self, value: &Payload, shape: &TypeShape<'_>) -> bool {
         match (shape, value) {
-            (Shape::Str, Payload::Str(_))
-            | (Shape::Int, Payload::Int(_))
-            | (Shape::Float, Payload::Float(_))
-            | (Shape::Bool, Payload::Bool(_))
-            | (Shape::Null, Payload::Null)
-            | (Shape::Bytes, Payload::Bytes(_)) => true,
-            (Shape::Error, Payload::Error(_)) => self.mode == Mode::Exact,
-            (Shape::Float, Payload::Int(number)) => {
-                self.mode != Mode::Exact && float_of(*number).is_some()
+            (TypeShape::Str, Payload::Str(_))
+            | (TypeShape::Int, Payload::Int(_))
+            | (TypeShape::Float, Payload::Float(_))
+            | (TypeShape::Bool, Payload::Bool(_))
+            | (TypeShape::Null, Payload::Null)
+            | (TypeShape::Bytes, Payload::Bytes(_)) => true,
+            (TypeShape::Error, Payload::Error(_)) => self.mode == InstanceMode::Exact,
+            (TypeShape::Float, Payload::Int(number)) => {
+                self.mode != InstanceMode::Exact && float_of(*number).is_some()
             }
-            (Shape::Bytes, Payload::Str(text)) => {
-                self.mode != Mode::Exact && bytes_of(text).is_some()
+            (TypeShape::Bytes, Payload::Str(text)) => {
+                self.mode != InstanceMode::Exact && bytes_of(text).is_some()
             }
-            (Shape::Literal(literal), _) => is_literal(value, literal),
-            (Shape::Enum(known), Payload::Str(name)) => known.members.contains_key(name),
+            (TypeShape::Literal(literal), _) => is_literal(value, literal),
+            (TypeShape::Enum(known), Payload::Str(name)) => known.members.contains_key(name),
             _ => false,
         }
     }
 
-    fn fits_one(&mut self, value: &'v Payload, union: usize, members: &[Node<'t>]) -> bool {
+    fn fits_one(&mut self, value: &'v Payload, union: usize, members: &[ResolvedType<'t>]) -> bool {
         let key = container_address(value).map(|address| (address, union));
         if let Some(known) = key.and_then(|key| self.decided.get(&key)) {
             return *known;
@@ -113,32 +113,32 @@ impl<'v, 't> Fit<'v, 't> {
         map.keys().all(|name| class.fields.contains_key(name))
             && class.fields.iter().all(|(name, field)| match map.get(name) {
                 Some(value) => self.fits(value, &field.ty),
-                None if self.mode == Mode::Exact => false,
-                None if self.mode == Mode::Rim && field.default.is_some() => true,
-                None => look(&field.ty, self.defs).is_optional(),
+                None if self.mode == InstanceMode::Exact => false,
+                None if self.mode == InstanceMode::Boundary && field.default.is_some() => true,
+                None => resolve(&field.ty, self.defs).is_optional(),
             })
     }
 }
 
 /// Whether the value is built like the type, without looking into it.
-pub(crate) fn could_be(value: &Payload, node: &Node<'_>) -> bool {
+pub(crate) fn could_be(value: &Payload, node: &ResolvedType<'_>) -> bool {
     match (&node.shape, value) {
-        (Shape::Any, _) => !matches!(value, Payload::Error(_)),
-        (Shape::Union(_), _) => true,
-        (Shape::List(_), Payload::List(_)) => true,
-        (Shape::Tuple(types), Payload::List(list)) => types.len() == list.len(),
-        (Shape::Dict(_) | Shape::Class(_), Payload::Map(_)) => true,
-        (Shape::Error, Payload::Error(_)) => true,
-        (Shape::Str | Shape::Enum(_), Payload::Str(_)) => true,
-        (Shape::Literal(literal), _) => is_literal(value, literal),
-        (Shape::Int, Payload::Int(_)) | (Shape::Float, Payload::Float(_)) => true,
-        (Shape::Bool, Payload::Bool(_)) | (Shape::Null, Payload::Null) => true,
-        (Shape::Bytes, Payload::Bytes(_)) => true,
+        (TypeShape::Any, _) => !matches!(value, Payload::Error(_)),
+        (TypeShape::Union(_), _) => true,
+        (TypeShape::List(_), Payload::List(_)) => true,
+        (TypeShape::Tuple(types), Payload::List(list)) => types.len() == list.len(),
+        (TypeShape::Dict(_) | TypeShape::Class(_), Payload::Map(_)) => true,
+        (TypeShape::Error, Payload::Error(_)) => true,
+        (TypeShape::Str | TypeShape::Enum(_), Payload::Str(_)) => true,
+        (TypeShape::Literal(literal), _) => is_literal(value, literal),
+        (TypeShape::Int, Payload::Int(_)) | (TypeShape::Float, Payload::Float(_)) => true,
+        (TypeShape::Bool, Payload::Bool(_)) | (TypeShape::Null, Payload::Null) => true,
+        (TypeShape::Bytes, Payload::Bytes(_)) => true,
         _ => false,
     }
 }
 
-/// The address of what a container holds; scalars are cheaper to look at than to remember.
+/// The address of what a container holds; scalars are cheaper to resolve at than to remember.
 fn container_address(value: &Payload) -> Option<usize> {
     match value {
         Payload::List(list) => Some(Arc::as_ptr(list) as usize),

@@ -1,8 +1,8 @@
 //! Values as an LM sees them: class fields and enum members under their aliases. Knows nothing of
 //! prompts.
 
-use super::instance::{Fit, Mode};
-use super::shape::{Node, Shape, look};
+use super::instance::{InstanceChecker, InstanceMode};
+use super::resolve::{ResolvedType, TypeShape, resolve};
 use super::walk::{each_part, reachable};
 use super::{Class, Type, TypeDef, TypeDefs, TypeIR};
 use crate::value::{Map, Payload};
@@ -14,7 +14,8 @@ pub fn to_lm(value: &Payload, ty: &Type) -> Payload {
     if !ty.has_aliases() {
         return value.clone();
     }
-    let mut renamer = Renamer { defs: &ty.defs, fit: Fit::new(&ty.defs, Mode::Exact) };
+    let mut renamer =
+        Renamer { defs: &ty.defs, fit: InstanceChecker::new(&ty.defs, InstanceMode::Exact) };
     renamer.rename(value, &ty.ir)
 }
 
@@ -46,35 +47,35 @@ fn renames(class: &Class) -> bool {
 
 struct Renamer<'v, 't> {
     defs: &'t TypeDefs,
-    fit: Fit<'v, 't>,
+    fit: InstanceChecker<'v, 't>,
 }
 
 impl<'v, 't> Renamer<'v, 't> {
     fn rename(&mut self, value: &'v Payload, ir: &'t TypeIR) -> Payload {
-        self.rename_node(value, &look(ir, self.defs))
+        self.rename_node(value, &resolve(ir, self.defs))
     }
 
-    fn rename_node(&mut self, value: &'v Payload, node: &Node<'t>) -> Payload {
+    fn rename_node(&mut self, value: &'v Payload, node: &ResolvedType<'t>) -> Payload {
         match (&node.shape, value) {
-            (Shape::Union(members), _) => {
+            (TypeShape::Union(members), _) => {
                 match members.iter().find(|member| self.fit.fits_node(value, member)) {
                     Some(member) => self.rename_node(value, member),
                     None => value.clone(),
                 }
             }
-            (Shape::List(element), Payload::List(list)) => {
+            (TypeShape::List(element), Payload::List(list)) => {
                 Payload::list(list.iter().map(|value| self.rename(value, element)).collect())
             }
-            (Shape::Tuple(types), Payload::List(list)) => {
+            (TypeShape::Tuple(types), Payload::List(list)) => {
                 let both = list.iter().zip(types.iter());
                 Payload::list(both.map(|(value, ir)| self.rename(value, ir)).collect())
             }
-            (Shape::Dict(element), Payload::Map(map)) => {
+            (TypeShape::Dict(element), Payload::Map(map)) => {
                 let renamed = map.iter().map(|(k, value)| (k.clone(), self.rename(value, element)));
                 Payload::map(renamed.collect())
             }
-            (Shape::Class(class), Payload::Map(map)) => self.rename_class(map, class),
-            (Shape::Enum(known), Payload::Str(name)) => {
+            (TypeShape::Class(class), Payload::Map(map)) => self.rename_class(map, class),
+            (TypeShape::Enum(known), Payload::Str(name)) => {
                 let alias = known.members.get(name).and_then(|member| member.alias.clone());
                 alias.map_or_else(|| value.clone(), Payload::Str)
             }

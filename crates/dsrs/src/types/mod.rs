@@ -5,24 +5,23 @@ mod absent;
 mod admit;
 mod admit_union;
 mod assign;
+mod brief;
 mod constraint;
 mod convert;
 mod defs;
-mod explain;
-mod expr;
+mod describe;
 mod field;
 mod finite;
 mod instance;
 mod ir;
 mod lm_names;
 mod names;
-mod print;
+mod parse_expr;
+mod print_expr;
+mod resolve;
 mod schema;
 mod scope;
 mod select;
-mod shape;
-mod show;
-mod tell;
 mod token;
 mod walk;
 
@@ -31,22 +30,22 @@ pub use admit::{admit, admit_default};
 pub use assign::{CompareBudget, Mismatch};
 pub use convert::{Conversion, ConvertError};
 pub use defs::defs_to_payload;
-pub use expr::{TypeExprError, parse_type_expr};
+pub use describe::{describe_definitions, describe_type};
 pub use ir::{
     Class, ClassField, Constraint, ConstraintKind, Enum, EnumMember, Literal, Type, TypeDef,
     TypeDefs, TypeIR,
 };
 pub use lm_names::to_lm;
+pub use parse_expr::{TypeExprError, parse_type_expr};
 pub use schema::to_json_schema;
 pub use scope::{DEFINITION_LIMIT, TypeScope};
 pub use select::SelectError;
-pub use tell::{tell, tell_defs};
 
-pub(crate) use expr::{NameUse, Parser};
-pub(crate) use field::{Expect, Outline, read_members, read_outline, write_attributes};
+pub(crate) use brief::brief;
+pub(crate) use field::{FieldContext, FieldOutline, read_members, read_outline, write_attributes};
 pub(crate) use names::{check_name, definition_name};
+pub(crate) use parse_expr::{NameUse, TypeParser};
+pub(crate) use resolve::{ResolvedType, TypeShape, resolve};
 pub(crate) use schema::read_object_fields;
-pub(crate) use shape::{Node, Shape, look};
-pub(crate) use show::brief;
 pub(crate) use token::Token;
 pub(crate) use walk::reachable;

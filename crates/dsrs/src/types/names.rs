@@ -8,9 +8,9 @@ use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::value::is_identifier;
 
-/// What a reserved word means in a type expression.
+/// What a reserved reserved_word means in a type expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Word {
+pub(super) enum ReservedWord {
     /// A type of its own.
     Scalar(TypeIR),
     /// `true` or `false`.
@@ -29,33 +29,34 @@ pub(super) enum Word {
     Union,
 }
 
-/// The meaning of a reserved word, canonical or merely accepted; `None` for any other.
-pub(super) fn word(text: &str) -> Option<Word> {
+/// The meaning of a reserved reserved_word, canonical or merely accepted; `None` for any other.
+pub(super) fn reserved_word(text: &str) -> Option<ReservedWord> {
     Some(match text {
-        "str" | "string" => Word::Scalar(TypeIR::Str),
-        "int" | "integer" => Word::Scalar(TypeIR::Int),
-        "float" | "number" => Word::Scalar(TypeIR::Float),
-        "bool" | "boolean" => Word::Scalar(TypeIR::Bool),
-        "null" | "None" => Word::Scalar(TypeIR::Null),
-        "any" | "Any" => Word::Scalar(TypeIR::Any),
-        "bytes" => Word::Scalar(TypeIR::Bytes),
-        "error" => Word::Scalar(TypeIR::Error),
-        "true" | "True" => Word::Flag(true),
-        "false" | "False" => Word::Flag(false),
-        "list" | "List" => Word::List,
-        "dict" | "Dict" => Word::Dict,
-        "tuple" | "Tuple" => Word::Tuple,
-        "Literal" => Word::Literal,
-        "Optional" => Word::Optional,
-        "Union" => Word::Union,
+        "str" | "string" => ReservedWord::Scalar(TypeIR::Str),
+        "int" | "integer" => ReservedWord::Scalar(TypeIR::Int),
+        "float" | "number" => ReservedWord::Scalar(TypeIR::Float),
+        "bool" | "boolean" => ReservedWord::Scalar(TypeIR::Bool),
+        "null" | "None" => ReservedWord::Scalar(TypeIR::Null),
+        "any" | "Any" => ReservedWord::Scalar(TypeIR::Any),
+        "bytes" => ReservedWord::Scalar(TypeIR::Bytes),
+        "error" => ReservedWord::Scalar(TypeIR::Error),
+        "true" | "True" => ReservedWord::Flag(true),
+        "false" | "False" => ReservedWord::Flag(false),
+        "list" | "List" => ReservedWord::List,
+        "dict" | "Dict" => ReservedWord::Dict,
+        "tuple" | "Tuple" => ReservedWord::Tuple,
+        "Literal" => ReservedWord::Literal,
+        "Optional" => ReservedWord::Optional,
+        "Union" => ReservedWord::Union,
         _ => return None,
     })
 }
 
 /// Checks that `name` may name a definition; reports and answers `false` when it may not.
 pub(super) fn check_type_name(name: &str, at: &At<'_>, problems: &mut Problems) -> bool {
-    if word(name).is_some() {
-        let detail = format!("`{name}` is a word of the type language; choose another name");
+    if reserved_word(name).is_some() {
+        let detail =
+            format!("`{name}` is a reserved_word of the type language; choose another name");
         problems.add(at, Code::ReservedName, detail);
         return false;
     }
@@ -134,7 +135,7 @@ pub(super) fn legal_name(wanted: &str) -> Arc<str> {
     if name.starts_with(|c: char| c.is_ascii_digit()) {
         name.insert(0, '_');
     }
-    if word(&name).is_some() {
+    if reserved_word(&name).is_some() {
         name.push('_');
     }
     name.into()

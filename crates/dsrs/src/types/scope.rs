@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::defs::read_definition;
-use super::expr::{NameUse, parse_with_names};
-use super::field::Outline;
+use super::field::FieldOutline;
 use super::finite::{names_itself, without_value};
 use super::names::{check_type_name, legal_name, unknown_type};
+use super::parse_expr::{NameUse, parse_with_names};
 use super::schema;
 use super::{Class, Type, TypeDef, TypeDefs, TypeIR, admit, admit_default};
 use crate::problem::{At, Code, Problem, Problems};
@@ -50,7 +50,7 @@ struct OpenDefault {
 
 /// Where a default stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DefaultOf {
+pub(super) enum DefaultOwner {
     /// With a member of a class, where it must be complete.
     Definition,
     /// With a field of a signature or graph.
@@ -133,16 +133,16 @@ impl TypeScope {
         hint: &str,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Outline> {
+    ) -> Option<FieldOutline> {
         if payload.as_map().is_some() {
             return schema::read_field(payload, hint, self, at, problems);
         }
-        self.read_type(payload, at, problems).map(Outline::of)
+        self.read_type(payload, at, problems).map(FieldOutline::of)
     }
 
     fn read_expression(&self, text: &str, at: &At<'_>, problems: &mut Problems) -> Option<TypeIR> {
         match parse_with_names(text) {
-            Ok((ty, names)) => self.knows_all(&names, at, problems).then_some(ty),
+            Ok((ty, names)) => self.check_names(&names, at, problems).then_some(ty),
             Err(error) => {
                 problems.add(at, Code::InvalidType, error.to_string());
                 None
@@ -151,7 +151,7 @@ impl TypeScope {
     }
 
     /// Reports every name that nothing defines; whether there was none.
-    pub(crate) fn knows_all(
+    pub(crate) fn check_names(
         &self,
         names: &[NameUse],
         at: &At<'_>,
@@ -174,15 +174,15 @@ impl TypeScope {
         &mut self,
         default: &Payload,
         ty: &TypeIR,
-        owner: DefaultOf,
+        owner: DefaultOwner,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<Payload> {
         if self.pending.is_empty() || !names_definitions(ty) {
             let ty = Type::new(ty.clone(), self.defs.clone());
             return match owner {
-                DefaultOf::Definition => admit_default(default, &ty, at, problems),
-                DefaultOf::Field => admit(default, &ty, at, problems),
+                DefaultOwner::Definition => admit_default(default, &ty, at, problems),
+                DefaultOwner::Field => admit(default, &ty, at, problems),
             };
         }
         let open = OpenDefault { default: default.clone(), ty: ty.clone(), pointer: at.pointer() };

@@ -1,10 +1,10 @@
 //! Selections, typed before they are walked. Knows nothing of nodes.
 
-use super::shape::{Node, Shape, look};
-use super::show::brief;
+use super::brief::brief;
+use super::resolve::{ResolvedType, TypeShape, resolve};
 use super::{Type, TypeIR};
 use crate::read::nearest;
-use crate::value::{Selection, Step, is_identifier, key_step};
+use crate::value::{Selection, SelectionStep, is_identifier, key_step};
 
 /// The type has no such part.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -36,13 +36,13 @@ impl Selection {
     }
 }
 
-fn step_in(step: &Step, ir: &TypeIR, ty: &Type) -> Result<TypeIR, String> {
-    let node = look(ir, &ty.defs);
-    let Shape::Union(members) = &node.shape else { return step_in_one(step, &node) };
+fn step_in(step: &SelectionStep, ir: &TypeIR, ty: &Type) -> Result<TypeIR, String> {
+    let node = resolve(ir, &ty.defs);
+    let TypeShape::Union(members) = &node.shape else { return step_in_one(step, &node) };
     let mut parts = Vec::with_capacity(members.len());
     let mut nullable = false;
     for member in members.iter() {
-        if matches!(member.shape, Shape::Null) {
+        if matches!(member.shape, TypeShape::Null) {
             nullable = true;
         } else {
             let part = step_in_one(step, member);
@@ -52,9 +52,9 @@ fn step_in(step: &Step, ir: &TypeIR, ty: &Type) -> Result<TypeIR, String> {
     Ok(TypeIR::union(parts.into_iter().chain(nullable.then_some(TypeIR::Null))))
 }
 
-fn step_in_one(step: &Step, node: &Node<'_>) -> Result<TypeIR, String> {
+fn step_in_one(step: &SelectionStep, node: &ResolvedType<'_>) -> Result<TypeIR, String> {
     match (&node.shape, step) {
-        (Shape::Class(class), Step::Field(name)) => match class.fields.get(name) {
+        (TypeShape::Class(class), SelectionStep::Field(name)) => match class.fields.get(name) {
             Some(field) => Ok(field.ty.clone()),
             None => {
                 let hint = nearest(name, class.fields.keys().map(AsRef::as_ref))
@@ -62,11 +62,13 @@ fn step_in_one(step: &Step, node: &Node<'_>) -> Result<TypeIR, String> {
                 Err(format!("{} has no field `{name}`{hint}", brief(node.ir)))
             }
         },
-        (Shape::Tuple(types), Step::Index(index)) => types.get(*index).cloned().ok_or_else(|| {
-            format!("{} has no element [{index}]: it has {}", brief(node.ir), types.len())
-        }),
-        (Shape::List(element), Step::Index(_)) => Ok((*element).clone().optional()),
-        (Shape::Dict(value), Step::Key(_)) => Ok((*value).clone().optional()),
+        (TypeShape::Tuple(types), SelectionStep::Index(index)) => {
+            types.get(*index).cloned().ok_or_else(|| {
+                format!("{} has no element [{index}]: it has {}", brief(node.ir), types.len())
+            })
+        }
+        (TypeShape::List(element), SelectionStep::Index(_)) => Ok((*element).clone().optional()),
+        (TypeShape::Dict(value), SelectionStep::Key(_)) => Ok((*value).clone().optional()),
         (shape, step) => {
             let ir = brief(node.ir);
             let step = Selection::new(vec![step.clone()]);
@@ -75,21 +77,23 @@ fn step_in_one(step: &Step, node: &Node<'_>) -> Result<TypeIR, String> {
     }
 }
 
-fn way_out(shape: &Shape<'_>, selection: &Selection) -> String {
+fn way_out(shape: &TypeShape<'_>, selection: &Selection) -> String {
     match (shape, selection.steps()) {
-        (Shape::Class(_), [Step::Key(name)]) if is_identifier(name) => {
+        (TypeShape::Class(_), [SelectionStep::Key(name)]) if is_identifier(name) => {
             format!("a class has fields, write `.{name}`")
         }
-        (Shape::Class(_), _) => "a class has fields, as in `.name`".to_owned(),
-        (Shape::Dict(_), [Step::Field(name)]) => {
+        (TypeShape::Class(_), _) => "a class has fields, as in `.name`".to_owned(),
+        (TypeShape::Dict(_), [SelectionStep::Field(name)]) => {
             format!("a dict has keys, write `{}`", key_step(name))
         }
-        (Shape::Dict(_), _) => "a dict has keys, as in `['name']`".to_owned(),
-        (Shape::List(_) | Shape::Tuple(_), _) => "it has elements, as in `[0]`".to_owned(),
-        (Shape::Any, _) => "nothing is known of it; say what it is with a coerce node".to_owned(),
-        (Shape::Error, _) => "an error has to be handled before".to_owned(),
-        (Shape::Null, _) => "it is always null".to_owned(),
-        (Shape::Unknown(_), _) => "the type is not defined".to_owned(),
+        (TypeShape::Dict(_), _) => "a dict has keys, as in `['name']`".to_owned(),
+        (TypeShape::List(_) | TypeShape::Tuple(_), _) => "it has elements, as in `[0]`".to_owned(),
+        (TypeShape::Any, _) => {
+            "nothing is known of it; say what it is with a coerce node".to_owned()
+        }
+        (TypeShape::Error, _) => "an error has to be handled before".to_owned(),
+        (TypeShape::Null, _) => "it is always null".to_owned(),
+        (TypeShape::Unknown(_), _) => "the type is not defined".to_owned(),
         _ => "it has no parts".to_owned(),
     }
 }

@@ -40,14 +40,14 @@ impl fmt::Display for Token {
 
 /// A token and where it begins: 1-based, in characters.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedToken {
     pub(crate) token: Token,
     pub(crate) column: usize,
 }
 
 /// All tokens of a text, the last one being `End` or `Bad`.
-pub(crate) fn tokens(text: &str) -> Vec<Placed> {
-    let mut reader = Reader { chars: text.chars().collect(), next: 0 };
+pub(crate) fn tokens(text: &str) -> Vec<PlacedToken> {
+    let mut reader = Tokenizer { chars: text.chars().collect(), next: 0 };
     let mut found = Vec::new();
     loop {
         while reader.peek().is_some_and(char::is_whitespace) {
@@ -56,19 +56,19 @@ pub(crate) fn tokens(text: &str) -> Vec<Placed> {
         let column = reader.next + 1;
         let token = reader.token();
         let last = matches!(token, Token::End | Token::Bad(_));
-        found.push(Placed { token, column });
+        found.push(PlacedToken { token, column });
         if last {
             return found;
         }
     }
 }
 
-struct Reader {
+struct Tokenizer {
     chars: Vec<char>,
     next: usize,
 }
 
-impl Reader {
+impl Tokenizer {
     fn peek(&self) -> Option<char> {
         self.chars.get(self.next).copied()
     }

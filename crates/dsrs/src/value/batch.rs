@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Content, IntoValue, Meta, Payload, Step, Value, ValueKind, unwrap};
+use super::{Content, IntoValue, Meta, Payload, SelectionStep, Value, ValueKind, unwrap};
 
 /// Items in order, and the shape in which their results come together again.
 ///
@@ -27,7 +27,7 @@ pub struct ValueBatch {
 /// Items of a batch that have no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} of the items have no result, the first at {first}", .count)]
-pub struct Incomplete {
+pub struct IncompleteBatch {
     /// How many.
     pub count: usize,
     /// The position of the first.
@@ -40,9 +40,9 @@ impl ValueBatch {
     #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         let keys = keys(value)?;
-        let steps: Vec<Step> = match &keys {
-            Some(keys) => keys.iter().cloned().map(Step::Key).collect(),
-            None => (0..length(value)).map(Step::Index).collect(),
+        let steps: Vec<SelectionStep> = match &keys {
+            Some(keys) => keys.iter().cloned().map(SelectionStep::Key).collect(),
+            None => (0..length(value)).map(SelectionStep::Index).collect(),
         };
         let items = steps.into_iter().map(|step| value.at(step)).collect();
         let kind = if keys.is_some() { ValueKind::Structured } else { ValueKind::List };
@@ -75,21 +75,23 @@ impl ValueBatch {
 
     /// The step that leads to an item from the whole.
     #[must_use]
-    pub fn step(&self, position: usize) -> Option<Step> {
+    pub fn step(&self, position: usize) -> Option<SelectionStep> {
         match &self.keys {
-            Some(keys) => keys.get(position).cloned().map(Step::Key),
-            None => (position < self.items.len()).then_some(Step::Index(position)),
+            Some(keys) => keys.get(position).cloned().map(SelectionStep::Key),
+            None => (position < self.items.len()).then_some(SelectionStep::Index(position)),
         }
     }
 
     /// The position of the item that a step leads to.
     #[must_use]
-    pub fn position(&self, step: &Step) -> Option<usize> {
+    pub fn position(&self, step: &SelectionStep) -> Option<usize> {
         match (&self.keys, step) {
-            (Some(keys), Step::Field(name) | Step::Key(name)) => {
+            (Some(keys), SelectionStep::Field(name) | SelectionStep::Key(name)) => {
                 keys.iter().position(|key| key == name)
             }
-            (None, Step::Index(index)) => Some(*index).filter(|index| *index < self.items.len()),
+            (None, SelectionStep::Index(index)) => {
+                Some(*index).filter(|index| *index < self.items.len())
+            }
             _ => None,
         }
     }
@@ -101,7 +103,7 @@ impl ValueBatch {
     pub fn gather(
         &self,
         results: impl IntoIterator<Item = (usize, Value)>,
-    ) -> Result<Value, Incomplete> {
+    ) -> Result<Value, IncompleteBatch> {
         let mut places: Vec<Option<Value>> = vec![None; self.items.len()];
         for (position, result) in results {
             if let Some(place) = places.get_mut(position) {
@@ -110,7 +112,7 @@ impl ValueBatch {
         }
         if let Some(first) = places.iter().position(Option::is_none) {
             let count = places.iter().filter(|place| place.is_none()).count();
-            return Err(Incomplete { count, first });
+            return Err(IncompleteBatch { count, first });
         }
         let results: Vec<Value> = places.into_iter().flatten().collect();
         Ok(match &self.keys {

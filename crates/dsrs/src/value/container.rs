@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Failure, Meta, Payload, Selection, Step, ValueKind, ValueRef};
+use super::{Failure, Meta, Payload, Selection, SelectionStep, ValueKind, ValueRef};
 
 /// A payload with its provenance. Cloning is O(1).
 ///
@@ -42,12 +42,12 @@ pub enum Content {
     /// Named values, each with a provenance of its own.
     Map(Arc<IndexMap<Arc<str>, Value>>),
     /// Data that is still to come.
-    Pending(Arc<Pending>),
+    Pending(Arc<PendingValue>),
 }
 
 /// What stands in for data that is still to come.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Pending {
+pub enum PendingValue {
     /// What a reference refers to.
     Of(ValueRef),
     /// A part of a value that is no mere reference.
@@ -67,7 +67,7 @@ impl Value {
     /// What a reference refers to, once it is there.
     #[must_use]
     pub fn pending(reference: ValueRef) -> Self {
-        let content = Content::Pending(Arc::new(Pending::Of(reference.clone())));
+        let content = Content::Pending(Arc::new(PendingValue::Of(reference.clone())));
         Self::of(ValueKind::Other, content).with_ref(reference)
     }
 
@@ -142,21 +142,21 @@ impl Value {
         self.meta.as_deref()
     }
 
-    /// A part of it, which knows that it is one: an index, a field, a [`Step`]. Null where it has
+    /// A part of it, which knows that it is one: an index, a field, a [`SelectionStep`]. Null where it has
     /// no such part, as edges have it; a selection still to be made where it is not there yet.
     #[must_use]
-    pub fn at(&self, step: impl Into<Step>) -> Self {
+    pub fn at(&self, step: impl Into<SelectionStep>) -> Self {
         let step = step.into();
         let mut part = match &self.content {
             Content::Plain(payload) => Self::plain(Selection::new(vec![step.clone()]).get(payload)),
             Content::List(items) => match &step {
-                Step::Index(index) => items.get(*index).cloned(),
-                Step::Field(_) | Step::Key(_) => None,
+                SelectionStep::Index(index) => items.get(*index).cloned(),
+                SelectionStep::Field(_) | SelectionStep::Key(_) => None,
             }
             .unwrap_or(Self::plain(Payload::Null)),
             Content::Map(members) => match &step {
-                Step::Field(name) | Step::Key(name) => members.get(name).cloned(),
-                Step::Index(_) => None,
+                SelectionStep::Field(name) | SelectionStep::Key(name) => members.get(name).cloned(),
+                SelectionStep::Index(_) => None,
             }
             .unwrap_or(Self::plain(Payload::Null)),
             Content::Pending(pending) => return Self::part_of(self, pending, step),
@@ -168,16 +168,16 @@ impl Value {
         part
     }
 
-    fn part_of(&self, pending: &Pending, step: Step) -> Self {
+    fn part_of(&self, pending: &PendingValue, step: SelectionStep) -> Self {
         let selection = match pending {
-            Pending::Of(reference) => return Self::pending(reference.step(step)),
-            Pending::Part(whole, selection) => {
-                let content = Pending::Part(whole.clone(), selection.step(step));
+            PendingValue::Of(reference) => return Self::pending(reference.step(step)),
+            PendingValue::Part(whole, selection) => {
+                let content = PendingValue::Part(whole.clone(), selection.step(step));
                 return Self::of(ValueKind::Other, Content::Pending(Arc::new(content)));
             }
-            Pending::Or(..) => Selection::new(vec![step]),
+            PendingValue::Or(..) => Selection::new(vec![step]),
         };
-        let content = Pending::Part(self.clone(), selection);
+        let content = PendingValue::Part(self.clone(), selection);
         Self::of(ValueKind::Other, Content::Pending(Arc::new(content)))
     }
 
@@ -192,12 +192,12 @@ impl Value {
 
     /// As [`Self::at`], with another value where that is null.
     #[must_use]
-    pub fn get(&self, step: impl Into<Step>, default: Self) -> Self {
+    pub fn get(&self, step: impl Into<SelectionStep>, default: Self) -> Self {
         let part = self.at(step);
         match &part.content {
             Content::Plain(Payload::Null) => default,
             Content::Pending(_) => {
-                let content = Content::Pending(Arc::new(Pending::Or(part, default)));
+                let content = Content::Pending(Arc::new(PendingValue::Or(part, default)));
                 Self::of(ValueKind::Other, content)
             }
             _ => part,

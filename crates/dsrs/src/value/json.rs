@@ -48,7 +48,7 @@ pub fn parse_json(text: &[u8]) -> Result<ParsedJson, JsonError> {
 fn parse_within(text: &[u8], left: usize) -> Result<ParsedJson, JsonError> {
     let mut duplicates = Problems::new();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let seed = Seed { at: &At::Root, left, duplicates: &mut duplicates };
+    let seed = PayloadSeed { at: &At::Root, left, duplicates: &mut duplicates };
     let payload = seed.deserialize(&mut deserializer).map_err(|error| explain(&error))?;
     deserializer.end().map_err(|error| explain(&error))?;
     Ok(ParsedJson { payload, duplicates })
@@ -83,13 +83,13 @@ fn explain(error: &serde_json::Error) -> JsonError {
     JsonError { line: error.line().max(1), column: error.column().max(1), reason }
 }
 
-struct Seed<'a, 'p> {
+struct PayloadSeed<'a, 'p> {
     at: &'a At<'a>,
     left: usize,
     duplicates: &'p mut Problems,
 }
 
-impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
+impl<'de> DeserializeSeed<'de> for PayloadSeed<'_, '_> {
     type Value = Payload;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Payload, D::Error> {
@@ -97,7 +97,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_, '_> {
+impl<'de> Visitor<'de> for PayloadSeed<'_, '_> {
     type Value = Payload;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         let mut elements = Vec::with_capacity(access.size_hint().unwrap_or(0).min(1024));
         loop {
             let at = self.at.index(elements.len());
-            let seed = Seed { at: &at, left, duplicates: &mut *self.duplicates };
+            let seed = PayloadSeed { at: &at, left, duplicates: &mut *self.duplicates };
             match access.next_element_seed(seed)? {
                 Some(element) => elements.push(element),
                 None => return Ok(Payload::list(elements)),
@@ -152,7 +152,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         let mut members = Map::new();
         while let Some(name) = access.next_key::<String>()? {
             let at = self.at.key(&name);
-            let seed = Seed { at: &at, left, duplicates: &mut *self.duplicates };
+            let seed = PayloadSeed { at: &at, left, duplicates: &mut *self.duplicates };
             let member = access.next_value_seed(seed)?;
             if members.insert(Arc::from(name.as_str()), member).is_some() {
                 let detail = format!("the key `{name}` stands here twice");

@@ -4,11 +4,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Selection, Step};
+use super::{Selection, SelectionStep};
 
 /// What makes values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// An input of a graph, by name.
     Input(Arc<str>),
     /// A predictor's state, by its path in the graph.
@@ -21,7 +21,7 @@ pub enum Origin {
 /// which no text can be mistaken for.
 ///
 /// ```
-/// use dsrs::value::{Step, ValueRef};
+/// use dsrs::value::{SelectionStep, ValueRef};
 /// let mood = ValueRef::node("triage").step("mood");
 /// assert_eq!(mood.to_string(), "triage.mood");
 /// assert_eq!(ValueRef::input("ticket").step(0).to_string(), "input:ticket[0]");
@@ -30,7 +30,7 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueRef {
     /// What made it.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
     /// Which part of that it is; without steps all of it. A node's begins with an output field.
     pub selection: Selection,
 }
@@ -39,24 +39,24 @@ impl ValueRef {
     /// All of an input.
     #[must_use]
     pub fn input(name: impl Into<Arc<str>>) -> Self {
-        Self { origin: Origin::Input(name.into()), selection: Selection::default() }
+        Self { origin: ValueOrigin::Input(name.into()), selection: Selection::default() }
     }
 
     /// All of a predictor's state.
     #[must_use]
     pub fn param(path: impl Into<Arc<str>>) -> Self {
-        Self { origin: Origin::Param(path.into()), selection: Selection::default() }
+        Self { origin: ValueOrigin::Param(path.into()), selection: Selection::default() }
     }
 
     /// All outputs of a node.
     #[must_use]
     pub fn node(name: impl Into<Arc<str>>) -> Self {
-        Self { origin: Origin::Node(name.into()), selection: Selection::default() }
+        Self { origin: ValueOrigin::Node(name.into()), selection: Selection::default() }
     }
 
     /// A part of what this refers to.
     #[must_use]
-    pub fn step(&self, step: impl Into<Step>) -> Self {
+    pub fn step(&self, step: impl Into<SelectionStep>) -> Self {
         Self { origin: self.origin.clone(), selection: self.selection.step(step) }
     }
 }
@@ -64,15 +64,15 @@ impl ValueRef {
 impl fmt::Display for ValueRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.origin {
-            Origin::Input(name) => write!(f, "input:{name}")?,
-            Origin::Param(path) => write!(f, "param:{path}")?,
-            Origin::Node(name) => f.write_str(name)?,
+            ValueOrigin::Input(name) => write!(f, "input:{name}")?,
+            ValueOrigin::Param(path) => write!(f, "param:{path}")?,
+            ValueOrigin::Node(name) => f.write_str(name)?,
         }
         // A path has points of its own, so the way into a parameter is set off by another sign.
         match (&self.origin, self.selection.steps().first()) {
             (_, None) => Ok(()),
-            (Origin::Param(_), Some(_)) => write!(f, "#{}", self.selection),
-            (_, Some(Step::Field(_))) => write!(f, ".{}", self.selection),
+            (ValueOrigin::Param(_), Some(_)) => write!(f, "#{}", self.selection),
+            (_, Some(SelectionStep::Field(_))) => write!(f, ".{}", self.selection),
             (_, Some(_)) => write!(f, "{}", self.selection),
         }
     }

@@ -5,16 +5,16 @@ use std::fmt;
 
 use indexmap::IndexSet;
 
-use super::{Content, Payload, Pending, Value, ValueRef};
+use super::{Content, Payload, PendingValue, Value, ValueRef};
 
 /// Some of a value is not there yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Unresolved {
+pub struct UnresolvedRefs {
     /// What is missing, in order of appearance.
     pub refs: Vec<ValueRef>,
 }
 
-impl fmt::Display for Unresolved {
+impl fmt::Display for UnresolvedRefs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let refs: Vec<String> = self.refs.iter().map(ToString::to_string).collect();
         write!(f, "not there yet: {}", refs.join(", "))
@@ -52,9 +52,9 @@ fn collect<'v>(value: &'v Value, found: &mut IndexSet<&'v ValueRef>) {
         Content::List(items) => items.iter().for_each(|item| collect(item, found)),
         Content::Map(members) => members.values().for_each(|member| collect(member, found)),
         Content::Pending(pending) => match pending.as_ref() {
-            Pending::Of(reference) => drop(found.insert(reference)),
-            Pending::Part(whole, _) => collect(whole, found),
-            Pending::Or(value, default) => {
+            PendingValue::Of(reference) => drop(found.insert(reference)),
+            PendingValue::Part(whole, _) => collect(whole, found),
+            PendingValue::Or(value, default) => {
                 collect(value, found);
                 collect(default, found);
             }
@@ -66,7 +66,7 @@ fn collect<'v>(value: &'v Value, found: &mut IndexSet<&'v ValueRef>) {
 ///
 /// # Errors
 /// Where some of it is still to come.
-pub fn unwrap(value: &Value) -> Result<Payload, Unresolved> {
+pub fn unwrap(value: &Value) -> Result<Payload, UnresolvedRefs> {
     match value.content() {
         Content::Plain(payload) => Ok(payload.clone()),
         Content::List(items) => gather(items.iter().map(unwrap)).map(Payload::list),
@@ -74,12 +74,14 @@ pub fn unwrap(value: &Value) -> Result<Payload, Unresolved> {
             let payloads: Vec<Payload> = gather(members.values().map(unwrap))?;
             Ok(Payload::map(members.keys().cloned().zip(payloads).collect()))
         }
-        Content::Pending(_) => Err(Unresolved { refs: missing(value) }),
+        Content::Pending(_) => Err(UnresolvedRefs { refs: missing(value) }),
     }
 }
 
 /// All results, or everything that is missing for any of them.
-fn gather<T>(results: impl Iterator<Item = Result<T, Unresolved>>) -> Result<Vec<T>, Unresolved> {
+fn gather<T>(
+    results: impl Iterator<Item = Result<T, UnresolvedRefs>>,
+) -> Result<Vec<T>, UnresolvedRefs> {
     let mut done = Vec::with_capacity(results.size_hint().0);
     let mut refs = IndexSet::new();
     for result in results {
@@ -88,15 +90,19 @@ fn gather<T>(results: impl Iterator<Item = Result<T, Unresolved>>) -> Result<Vec
             Err(unresolved) => refs.extend(unresolved.refs),
         }
     }
-    if refs.is_empty() { Ok(done) } else { Err(Unresolved { refs: refs.into_iter().collect() }) }
+    if refs.is_empty() {
+        Ok(done)
+    } else {
+        Err(UnresolvedRefs { refs: refs.into_iter().collect() })
+    }
 }
 
 fn missing(value: &Value) -> Vec<ValueRef> {
     match value.content() {
         Content::Pending(pending) => match pending.as_ref() {
-            Pending::Of(reference) => vec![reference.clone()],
-            Pending::Part(whole, _) => missing(whole),
-            Pending::Or(value, _) => missing(value),
+            PendingValue::Of(reference) => vec![reference.clone()],
+            PendingValue::Part(whole, _) => missing(whole),
+            PendingValue::Or(value, _) => missing(value),
         },
         _ => unwrap(value).err().map(|unresolved| unresolved.refs).unwrap_or_default(),
     }
@@ -111,7 +117,7 @@ impl Value {
     pub fn resolve(
         &self,
         results: &dyn Fn(&ValueRef) -> Option<Payload>,
-    ) -> Result<Self, Unresolved> {
+    ) -> Result<Self, UnresolvedRefs> {
         let content = match self.content() {
             Content::Plain(_) => return Ok(self.clone()),
             Content::List(items) => {
@@ -124,24 +130,24 @@ impl Value {
             Content::Pending(pending) => return self.filled(pending, results),
         };
         let filled = Self::of(self.kind(), content);
-        Ok(self.dressed(filled))
+        Ok(self.with_provenance_of(filled))
     }
 
     fn filled(
         &self,
-        pending: &Pending,
+        pending: &PendingValue,
         results: &dyn Fn(&ValueRef) -> Option<Payload>,
-    ) -> Result<Self, Unresolved> {
+    ) -> Result<Self, UnresolvedRefs> {
         match pending {
-            Pending::Of(reference) => match results(reference) {
-                Some(payload) => Ok(self.dressed(Self::plain(payload))),
-                None => Err(Unresolved { refs: vec![reference.clone()] }),
+            PendingValue::Of(reference) => match results(reference) {
+                Some(payload) => Ok(self.with_provenance_of(Self::plain(payload))),
+                None => Err(UnresolvedRefs { refs: vec![reference.clone()] }),
             },
-            Pending::Part(whole, selection) => {
+            PendingValue::Part(whole, selection) => {
                 let whole = whole.resolve(results)?;
                 Ok(selection.steps().iter().fold(whole, |value, step| value.at(step.clone())))
             }
-            Pending::Or(value, default) => {
+            PendingValue::Or(value, default) => {
                 let value = value.resolve(results)?;
                 match value.content() {
                     Content::Plain(Payload::Null) => default.resolve(results),
@@ -152,7 +158,7 @@ impl Value {
     }
 
     /// Another value with this one's reference and meta.
-    fn dressed(&self, mut other: Self) -> Self {
+    fn with_provenance_of(&self, mut other: Self) -> Self {
         if let Some(reference) = self.reference() {
             other = other.with_ref(reference.clone());
         }

@@ -9,7 +9,7 @@ use super::Payload;
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum SelectionStep {
     /// The field of a class.
     Field(Arc<str>),
     /// The element of a tuple or a list, from 0.
@@ -27,12 +27,12 @@ pub enum Step {
 /// assert_eq!(selection.to_string(), "reply.items[0]['it\\'s']");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Selection(Vec<Step>);
+pub struct Selection(Vec<SelectionStep>);
 
 /// The text is no selection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {reason}")]
-pub struct SelectionSyntax {
+pub struct SelectionSyntaxError {
     /// Where, in characters from 1.
     pub column: usize,
     /// What stands there and what should.
@@ -42,7 +42,7 @@ pub struct SelectionSyntax {
 impl Selection {
     /// A selection of these steps.
     #[must_use]
-    pub const fn new(steps: Vec<Step>) -> Self {
+    pub const fn new(steps: Vec<SelectionStep>) -> Self {
         Self(steps)
     }
 
@@ -51,13 +51,13 @@ impl Selection {
     ///
     /// # Errors
     /// Where the text leaves this grammar; an empty text too.
-    pub fn parse(text: &str) -> Result<Self, SelectionSyntax> {
+    pub fn parse(text: &str) -> Result<Self, SelectionSyntaxError> {
         super::selection_text::parse(text).map(Self)
     }
 
     /// The steps.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[SelectionStep] {
         &self.0
     }
 
@@ -69,7 +69,7 @@ impl Selection {
 
     /// This selection and one step further.
     #[must_use]
-    pub fn step(&self, step: impl Into<Step>) -> Self {
+    pub fn step(&self, step: impl Into<SelectionStep>) -> Self {
         self.0.iter().cloned().chain([step.into()]).collect()
     }
 
@@ -87,7 +87,7 @@ impl Selection {
 
     /// The first step and the selection that is left.
     #[must_use]
-    pub fn split_first(&self) -> Option<(&Step, Self)> {
+    pub fn split_first(&self) -> Option<(&SelectionStep, Self)> {
         self.0.split_first().map(|(first, rest)| (first, Self(rest.to_vec())))
     }
 
@@ -97,8 +97,10 @@ impl Selection {
         let mut found = value;
         for step in &self.0 {
             let next = match (step, found) {
-                (Step::Field(name) | Step::Key(name), Payload::Map(map)) => map.get(name),
-                (Step::Index(index), Payload::List(list)) => list.get(*index),
+                (SelectionStep::Field(name) | SelectionStep::Key(name), Payload::Map(map)) => {
+                    map.get(name)
+                }
+                (SelectionStep::Index(index), Payload::List(list)) => list.get(*index),
                 _ => None,
             };
             match next {
@@ -110,20 +112,20 @@ impl Selection {
     }
 }
 
-impl FromIterator<Step> for Selection {
-    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
+impl FromIterator<SelectionStep> for Selection {
+    fn from_iter<I: IntoIterator<Item = SelectionStep>>(steps: I) -> Self {
         Self(steps.into_iter().collect())
     }
 }
 
-impl From<&str> for Step {
+impl From<&str> for SelectionStep {
     /// The field of that name.
     fn from(name: &str) -> Self {
         Self::Field(name.into())
     }
 }
 
-impl From<usize> for Step {
+impl From<usize> for SelectionStep {
     fn from(index: usize) -> Self {
         Self::Index(index)
     }
@@ -148,10 +150,10 @@ impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, step) in self.0.iter().enumerate() {
             match step {
-                Step::Field(name) if position == 0 => f.write_str(name)?,
-                Step::Field(name) => write!(f, ".{name}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => f.write_str(&key_step(key))?,
+                SelectionStep::Field(name) if position == 0 => f.write_str(name)?,
+                SelectionStep::Field(name) => write!(f, ".{name}")?,
+                SelectionStep::Index(index) => write!(f, "[{index}]")?,
+                SelectionStep::Key(key) => f.write_str(&key_step(key))?,
             }
         }
         Ok(())

@@ -5,10 +5,10 @@ use std::str::CharIndices;
 use std::sync::Arc;
 
 use super::name::is_identifier;
-use super::selection::{SelectionSyntax, Step};
+use super::selection::{SelectionStep, SelectionSyntaxError};
 
-pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectionSyntax> {
-    let mut reader = Reader { text, rest: text.char_indices().peekable() };
+pub(crate) fn parse(text: &str) -> Result<Vec<SelectionStep>, SelectionSyntaxError> {
+    let mut reader = SelectionReader { text, rest: text.char_indices().peekable() };
     let mut steps = Vec::new();
     if !text.starts_with('[') {
         steps.push(reader.name()?);
@@ -25,22 +25,22 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, SelectionSyntax> {
     Ok(steps)
 }
 
-struct Reader<'t> {
+struct SelectionReader<'t> {
     text: &'t str,
     rest: Peekable<CharIndices<'t>>,
 }
 
-impl Reader<'_> {
+impl SelectionReader<'_> {
     fn at(&mut self) -> usize {
         self.rest.peek().map_or(self.text.len(), |(at, _)| *at)
     }
 
-    fn fail<T>(&self, at: usize, reason: impl Into<String>) -> Result<T, SelectionSyntax> {
+    fn fail<T>(&self, at: usize, reason: impl Into<String>) -> Result<T, SelectionSyntaxError> {
         let column = self.text[..at].chars().count() + 1;
-        Err(SelectionSyntax { column, reason: reason.into() })
+        Err(SelectionSyntaxError { column, reason: reason.into() })
     }
 
-    fn name(&mut self) -> Result<Step, SelectionSyntax> {
+    fn name(&mut self) -> Result<SelectionStep, SelectionSyntaxError> {
         let start = self.at();
         while self.rest.next_if(|(_, c)| !matches!(c, '.' | '[')).is_some() {}
         let end = self.at();
@@ -52,15 +52,15 @@ impl Reader<'_> {
             let reason = format!("`{name}` is no name: letters, digits and `_`, at most 63");
             return self.fail(start, reason);
         }
-        Ok(Step::Field(Arc::from(name)))
+        Ok(SelectionStep::Field(Arc::from(name)))
     }
 
-    fn bracket(&mut self) -> Result<Step, SelectionSyntax> {
+    fn bracket(&mut self) -> Result<SelectionStep, SelectionSyntaxError> {
         let start = self.at();
         let step = if self.rest.next_if(|(_, c)| *c == '\'').is_some() {
-            Step::Key(self.key(start)?)
+            SelectionStep::Key(self.key(start)?)
         } else {
-            Step::Index(self.index(start)?)
+            SelectionStep::Index(self.index(start)?)
         };
         let end = self.at();
         match self.rest.next() {
@@ -69,7 +69,7 @@ impl Reader<'_> {
         }
     }
 
-    fn index(&mut self, start: usize) -> Result<usize, SelectionSyntax> {
+    fn index(&mut self, start: usize) -> Result<usize, SelectionSyntaxError> {
         while self.rest.next_if(|(_, c)| c.is_ascii_digit()).is_some() {}
         let end = self.at();
         let digits = &self.text[start..end];
@@ -86,7 +86,7 @@ impl Reader<'_> {
         }
     }
 
-    fn key(&mut self, start: usize) -> Result<Arc<str>, SelectionSyntax> {
+    fn key(&mut self, start: usize) -> Result<Arc<str>, SelectionSyntaxError> {
         let mut key = String::new();
         loop {
             match self.rest.next() {
@@ -98,7 +98,7 @@ impl Reader<'_> {
         }
     }
 
-    fn escaped(&mut self, at: usize) -> Result<char, SelectionSyntax> {
+    fn escaped(&mut self, at: usize) -> Result<char, SelectionSyntaxError> {
         match self.rest.next() {
             Some((_, character @ ('\\' | '\''))) => Ok(character),
             Some((_, 'u')) if self.rest.next_if(|(_, c)| *c == '{').is_some() => {

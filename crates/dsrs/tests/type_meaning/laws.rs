@@ -3,7 +3,7 @@
 
 use dsrs::problem::{At, Problems};
 use dsrs::types::{Class, ClassField, Conversion, Type, TypeDef, TypeDefs, TypeIR, admit};
-use dsrs::value::{Selection, Step};
+use dsrs::value::{Selection, SelectionStep};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -184,9 +184,9 @@ fn selections_have_the_types_they_say() {
         let mut found = ty.clone();
         for byte in way.into_iter().take(40) {
             let step = match byte % 3 {
-                0 => Step::Index(usize::from(byte % 2)),
-                1 => Step::Key("name".into()),
-                _ => Step::Field(
+                0 => SelectionStep::Index(usize::from(byte % 2)),
+                1 => SelectionStep::Key("name".into()),
+                _ => SelectionStep::Field(
                     ["name", "value", "children", "tail", "a"][usize::from(byte % 5)].into(),
                 ),
             };

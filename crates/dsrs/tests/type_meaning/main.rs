@@ -5,14 +5,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod assignability;
+mod boundary;
 mod conversion;
+mod description;
 mod generate;
 mod laws;
-mod rim;
 mod schema_notes;
 mod selection;
 mod specimens;
-mod telling;
 
 use std::sync::Arc;
 

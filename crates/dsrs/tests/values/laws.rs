@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsrs::value::{
-    Payload, Selection, Step, Value, ValueBatch, ValueRef, collect_refs, unwrap, valueify,
+    Payload, Selection, SelectionStep, Value, ValueBatch, ValueRef, collect_refs, unwrap, valueify,
 };
 use indexmap::{IndexMap, IndexSet};
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn parts(payload: &Payload, at: &Selection, found: &mut Vec<(Selection, Payload)
         }
         Payload::Map(members) => {
             for (name, member) in members.iter() {
-                parts(member, &at.step(Step::Key(name.clone())), found);
+                parts(member, &at.step(SelectionStep::Key(name.clone())), found);
             }
         }
         _ => {}

@@ -8,7 +8,7 @@ use super::{Ctx, Fit, Fitter, is_missing, leaf, told};
 use crate::coerce::loose::{Loose, Shape as Data};
 use crate::coerce::name::letters;
 use crate::coerce::{Leniencies, LeniencyKind};
-use crate::types::{Class, ClassField, Node};
+use crate::types::{Class, ClassField, ResolvedType};
 use crate::value::{Map, Payload};
 
 /// Which keys are which members.
@@ -100,7 +100,7 @@ impl<'t> Fitter<'t> {
     pub(super) fn class(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         class: &'t Class,
         ctx: Ctx,
     ) -> Fit {
@@ -157,7 +157,7 @@ impl<'t> Fitter<'t> {
             self.trail.place(mark, step);
             return found.map_err(|misfit| misfit.at(step()));
         };
-        let node = self.look(&field.ty);
+        let node = self.resolve(&field.ty);
         self.part(data, &node, Ctx::of(allowed, false), step)
     }
 
@@ -183,7 +183,7 @@ impl<'t> Fitter<'t> {
     pub(super) fn implied(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         class: &'t Class,
         ctx: Ctx,
     ) -> Fit {
@@ -196,7 +196,7 @@ impl<'t> Fitter<'t> {
         if !ctx.has(LeniencyKind::ImpliedField) || field.strict {
             return Err(told::mismatch(node, data).remark(leaf::INEXACT));
         }
-        let only = self.look(&field.ty);
+        let only = self.resolve(&field.ty);
         let mark = self.trail.mark();
         let found = self.fit_shape(data, &only, ctx.wrapped()).map_err(|misfit| {
             if misfit.is_deeper() {

@@ -9,7 +9,7 @@ use super::trail::{Misfit, Step};
 use super::{Ctx, Fit, Fitter, told};
 use crate::coerce::LeniencyKind;
 use crate::coerce::loose::{Loose, Shape as Data};
-use crate::types::{Node, TypeIR};
+use crate::types::{ResolvedType, TypeIR};
 use crate::value::{Map, Payload};
 
 /// The members of an object, as they were written.
@@ -19,13 +19,13 @@ impl<'t> Fitter<'t> {
     pub(super) fn list(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         element: &'t TypeIR,
         ctx: Ctx,
     ) -> Fit {
         match &data.shape {
             Data::List(items) => {
-                let element = self.look(element);
+                let element = self.resolve(element);
                 self.elements(items.iter().map(|item| (item, &element)), ctx)
             }
             Data::Map(members) => match tagged(data.source, members) {
@@ -41,11 +41,11 @@ impl<'t> Fitter<'t> {
         &mut self,
         data: &Loose<'_>,
         items: &[Loose<'_>],
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         element: &'t TypeIR,
         ctx: Ctx,
     ) -> Fit {
-        let inner = self.look(element);
+        let inner = self.resolve(element);
         let mut best = Best::default();
         best.offer(self, |own| own.elements(items.iter().map(|item| (item, &inner)), ctx));
         best.offer(self, |own| own.single_element(data, node, element, ctx));
@@ -59,7 +59,7 @@ impl<'t> Fitter<'t> {
     pub(super) fn single_element(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         element: &'t TypeIR,
         ctx: Ctx,
     ) -> Fit {
@@ -69,7 +69,7 @@ impl<'t> Fitter<'t> {
         if !ctx.has(LeniencyKind::SingleElement) {
             return Err(told::mismatch(node, data).remark(super::leaf::INEXACT));
         }
-        let element = self.look(element);
+        let element = self.resolve(element);
         let mark = self.trail.mark();
         let only = self.fit_shape(data, &element, ctx.wrapped());
         let only = only.map_err(|misfit| {
@@ -88,7 +88,7 @@ impl<'t> Fitter<'t> {
     pub(super) fn tuple(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         parts: &'t [TypeIR],
         ctx: Ctx,
     ) -> Fit {
@@ -101,13 +101,13 @@ impl<'t> Fitter<'t> {
             let reason = format!("expected {} values, found {}", parts.len(), items.len());
             return Err(Misfit::new(reason));
         }
-        let nodes: Vec<Node<'t>> = parts.iter().map(|part| self.look(part)).collect();
+        let nodes: Vec<ResolvedType<'t>> = parts.iter().map(|part| self.resolve(part)).collect();
         self.elements(items.iter().zip(&nodes), ctx)
     }
 
     fn elements<'p>(
         &mut self,
-        parts: impl ExactSizeIterator<Item = (&'p Loose<'p>, &'p Node<'t>)>,
+        parts: impl ExactSizeIterator<Item = (&'p Loose<'p>, &'p ResolvedType<'t>)>,
         ctx: Ctx,
     ) -> Fit
     where
@@ -123,13 +123,13 @@ impl<'t> Fitter<'t> {
     pub(super) fn dict(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         member: &'t TypeIR,
         ctx: Ctx,
     ) -> Fit {
         match &data.shape {
             Data::Map(members) => {
-                let member = self.look(member);
+                let member = self.resolve(member);
                 self.entries(members, &member, ctx)
             }
             Data::List(_) => Err(told::mismatch(node, data)),
@@ -138,7 +138,12 @@ impl<'t> Fitter<'t> {
     }
 
     /// The members of an object, each of one type; the last of a repeated key counts.
-    pub(super) fn entries(&mut self, members: Members<'_, '_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    pub(super) fn entries(
+        &mut self,
+        members: Members<'_, '_>,
+        node: &ResolvedType<'t>,
+        ctx: Ctx,
+    ) -> Fit {
         let mut found = Map::with_capacity(members.len());
         let mut last = None;
         for (index, (key, member)) in members.iter().enumerate() {

@@ -11,7 +11,7 @@ use super::{Ctx, Fit, Fitter, names, told};
 use crate::coerce::loose::{Loose, Shape as Data};
 use crate::coerce::number::NumberError;
 use crate::coerce::{Leniencies, LeniencyKind, number, word};
-use crate::types::{Literal, Node, Shape};
+use crate::types::{Literal, ResolvedType, TypeShape};
 use crate::value::Payload;
 
 /// What is said of a misfit that only strictness makes one.
@@ -71,21 +71,21 @@ impl<'d> Leaf<'d> {
 }
 
 /// The value of a leaf that is exactly of a type.
-pub(super) fn exact(leaf: Leaf<'_>, shape: &Shape<'_>) -> Option<Payload> {
+pub(super) fn exact(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> Option<Payload> {
     let bare = (!leaf.quoted).then_some(leaf.text);
     match shape {
-        Shape::Str => leaf.is_text().then(|| leaf.text.into()),
-        Shape::Int => number::exact_int(bare?).map(Payload::Int),
-        Shape::Float => number::exact_float(bare?).map(Payload::Float),
-        Shape::Bool => truth(leaf.json_word()).map(Payload::Bool),
-        Shape::Null => (leaf.json_word() == "null").then_some(Payload::Null),
-        Shape::Bytes if leaf.is_text() => {
+        TypeShape::Str => leaf.is_text().then(|| leaf.text.into()),
+        TypeShape::Int => number::exact_int(bare?).map(Payload::Int),
+        TypeShape::Float => number::exact_float(bare?).map(Payload::Float),
+        TypeShape::Bool => truth(leaf.json_word()).map(Payload::Bool),
+        TypeShape::Null => (leaf.json_word() == "null").then_some(Payload::Null),
+        TypeShape::Bytes if leaf.is_text() => {
             STANDARD.decode(leaf.text).ok().map(|bytes| Payload::Bytes(bytes.into()))
         }
-        Shape::Literal(Literal::Int(wanted)) => {
+        TypeShape::Literal(Literal::Int(wanted)) => {
             number::exact_int(bare?).filter(|found| found == wanted).map(Payload::Int)
         }
-        Shape::Literal(Literal::Bool(wanted)) => {
+        TypeShape::Literal(Literal::Bool(wanted)) => {
             truth(leaf.json_word()).filter(|found| found == wanted).map(Payload::Bool)
         }
         _ if leaf.is_text() => names::exact(leaf.text, shape),
@@ -94,8 +94,8 @@ pub(super) fn exact(leaf: Leaf<'_>, shape: &Shape<'_>) -> Option<Payload> {
 }
 
 /// Whether a whole number is made a float.
-pub(super) fn widens(leaf: Leaf<'_>, shape: &Shape<'_>) -> bool {
-    matches!(shape, Shape::Float) && number::exact_int(leaf.text).is_some()
+pub(super) fn widens(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> bool {
+    matches!(shape, TypeShape::Float) && number::exact_int(leaf.text).is_some()
 }
 
 fn truth(word: &str) -> Option<bool> {
@@ -107,22 +107,22 @@ fn truth(word: &str) -> Option<bool> {
 }
 
 /// The value of a leaf that can be mended to a type.
-fn mended(leaf: Leaf<'_>, node: &Node<'_>, allowed: Leniencies) -> Read {
+fn mended(leaf: Leaf<'_>, node: &ResolvedType<'_>, allowed: Leniencies) -> Read {
     let kind = Leniencies::NONE.with(LeniencyKind::Kind);
     let of_quoted = if leaf.quoted { kind } else { Leniencies::NONE };
     let read = match &node.shape {
-        Shape::Str if leaf.is_null() => Err("".into()),
-        Shape::Str => Ok((leaf.text.into(), kind)),
-        Shape::Int | Shape::Literal(Literal::Int(_)) => int(leaf.text),
-        Shape::Float => float(leaf.text),
-        Shape::Bool | Shape::Literal(Literal::Bool(_)) => truth_value(leaf, allowed),
-        Shape::Null if word::is_null(leaf.text) => {
+        TypeShape::Str if leaf.is_null() => Err("".into()),
+        TypeShape::Str => Ok((leaf.text.into(), kind)),
+        TypeShape::Int | TypeShape::Literal(Literal::Int(_)) => int(leaf.text),
+        TypeShape::Float => float(leaf.text),
+        TypeShape::Bool | TypeShape::Literal(Literal::Bool(_)) => truth_value(leaf, allowed),
+        TypeShape::Null if word::is_null(leaf.text) => {
             let exact = leaf.text == "null";
             let word = Leniencies::NONE.with(LeniencyKind::Word);
             Ok((Payload::Null, if exact { Leniencies::NONE } else { word }))
         }
-        Shape::Bytes if leaf.is_text() => other_base64(leaf.text),
-        Shape::Enum(_) | Shape::Literal(Literal::Str(_)) if !leaf.is_null() => {
+        TypeShape::Bytes if leaf.is_text() => other_base64(leaf.text),
+        TypeShape::Enum(_) | TypeShape::Literal(Literal::Str(_)) if !leaf.is_null() => {
             if let Some(found) = names::exact(leaf.text, &node.shape) {
                 return Ok((found, kind));
             }
@@ -168,7 +168,7 @@ fn other_base64(text: &str) -> Read {
 
 impl<'t> Fitter<'t> {
     /// Fits data to a type without parts.
-    pub(super) fn scalar(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    pub(super) fn scalar(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         match &data.shape {
             Data::List(items) => match items.as_slice() {
                 [only] if ctx.has(LeniencyKind::SingleElement) => self.only(data, only, node, ctx),
@@ -184,7 +184,7 @@ impl<'t> Fitter<'t> {
         &mut self,
         data: &Loose<'_>,
         only: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         ctx: Ctx,
     ) -> Fit {
         let found = self.fit(only, node, ctx.inside())?;
@@ -193,8 +193,8 @@ impl<'t> Fitter<'t> {
     }
 
     /// An object or list where a text is wanted: its spelling.
-    fn as_spelled(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
-        if !matches!(node.shape, Shape::Str) || ctx.wrapped {
+    fn as_spelled(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+        if !matches!(node.shape, TypeShape::Str) || ctx.wrapped {
             return Err(told::mismatch(node, data));
         }
         if !ctx.has(LeniencyKind::Kind) {
@@ -205,7 +205,7 @@ impl<'t> Fitter<'t> {
         Ok(found)
     }
 
-    fn leaf(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn leaf(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         let Some(leaf) = Leaf::of(data, ctx) else { return Err(told::mismatch(node, data)) };
         if let Some(found) = exact(leaf, &node.shape) {
             if widens(leaf, &node.shape) {
@@ -224,7 +224,7 @@ impl<'t> Fitter<'t> {
         &mut self,
         read: Read,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         ctx: Ctx,
         would_be: impl FnOnce(Leniencies) -> bool,
     ) -> Fit {
@@ -242,7 +242,7 @@ impl<'t> Fitter<'t> {
     }
 
     /// Data as it is written.
-    pub(super) fn any(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    pub(super) fn any(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         let Some(leaf) = Leaf::of(data, ctx) else {
             return match &data.shape {
                 Data::List(items) => {
@@ -255,7 +255,7 @@ impl<'t> Fitter<'t> {
                 _ => Err(told::mismatch(node, data)),
             };
         };
-        let kinds = [Shape::Null, Shape::Bool, Shape::Int, Shape::Float];
+        let kinds = [TypeShape::Null, TypeShape::Bool, TypeShape::Int, TypeShape::Float];
         if let Some(found) = kinds.iter().find_map(|shape| exact(leaf, shape)) {
             return Ok(found);
         }
@@ -275,10 +275,10 @@ impl<'t> Fitter<'t> {
 }
 
 /// What was read, if it is the literal that is wanted.
-fn is_literal(read: (Payload, Leniencies), shape: &Shape<'_>) -> Read {
+fn is_literal(read: (Payload, Leniencies), shape: &TypeShape<'_>) -> Read {
     let is = match (shape, &read.0) {
-        (Shape::Literal(Literal::Int(wanted)), Payload::Int(found)) => wanted == found,
-        (Shape::Literal(Literal::Bool(wanted)), Payload::Bool(found)) => wanted == found,
+        (TypeShape::Literal(Literal::Int(wanted)), Payload::Int(found)) => wanted == found,
+        (TypeShape::Literal(Literal::Bool(wanted)), Payload::Bool(found)) => wanted == found,
         _ => true,
     };
     if is { Ok(read) } else { Err("".into()) }

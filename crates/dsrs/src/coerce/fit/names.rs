@@ -4,16 +4,18 @@
 use super::leaf::Read;
 use crate::coerce::Leniencies;
 use crate::coerce::name::{self, Name, NameError};
-use crate::types::{Literal, Node, Shape};
+use crate::types::{Literal, ResolvedType, TypeShape};
 use crate::value::Payload;
 
 /// The spellings of all names of a type: what the LM was told, then the name itself.
-fn of<'n>(shape: &Shape<'n>) -> impl Iterator<Item = Name<'n>> + use<'n> {
+fn of<'n>(shape: &TypeShape<'n>) -> impl Iterator<Item = Name<'n>> + use<'n> {
     let literal = match shape {
-        Shape::Literal(Literal::Str(text)) => Some(Name { name: text, told: text, spelling: text }),
+        TypeShape::Literal(Literal::Str(text)) => {
+            Some(Name { name: text, told: text, spelling: text })
+        }
         _ => None,
     };
-    let known = if let Shape::Enum(known) = shape { Some(*known) } else { None };
+    let known = if let TypeShape::Enum(known) = shape { Some(*known) } else { None };
     let members = known.into_iter().flat_map(|known| &known.members);
     let told = members.clone().map(|(name, member)| {
         let told = member.alias.as_ref().unwrap_or(name);
@@ -27,17 +29,17 @@ fn of<'n>(shape: &Shape<'n>) -> impl Iterator<Item = Name<'n>> + use<'n> {
 }
 
 /// Whether a type is nothing but names.
-pub(super) const fn has_names(shape: &Shape<'_>) -> bool {
-    matches!(shape, Shape::Enum(_) | Shape::Literal(Literal::Str(_)))
+pub(super) const fn has_names(shape: &TypeShape<'_>) -> bool {
+    matches!(shape, TypeShape::Enum(_) | TypeShape::Literal(Literal::Str(_)))
 }
 
 /// The member that a text names exactly.
-pub(super) fn exact(text: &str, shape: &Shape<'_>) -> Option<Payload> {
+pub(super) fn exact(text: &str, shape: &TypeShape<'_>) -> Option<Payload> {
     name::exact(text, of(shape)).map(|name| Payload::Str(name.clone()))
 }
 
 /// The name of any of these types that a text means.
-pub(super) fn near(text: &str, nodes: &[Node<'_>], allowed: Leniencies) -> Read {
+pub(super) fn near(text: &str, nodes: &[ResolvedType<'_>], allowed: Leniencies) -> Read {
     let names: Vec<Name<'_>> = nodes.iter().flat_map(|node| of(&node.shape)).collect();
     match name::near(text, &names, allowed) {
         Ok((name, kind)) => Ok((Payload::Str(name.clone()), Leniencies::NONE.with(kind))),

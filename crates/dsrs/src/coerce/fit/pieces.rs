@@ -11,7 +11,7 @@ use super::{Ctx, Fit, Fitter};
 use crate::coerce::LeniencyKind;
 use crate::coerce::candidates::Candidate;
 use crate::coerce::loose::{Loose, Shape as Data};
-use crate::types::{Node, Shape};
+use crate::types::{ResolvedType, TypeShape};
 use crate::value::Payload;
 
 /// A piece of a text that fits.
@@ -32,7 +32,7 @@ impl<'t> Fitter<'t> {
         &mut self,
         best: &mut Best,
         candidates: &[&'c Candidate<'c>],
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         ctx: Ctx,
     ) -> Vec<Rival<'c>> {
         let objects = candidates.iter().filter(|one| matches!(one.data.shape, Data::Map(_)));
@@ -64,7 +64,7 @@ impl<'t> Fitter<'t> {
         &mut self,
         rivals: &[Rival<'_>],
         (found, penalty): (&Payload, usize),
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         ctx: Ctx,
     ) -> Result<(), &'static str> {
         if is_scalar(node) && rivals.iter().any(|rival| rival.penalty <= penalty) {
@@ -80,7 +80,7 @@ impl<'t> Fitter<'t> {
     pub(super) fn candidate(
         &mut self,
         candidate: &Candidate<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         ctx: Ctx,
     ) -> Fit {
         let data = &candidate.data;
@@ -91,14 +91,14 @@ impl<'t> Fitter<'t> {
     }
 
     /// Whether several pieces may be the elements of one list: lists only of a list of lists.
-    fn may_be_several(&mut self, all: &Candidate<'_>, node: &Node<'t>) -> bool {
+    fn may_be_several(&mut self, all: &Candidate<'_>, node: &ResolvedType<'t>) -> bool {
         let is_list = |one: &Loose<'_>| matches!(one.shape, Data::List(_));
         let Data::List(pieces) = &all.data.shape else { return false };
         if !pieces.iter().any(is_list) {
             return true;
         }
-        let Shape::List(element) = &node.shape else { return false };
-        matches!(self.look(element).shape, Shape::List(_) | Shape::Tuple(_))
+        let TypeShape::List(element) = &node.shape else { return false };
+        matches!(self.resolve(element).shape, TypeShape::List(_) | TypeShape::Tuple(_))
     }
 }
 

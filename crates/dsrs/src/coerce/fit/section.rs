@@ -8,12 +8,12 @@ use super::{Ctx, Fit, Fitter, told};
 use crate::coerce::candidates::{self, Candidate};
 use crate::coerce::loose::{Loose, Shape as Data};
 use crate::coerce::{Leniencies, LeniencyKind};
-use crate::types::{Node, Shape, TypeIR};
+use crate::types::{ResolvedType, TypeIR, TypeShape};
 use crate::value::Payload;
 
 impl<'t> Fitter<'t> {
     pub(super) fn section(&mut self, text: &str, ir: &'t TypeIR, allowed: Leniencies) -> Fit {
-        let node = self.look(ir);
+        let node = self.resolve(ir);
         let whole = Loose { source: text, shape: Data::Bare(text), slips: Leniencies::NONE };
         let ctx = Ctx::of(allowed, true);
         match takes_text(&node) {
@@ -25,7 +25,7 @@ impl<'t> Fitter<'t> {
     }
 
     /// Nothing was said: null where that is allowed, else what the type makes of an empty text.
-    fn nothing(&mut self, whole: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn nothing(&mut self, whole: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         if node.is_optional() && ctx.has(LeniencyKind::Default) {
             self.trail.note(LeniencyKind::Default, "", &Payload::Null);
             return Ok(Payload::Null);
@@ -37,7 +37,7 @@ impl<'t> Fitter<'t> {
     }
 
     /// Reads a text that is wanted as a text or as something else.
-    fn text_or_data(&mut self, whole: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn text_or_data(&mut self, whole: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         if let Some(found) = self.data_instead(whole.source, node, ctx.allowed) {
             return found;
         }
@@ -55,7 +55,7 @@ impl<'t> Fitter<'t> {
     }
 
     /// Reads a text that is wanted as anything but a text.
-    fn data(&mut self, whole: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn data(&mut self, whole: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         let text = whole.source;
         let mut best = Best::default();
         let leaf_first = is_scalar(node) && !text.starts_with(['{', '[', '(']);
@@ -92,7 +92,12 @@ impl<'t> Fitter<'t> {
 
     /// The data that a text is, where a text would be as good: only if all of it is data, and of
     /// another type than text.
-    fn data_instead(&mut self, text: &str, node: &Node<'t>, allowed: Leniencies) -> Option<Fit> {
+    fn data_instead(
+        &mut self,
+        text: &str,
+        node: &ResolvedType<'t>,
+        allowed: Leniencies,
+    ) -> Option<Fit> {
         if !text.starts_with(['{', '[', '"', '(', '`', '~', '<']) {
             return None;
         }
@@ -112,16 +117,18 @@ impl<'t> Fitter<'t> {
         }
         match best.decide() {
             Ok(reading) => Some(Ok(self.settle(reading))),
-            Err(misfit) => misfit.filter(|_| matches!(node.shape, Shape::Any)).map(Err),
+            Err(misfit) => misfit.filter(|_| matches!(node.shape, TypeShape::Any)).map(Err),
         }
     }
 }
 
 /// Whether a type has no parts.
-pub(super) fn is_scalar(node: &Node<'_>) -> bool {
+pub(super) fn is_scalar(node: &ResolvedType<'_>) -> bool {
     match &node.shape {
-        Shape::Union(members) => members.iter().all(is_scalar),
-        Shape::List(_) | Shape::Tuple(_) | Shape::Dict(_) | Shape::Class(_) => false,
+        TypeShape::Union(members) => members.iter().all(is_scalar),
+        TypeShape::List(_) | TypeShape::Tuple(_) | TypeShape::Dict(_) | TypeShape::Class(_) => {
+            false
+        }
         _ => true,
     }
 }
@@ -149,13 +156,13 @@ enum Takes {
     NoText,
 }
 
-fn takes_text(node: &Node<'_>) -> Takes {
+fn takes_text(node: &ResolvedType<'_>) -> Takes {
     match &node.shape {
-        Shape::Str => Takes::OnlyText,
-        Shape::Any => Takes::TextToo,
-        Shape::Union(members) => {
-            let is_text = |member: &Node<'_>| matches!(member.shape, Shape::Str);
-            let is_null = |member: &Node<'_>| matches!(member.shape, Shape::Null);
+        TypeShape::Str => Takes::OnlyText,
+        TypeShape::Any => Takes::TextToo,
+        TypeShape::Union(members) => {
+            let is_text = |member: &ResolvedType<'_>| matches!(member.shape, TypeShape::Str);
+            let is_null = |member: &ResolvedType<'_>| matches!(member.shape, TypeShape::Null);
             if !members.iter().any(is_text) {
                 Takes::NoText
             } else if members.iter().all(|member| is_text(member) || is_null(member)) {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::trail::Misfit;
 use crate::coerce::loose::{Loose, Shape as Data};
 use crate::coerce::shorten;
-use crate::types::{Enum, Literal, Node, Shape};
+use crate::types::{Enum, Literal, ResolvedType, TypeShape};
 
 /// How many names a refusal lists.
 const NAMED: usize = 20;
 
 /// That something else is wanted than what was found.
-pub(super) fn mismatch(node: &Node<'_>, found: &Loose<'_>) -> Misfit {
+pub(super) fn mismatch(node: &ResolvedType<'_>, found: &Loose<'_>) -> Misfit {
     expected(&wanted(node), found)
 }
 
@@ -35,15 +35,15 @@ fn told(found: &Loose<'_>) -> String {
 }
 
 /// A type in words.
-fn wanted(node: &Node<'_>) -> String {
+fn wanted(node: &ResolvedType<'_>) -> String {
     let mut names: Vec<&Arc<str>> = Vec::new();
     let mut others: Vec<String> = Vec::new();
     let alone = std::slice::from_ref(node);
-    let members = if let Shape::Union(members) = &node.shape { members } else { alone };
+    let members = if let TypeShape::Union(members) = &node.shape { members } else { alone };
     for member in members {
         match &member.shape {
-            Shape::Enum(known) => names.extend(seen_names(known)),
-            Shape::Literal(Literal::Str(name)) => names.push(name),
+            TypeShape::Enum(known) => names.extend(seen_names(known)),
+            TypeShape::Literal(Literal::Str(name)) => names.push(name),
             other => others.push(word(other)),
         }
     }
@@ -54,18 +54,18 @@ fn wanted(node: &Node<'_>) -> String {
     others.join(" or ")
 }
 
-fn word(shape: &Shape<'_>) -> String {
+fn word(shape: &TypeShape<'_>) -> String {
     let fixed = match shape {
-        Shape::Str => "a text",
-        Shape::Int => "a whole number",
-        Shape::Float => "a number",
-        Shape::Bool => "true or false",
-        Shape::Null => "null",
-        Shape::Bytes => "base64",
-        Shape::List(_) => "a list",
-        Shape::Dict(_) | Shape::Class(_) => "an object",
-        Shape::Tuple(parts) => return format!("a list of {} values", parts.len()),
-        Shape::Literal(literal) => return literal.to_string(),
+        TypeShape::Str => "a text",
+        TypeShape::Int => "a whole number",
+        TypeShape::Float => "a number",
+        TypeShape::Bool => "true or false",
+        TypeShape::Null => "null",
+        TypeShape::Bytes => "base64",
+        TypeShape::List(_) => "a list",
+        TypeShape::Dict(_) | TypeShape::Class(_) => "an object",
+        TypeShape::Tuple(parts) => return format!("a list of {} values", parts.len()),
+        TypeShape::Literal(literal) => return literal.to_string(),
         _ => "anything",
     };
     fixed.to_owned()

@@ -6,11 +6,11 @@ use super::leaf::{INEXACT, Leaf};
 use super::{Ctx, Fit, Fitter, told};
 use crate::coerce::loose::{Loose, Shape as Data};
 use crate::coerce::{Leniencies, LeniencyKind, lines, records, repair, tags, word};
-use crate::types::{Literal, Node, Shape};
+use crate::types::{Literal, ResolvedType, TypeShape};
 
 impl<'t> Fitter<'t> {
     /// Reads a text as a container, in whichever way leaves the least doubt.
-    pub(super) fn unfold(&mut self, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    pub(super) fn unfold(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
         let Some(leaf) = Leaf::of(data, ctx).filter(|leaf| !leaf.is_null()) else {
             return Err(told::mismatch(node, data));
         };
@@ -38,7 +38,13 @@ impl<'t> Fitter<'t> {
     }
 
     /// JSON that stood in a text is that JSON and nothing else.
-    fn inner(&mut self, inner: &Loose<'_>, data: &Loose<'_>, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn inner(
+        &mut self,
+        inner: &Loose<'_>,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: Ctx,
+    ) -> Fit {
         if !ctx.has(LeniencyKind::JsonInString) {
             return Err(told::mismatch(node, data).remark(INEXACT));
         }
@@ -51,15 +57,18 @@ impl<'t> Fitter<'t> {
     fn written_out<'d>(
         &mut self,
         text: &'d str,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         allowed: Leniencies,
     ) -> [Option<Loose<'d>>; 5] {
-        let is_record = |shape: &Shape<'_>| {
-            matches!(shape, Shape::Class(_) | Shape::Dict(_) | Shape::Any | Shape::Union(_))
+        let is_record = |shape: &TypeShape<'_>| {
+            matches!(
+                shape,
+                TypeShape::Class(_) | TypeShape::Dict(_) | TypeShape::Any | TypeShape::Union(_)
+            )
         };
         match &node.shape {
-            Shape::List(element) => {
-                let element = self.look(element);
+            TypeShape::List(element) => {
+                let element = self.resolve(element);
                 let items = lines::items(text, allowed, of_numbers(&element));
                 if !is_record(&element.shape) {
                     return [items, tags::list(text, allowed), None, None, None];
@@ -72,8 +81,8 @@ impl<'t> Fitter<'t> {
                     tags::list(text, allowed),
                 ]
             }
-            Shape::Tuple(parts) => {
-                let numbers = parts.iter().all(|part| of_numbers(&self.look(part)));
+            TypeShape::Tuple(parts) => {
+                let numbers = parts.iter().all(|part| of_numbers(&self.resolve(part)));
                 [lines::items(text, allowed, numbers), None, None, None, None]
             }
             _ => [records::object(text, allowed), tags::object(text, allowed), None, None, None],
@@ -81,12 +90,18 @@ impl<'t> Fitter<'t> {
     }
 
     /// The text as the only element or member.
-    fn only_part(&mut self, data: &Loose<'_>, text: &str, node: &Node<'t>, ctx: Ctx) -> Fit {
+    fn only_part(
+        &mut self,
+        data: &Loose<'_>,
+        text: &str,
+        node: &ResolvedType<'t>,
+        ctx: Ctx,
+    ) -> Fit {
         match &node.shape {
-            Shape::List(element) if !word::is_null(text) => {
+            TypeShape::List(element) if !word::is_null(text) => {
                 self.single_element(data, node, element, ctx)
             }
-            Shape::Class(class) => self.implied(data, node, class, ctx),
+            TypeShape::Class(class) => self.implied(data, node, class, ctx),
             _ => Err(told::mismatch(node, data)),
         }
     }
@@ -108,10 +123,13 @@ fn inner_json<'d>(leaf: Leaf<'_>, text: &'d str, allowed: Leniencies) -> Option<
 }
 
 /// Whether a type has numbers and no texts in it, so that a comma parts two of them.
-fn of_numbers(node: &Node<'_>) -> bool {
+fn of_numbers(node: &ResolvedType<'_>) -> bool {
     match &node.shape {
-        Shape::Int | Shape::Float | Shape::Null | Shape::Literal(Literal::Int(_)) => true,
-        Shape::Union(members) => members.iter().all(of_numbers),
+        TypeShape::Int
+        | TypeShape::Float
+        | TypeShape::Null
+        | TypeShape::Literal(Literal::Int(_)) => true,
+        TypeShape::Union(members) => members.iter().all(of_numbers),
         _ => false,
     }
 }

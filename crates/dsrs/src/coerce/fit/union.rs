@@ -8,16 +8,16 @@ use super::trail::Misfit;
 use super::{Ctx, Fit, Fitter, names, told};
 use crate::coerce::loose::Loose;
 use crate::coerce::{LeniencyKind, word};
-use crate::types::{Node, Shape};
+use crate::types::{ResolvedType, TypeShape};
 use crate::value::Payload;
 
-type Members<'n, 't> = &'n Rc<[Node<'t>]>;
+type Members<'n, 't> = &'n Rc<[ResolvedType<'t>]>;
 
 impl<'t> Fitter<'t> {
     pub(super) fn union(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         members: Members<'_, 't>,
         ctx: Ctx,
     ) -> Fit {
@@ -39,7 +39,7 @@ impl<'t> Fitter<'t> {
         &mut self,
         leaf: Leaf<'_>,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         members: Members<'_, 't>,
         ctx: Ctx,
     ) -> Option<Fit> {
@@ -58,7 +58,7 @@ impl<'t> Fitter<'t> {
         if matches!(found, Payload::Float(_)) {
             self.trail.widen();
         }
-        let is_null = |member: &Node<'_>| matches!(member.shape, Shape::Null);
+        let is_null = |member: &ResolvedType<'_>| matches!(member.shape, TypeShape::Null);
         if distance < AS_TEXT || !word::is_null(leaf.text) || !members.iter().any(is_null) {
             return Some(Ok(found));
         }
@@ -74,7 +74,7 @@ impl<'t> Fitter<'t> {
     fn container_member(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         members: Members<'_, 't>,
         ctx: Ctx,
     ) -> Fit {
@@ -90,13 +90,13 @@ impl<'t> Fitter<'t> {
     fn choose(
         &mut self,
         data: &Loose<'_>,
-        node: &Node<'t>,
+        node: &ResolvedType<'t>,
         members: Members<'_, 't>,
         ctx: Ctx,
     ) -> Result<Reading, Misfit> {
         let mut best = Best::default();
         let leaf = Leaf::of(data, ctx);
-        let named: Vec<Node<'t>> =
+        let named: Vec<ResolvedType<'t>> =
             members.iter().filter(|member| names::has_names(&member.shape)).cloned().collect();
         if let Some(leaf) = leaf.filter(|leaf| named.len() > 1 && !leaf.is_null()) {
             best.offer(self, |fitter| {
@@ -107,7 +107,8 @@ impl<'t> Fitter<'t> {
         }
         let named_together = leaf.is_some() && named.len() > 1;
         // Any object could be a text as it is spelled: that is meant last.
-        let last = |member: &&Node<'t>| leaf.is_none() && matches!(member.shape, Shape::Str);
+        let last =
+            |member: &&ResolvedType<'t>| leaf.is_none() && matches!(member.shape, TypeShape::Str);
         let others = members
             .iter()
             .filter(|member| !(last(member) || named_together && names::has_names(&member.shape)));
@@ -129,18 +130,18 @@ const AS_TEXT: u8 = 2;
 /// How far a leaf is from the type that it is exactly of: digits without a point are an integer
 /// before they are a number, quotes make a text before they make bytes, and what has no quotes is
 /// a name only if it is no number, and a text only if it is nothing else.
-fn distance(leaf: Leaf<'_>, shape: &Shape<'_>) -> u8 {
+fn distance(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> u8 {
     match shape {
-        Shape::Float if widens(leaf, shape) => 1,
-        Shape::Bytes => 1,
+        TypeShape::Float if widens(leaf, shape) => 1,
+        TypeShape::Bytes => 1,
         known if !leaf.quoted && names::has_names(known) => 1,
-        Shape::Str if !leaf.quoted => AS_TEXT,
+        TypeShape::Str if !leaf.quoted => AS_TEXT,
         _ => 0,
     }
 }
 
 /// Why no member fits: the reason that goes deepest, else that none of them is there.
-fn none_fits(misfit: Option<Misfit>, data: &Loose<'_>, node: &Node<'_>) -> Misfit {
+fn none_fits(misfit: Option<Misfit>, data: &Loose<'_>, node: &ResolvedType<'_>) -> Misfit {
     match misfit {
         Some(misfit) if misfit.is_deeper() => misfit,
         Some(misfit) => told::mismatch(node, data).remark(misfit.remark),

@@ -78,7 +78,7 @@ fn check_own(
     let (Some(own), Some(posted)) = (own, &node.signature) else { return };
     let own = own.finish(own_scope.finish());
     let posted = posted.clone().finish(scope.defs().clone());
-    let mut budget = CompareBudget::of_a_document();
+    let mut budget = CompareBudget::for_document();
     let mut alike = |one: &[FieldSchema], two: &[FieldSchema]| {
         let pairs = one.iter().zip(two);
         let mut each = pairs.map(|(one, two)| {

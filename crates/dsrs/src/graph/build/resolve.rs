@@ -159,7 +159,7 @@ impl Resolver {
         };
         let (edges, outputs) = (draft.edges, draft.outputs);
         let claimed = HashSet::new();
-        let budget = CompareBudget::of_a_document();
+        let budget = CompareBudget::for_document();
         let untyped = HashSet::new();
         Some(Self {
             graph,
@@ -183,7 +183,7 @@ impl Resolver {
         self.infer_ops(problems);
         self.connect_all(problems);
         self.wire_by_name(problems);
-        self.blind.inputs |= self.budget.is_used_up();
+        self.blind.inputs |= self.budget.is_exhausted();
         let is_claimed =
             |target: &Target| self.claimed.contains(target) || self.blind.may_feed(target);
         problems.extend(self.graph.unconnected(is_claimed));
@@ -224,7 +224,7 @@ impl Resolver {
                             first.default = None;
                         }
                         if !same_type(&ours, &theirs, &mut self.budget) && !self.blind.inputs {
-                            self.blind.inputs |= self.budget.is_used_up();
+                            self.blind.inputs |= self.budget.is_exhausted();
                             problems.push(match self.blind.inputs {
                                 true => too_costly(&At::Root.key("nodes").key(node_name)),
                                 false => conflict(&name, first, &target, field),
@@ -285,7 +285,7 @@ impl Resolver {
             if !self.touches_broken(edge) {
                 if self.untyped.contains(&edge.to.node) {
                     problems.extend(self.wrong_source(edge, &at));
-                } else if !self.budget.is_used_up() && !self.untyped.contains(&edge.from.node) {
+                } else if !self.budget.is_exhausted() && !self.untyped.contains(&edge.from.node) {
                     let checked = self.graph.check_edge(edge, &mut self.budget, &at);
                     problems.extend(checked.err().unwrap_or_default());
                 }
@@ -344,7 +344,7 @@ impl Resolver {
         let place = root.key("nodes");
         'nodes: for (node_name, node) in &self.graph.nodes {
             for field in &node.schema().inputs {
-                if self.budget.is_used_up() {
+                if self.budget.is_exhausted() {
                     break 'nodes;
                 }
                 let target = Target { node: node_name.clone(), field: field.name.clone() };
@@ -357,7 +357,7 @@ impl Resolver {
                 if from.assignable_within(&mut self.budget, &to).is_ok() {
                     let from = Source::field_of(INPUT, field.name.clone());
                     wires.push(Edge { from, to: target });
-                } else if self.budget.is_used_up() {
+                } else if self.budget.is_exhausted() {
                     problems.push(too_costly(&place.key(node_name)));
                 }
             }

@@ -9,7 +9,7 @@ use crate::graph::edge::INPUT;
 use crate::graph::program_graph::check_node_name;
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
-use crate::value::{Map, Payload, Step};
+use crate::value::{Map, Payload, SelectionStep};
 
 /// The parts of a document that edits change, and what they did to them.
 #[derive(Default)]
@@ -325,7 +325,7 @@ fn edge_to_payload(edge: &Edge) -> Payload {
 /// Whether a source is the whole of a graph's input.
 pub(super) fn graph_input(source: &Source) -> Option<&Arc<str>> {
     match (source.node.as_ref(), source.selection.steps().first()) {
-        (INPUT, Some(Step::Field(name))) => Some(name),
+        (INPUT, Some(SelectionStep::Field(name))) => Some(name),
         _ => None,
     }
 }

@@ -80,7 +80,7 @@ impl ProgramGraph {
     pub fn connect(&mut self, from: Source, to: Target) -> Result<(), Problems> {
         let at = At::Root;
         let edge = Edge { from, to };
-        self.check_edge(&edge, &mut CompareBudget::of_a_document(), &at)?;
+        self.check_edge(&edge, &mut CompareBudget::for_document(), &at)?;
         Self::check_free(&edge, &self.edges_by_target(), &at)?;
         self.edges.push(edge);
         if let Some((_, detail)) = self.find_cycles(&self.edges).pop() {
@@ -233,11 +233,11 @@ impl ProgramGraph {
         let edges = root.key("edges");
         let touches =
             |edge: &Edge| edge.from.node.as_ref() == name || edge.to.node.as_ref() == name;
-        let mut budget = CompareBudget::of_a_document();
+        let mut budget = CompareBudget::for_document();
         for (position, edge) in self.edges.iter().enumerate().filter(|(_, e)| touches(e)) {
             let checked = self.check_edge(edge, &mut budget, &edges.index(position));
             problems.extend(checked.err().unwrap_or_default());
-            if budget.is_used_up() {
+            if budget.is_exhausted() {
                 break;
             }
         }

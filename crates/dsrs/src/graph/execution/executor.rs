@@ -27,7 +27,7 @@ use crate::predict::{
     Ctx, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, SpanId, SpanKind, Tally,
 };
 use crate::strategy::Compute;
-use crate::value::{Failure, Fields, Payload, Room};
+use crate::value::{Failure, Fields, Payload, SizeBudget};
 
 /// How many nodes are started before others get their turn.
 const TURN: usize = 32;
@@ -109,7 +109,7 @@ struct Execution<'p> {
     /// Nodes that wait for nothing any more, in the order in which that came to be.
     ready: VecDeque<usize>,
     /// What is left for the values that nodes give.
-    room: Room,
+    room: SizeBudget,
     /// How many nodes were started.
     started: usize,
     running: FuturesUnordered<BoxFuture<'p, ExecutorEvent>>,
@@ -150,7 +150,7 @@ impl<'p> Execution<'p> {
             shared: None,
             nodes: program.plan.nodes.iter().map(progress).collect(),
             ready: VecDeque::new(),
-            room: Room::default(),
+            room: SizeBudget::default(),
             started: 0,
             running: FuturesUnordered::new(),
         }

@@ -2,11 +2,11 @@
 //! that no graph doubles a value for ever. Knows nothing of how nodes run.
 
 use crate::predict::{PredictError, PredictErrorKind};
-use crate::value::{Fields, Room};
+use crate::value::{Fields, SizeBudget};
 
 /// What a node gave, where the run has room for it.
 pub(super) fn weighed(
-    room: &mut Room,
+    room: &mut SizeBudget,
     result: Result<Fields, PredictError>,
 ) -> Result<Fields, PredictError> {
     let outputs = result?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::problem::{At, Problems};
-use crate::types::{ClassField, Shape, Type, TypeIR, admit, look};
+use crate::types::{ClassField, TypeShape, Type, TypeIR, admit, resolve};
 use crate::value::{Failure, Map, Payload};
 
 /// A value of a type from its plain data: as at the rim, but for errors, which a record may hold and
@@ -17,22 +17,22 @@ pub(in crate::graph) fn restore(value: &Payload, ir: &TypeIR, whole: &Type) -> O
     {
         return Some(plain);
     }
-    match (look(ir, &whole.defs).shape, value) {
-        (Shape::Error, _) => error(value),
-        (Shape::Union(members), _) => {
+    match (resolve(ir, &whole.defs).shape, value) {
+        (TypeShape::Error, _) => error(value),
+        (TypeShape::Union(members), _) => {
             members.iter().find_map(|member| restore(value, member.ir, whole))
         }
-        (Shape::List(element), Payload::List(values)) => {
+        (TypeShape::List(element), Payload::List(values)) => {
             let values = values.iter().map(|value| restore(value, element, whole));
             values.collect::<Option<Vec<_>>>().map(Payload::list)
         }
-        (Shape::Dict(of), Payload::Map(values)) => {
+        (TypeShape::Dict(of), Payload::Map(values)) => {
             let value = |(name, value): (&Arc<str>, &Payload)| {
                 Some((name.clone(), restore(value, of, whole)?))
             };
             values.iter().map(value).collect::<Option<Map>>().map(Payload::map)
         }
-        (Shape::Class(class), Payload::Map(values)) => {
+        (TypeShape::Class(class), Payload::Map(values)) => {
             let member = |(name, field): (&Arc<str>, &ClassField)| {
                 Some((name.clone(), restore(values.get(name)?, &field.ty, whole)?))
             };

@@ -15,7 +15,9 @@ use crate::lm::Usage;
 use crate::predict::{Recording, SpanKind, SpanStatus};
 use crate::strategy::{Flow, RecordedCall, Sources};
 use crate::types::Type;
-use crate::value::{Fields, Meta, Origin, Payload, Selection, Step, Value, ValueKind, ValueRef};
+use crate::value::{
+    Fields, Meta, Payload, Selection, SelectionStep, Value, ValueKind, ValueOrigin, ValueRef,
+};
 
 /// How many steps may be taken for one run.
 const STEPS: usize = 300_000;
@@ -94,7 +96,7 @@ impl Program {
         let mut walk =
             ProvenanceWalk::new(self, call.recording, Some(span), &|_| None, STEPS_WITHIN);
         let (first, rest) = part.split_first()?;
-        let Step::Field(output) = first else { return None };
+        let SelectionStep::Field(output) = first else { return None };
         let (_, origin) = self.plan.outputs.iter().find(|(name, _)| name == output)?;
         let place = ValuePlace::of(origin).then(&rest);
         let whole = walk.facts(vec![place.clone()]).ok()?;
@@ -166,7 +168,7 @@ impl ProvenanceWalk<'_> {
         match place.node.and_then(|node| self.program.plan.nodes.get(node)) {
             None => input_ref(&place.selection),
             Some(planned) => ValueRef {
-                origin: Origin::Node(planned.name.clone()),
+                origin: ValueOrigin::Node(planned.name.clone()),
                 selection: place.selection.clone(),
             },
         }
@@ -239,8 +241,8 @@ impl ProvenanceWalk<'_> {
 /// A selection into the graph's inputs as a reference.
 fn input_ref(selection: &Selection) -> ValueRef {
     match selection.split_first() {
-        Some((Step::Field(name), rest)) => {
-            ValueRef { origin: Origin::Input(name.clone()), selection: rest }
+        Some((SelectionStep::Field(name), rest)) => {
+            ValueRef { origin: ValueOrigin::Input(name.clone()), selection: rest }
         }
         _ => ValueRef::input(""),
     }

@@ -14,8 +14,8 @@ use crate::graph::plan::{InputSource, PlannedNode, ValueSource};
 use crate::graph::program::Program;
 use crate::predict::{RecordedSpan, Recording, SpanKind, SpanStatus};
 use crate::strategy::{Flow, RecordedCall, Sources};
-use crate::types::{Shape, Type, TypeIR, look};
-use crate::value::{Failure, Fields, Payload, Selection, Step};
+use crate::types::{Type, TypeIR, TypeShape, resolve};
+use crate::value::{Failure, Fields, Payload, Selection, SelectionStep};
 
 /// How deep a type is opened where an edge leaves some of its fields behind.
 const OPENED: usize = 2;
@@ -182,7 +182,9 @@ impl<'w> ProvenanceWalk<'w> {
     /// fills. Several, where an edge takes only some fields of what it leads to.
     pub(super) fn feeds(&self, node: usize, part: &Selection) -> Vec<(Selection, ValuePlace)> {
         let planned = &self.program.plan.nodes[node];
-        let Some((Step::Field(field), rest)) = part.split_first() else { return Vec::new() };
+        let Some((SelectionStep::Field(field), rest)) = part.split_first() else {
+            return Vec::new();
+        };
         let feed = planned.feeds.iter().find(|feed| feed.field == *field);
         let Some(InputSource::Edge(origin, conversion)) = feed.map(|feed| &feed.from) else {
             return Vec::new();
@@ -305,13 +307,14 @@ fn mark_errors(program: &Program, calls: &mut [Option<RecordedNode<'_>>]) {
 
 /// The fields of a class, and theirs; of anything else all of it.
 fn opened(ty: &Type, depth: usize) -> Vec<Selection> {
-    let node = look(&ty.ir, &ty.defs);
+    let node = resolve(&ty.ir, &ty.defs);
     let class = match &node.shape {
-        Shape::Class(class) => Some(class),
-        Shape::Union(members) => {
-            let mut others = members.iter().filter(|member| !matches!(member.shape, Shape::Null));
+        TypeShape::Class(class) => Some(class),
+        TypeShape::Union(members) => {
+            let mut others =
+                members.iter().filter(|member| !matches!(member.shape, TypeShape::Null));
             match (others.next().map(|member| &member.shape), others.next()) {
-                (Some(Shape::Class(class)), None) => Some(class),
+                (Some(TypeShape::Class(class)), None) => Some(class),
                 _ => None,
             }
         }
@@ -322,7 +325,7 @@ fn opened(ty: &Type, depth: usize) -> Vec<Selection> {
     };
     let below = |ir: &TypeIR| opened(&Type::new(ir.clone(), ty.defs.clone()), depth - 1);
     let fields = class.fields.iter().flat_map(|(name, field)| {
-        let field_step = Selection::new(vec![Step::Field(name.clone())]);
+        let field_step = Selection::new(vec![SelectionStep::Field(name.clone())]);
         below(&field.ty).into_iter().map(move |rest| field_step.then(&rest))
     });
     fields.collect()

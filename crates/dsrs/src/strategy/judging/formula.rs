@@ -29,7 +29,7 @@ impl Formula {
             code: Code::InvalidConfig,
             detail: format!("the expression cannot be read: {error}"),
         })?;
-        let mut asked: Vec<String> = expression.asks_for().into_iter().collect();
+        let mut asked: Vec<String> = expression.referenced_paths().into_iter().collect();
         asked.sort_unstable();
         let mut groups = Vec::new();
         let mut expected = Vec::new();

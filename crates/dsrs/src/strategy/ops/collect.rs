@@ -13,7 +13,7 @@ use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, O
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::{Class, ClassField, TypeIR, TypeScope};
-use crate::value::{Fields, Payload, Selection, Step};
+use crate::value::{Fields, Payload, Selection, SelectionStep};
 
 const AS: &str = "as";
 
@@ -107,8 +107,8 @@ impl Op for Collect {
 /// Each part came from the input that it stands for.
 fn told(inputs: &Fields, within: &Selection, shape: Shape) -> Vec<Flow> {
     let step = |position: usize, name: &Arc<str>| match shape {
-        Shape::List | Shape::Tuple => Step::Index(position),
-        Shape::Class => Step::Field(name.clone()),
+        Shape::List | Shape::Tuple => SelectionStep::Index(position),
+        Shape::Class => SelectionStep::Field(name.clone()),
     };
     let steps = inputs.keys().enumerate().map(|(position, name)| (step(position, name), name));
     match within.split_first() {

@@ -11,7 +11,7 @@ use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, O
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::{TypeIR, TypeScope};
-use crate::value::{Excess, Fields, Payload, Room, Selection, Step};
+use crate::value::{Fields, Payload, Selection, SelectionStep, SizeBudget, SizeExcess};
 
 const SEPARATOR: &str = "separator";
 
@@ -97,16 +97,16 @@ impl Op for Concat {
     }
 }
 
-fn join(inputs: &Fields, separator: &str) -> Result<String, Excess> {
+fn join(inputs: &Fields, separator: &str) -> Result<String, SizeExcess> {
     let texts: Vec<&str> = inputs.values().filter_map(Payload::as_str).collect();
-    let mut room = Room::default();
+    let mut room = SizeBudget::default();
     texts.iter().try_for_each(|text| room.take_bytes(text.len() + separator.len()))?;
     Ok(texts.join(separator))
 }
 
-fn chain(inputs: &Fields) -> Result<Vec<Payload>, Excess> {
+fn chain(inputs: &Fields) -> Result<Vec<Payload>, SizeExcess> {
     let lists: Vec<&[Payload]> = inputs.values().filter_map(Payload::as_list).collect();
-    let mut room = Room::default();
+    let mut room = SizeBudget::default();
     lists.iter().try_for_each(|list| room.take_parts(list.len()))?;
     Ok(lists.concat())
 }
@@ -114,7 +114,7 @@ fn chain(inputs: &Fields) -> Result<Vec<Payload>, Excess> {
 /// Each element came from one of the lists, each of which stands behind those before it.
 fn told(inputs: &Fields, within: &Selection) -> Vec<Flow> {
     let lists = inputs.iter().filter_map(|(name, value)| Some((name, value.as_list()?)));
-    if let Some((Step::Index(index), rest)) = within.split_first() {
+    if let Some((SelectionStep::Index(index), rest)) = within.split_first() {
         let mut left = *index;
         for (name, list) in lists {
             if left < list.len() {

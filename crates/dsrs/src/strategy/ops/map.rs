@@ -22,7 +22,7 @@ use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::wrapped::{MODULE, Wrapped};
 use crate::strategy::{BuildEnv, DynModule, Flow, RecordedCall, Sources};
 use crate::types::{TypeIR, TypeScope};
-use crate::value::{Failure, Fields, Payload, Room, Selection, Value, ValueBatch, unwrap};
+use crate::value::{Failure, Fields, Payload, Selection, SizeBudget, Value, ValueBatch, unwrap};
 
 const OVER: &str = "over";
 const CONCURRENCY: &str = "concurrency";
@@ -190,7 +190,7 @@ impl Mapped {
         });
         let mut running = stream::iter(calls).buffer_unordered(self.concurrency.max(1));
         let mut results = Vec::with_capacity(batch.items().len());
-        let mut room = Room::default();
+        let mut room = SizeBudget::default();
         while let Some((position, result)) = running.next().await {
             if position % TURN == TURN - 1 {
                 // What computes at once waits for nobody; the run may be over by now.

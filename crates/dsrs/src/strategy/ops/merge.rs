@@ -12,8 +12,8 @@ use crate::strategy::config::{config_schema, schema};
 use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, DynModule, Flow};
-use crate::types::{Class, ClassField, Shape, TypeIR, TypeScope, look};
-use crate::value::{Fields, Map, Payload, Selection, Step};
+use crate::types::{Class, ClassField, TypeIR, TypeScope, TypeShape, resolve};
+use crate::value::{Fields, Map, Payload, Selection, SelectionStep};
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
 
@@ -62,8 +62,8 @@ impl Op for Merge {
             return Err(unfed(at, "first"));
         }
         let defs = given.defs();
-        let class = |ir| match look(ir, defs).shape {
-            Shape::Class(class) => Some(class),
+        let class = |ir| match resolve(ir, defs).shape {
+            TypeShape::Class(class) => Some(class),
             _ => None,
         };
         if let Some(classes) = given.types().values().map(class).collect::<Option<Vec<_>>>() {
@@ -99,7 +99,7 @@ fn told(inputs: &Fields, within: &Selection, is_class: bool) -> Vec<Flow> {
         input.as_map().is_some_and(|members| members.contains_key(name))
     };
     let owner = |name: &Arc<str>| inputs.iter().rev().find(|(_, value)| has(value, name));
-    if let Some((Step::Field(name) | Step::Key(name), _)) = within.split_first() {
+    if let Some((SelectionStep::Field(name) | SelectionStep::Key(name), _)) = within.split_first() {
         let owner = owner(name).map(|(owner, _)| owner);
         return owner.map(|owner| Flow::copied(input(owner).then(within))).into_iter().collect();
     }
@@ -107,8 +107,8 @@ fn told(inputs: &Fields, within: &Selection, is_class: bool) -> Vec<Flow> {
     let names: IndexSet<&Arc<str>> = members.flat_map(Map::keys).collect();
     each(inputs, names.len(), || {
         let step = |name: &Arc<str>| match is_class {
-            true => Step::Field(name.clone()),
-            false => Step::Key(name.clone()),
+            true => SelectionStep::Field(name.clone()),
+            false => SelectionStep::Key(name.clone()),
         };
         let flow = |name: &&Arc<str>| {
             let into = Selection::new(vec![step(name)]);

@@ -28,8 +28,8 @@ use super::config::member;
 use super::op::{Given, OpInput};
 use crate::predict::{PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
-use crate::types::{Shape, TypeDefs, TypeIR, TypeScope, look};
-use crate::value::{Excess, Fields, Payload};
+use crate::types::{TypeDefs, TypeIR, TypeScope, TypeShape, resolve};
+use crate::value::{Fields, Payload, SizeExcess};
 
 /// The output of ops that write a text; and the input of those that read one.
 const TEXT: &str = "text";
@@ -52,7 +52,7 @@ fn failed(reason: impl Into<String>) -> PredictError {
 }
 
 /// A value that an op has no room for.
-fn unwieldy(excess: Excess) -> PredictError {
+fn unwieldy(excess: SizeExcess) -> PredictError {
     failed(format!("the values of this op {excess}"))
 }
 
@@ -89,11 +89,11 @@ fn unfed(at: &At<'_>, example: &str) -> Problems {
 
 /// A type without null and without errors; null where nothing else is left.
 fn settled(ir: &TypeIR, defs: &TypeDefs) -> TypeIR {
-    match look(ir, defs).shape {
-        Shape::Union(members) => {
+    match resolve(ir, defs).shape {
+        TypeShape::Union(members) => {
             let mut left = members
                 .iter()
-                .filter(|member| !matches!(member.shape, Shape::Null | Shape::Error))
+                .filter(|member| !matches!(member.shape, TypeShape::Null | TypeShape::Error))
                 .map(|member| member.ir.clone())
                 .peekable();
             if left.peek().is_some() { TypeIR::union(left) } else { TypeIR::Null }
@@ -109,9 +109,9 @@ enum Many<'t> {
 }
 
 fn many<'t>(ir: &'t TypeIR, defs: &'t TypeDefs) -> Option<Many<'t>> {
-    match look(ir, defs).shape {
-        Shape::List(element) => Some(Many::List(element)),
-        Shape::Dict(value) => Some(Many::Dict(value)),
+    match resolve(ir, defs).shape {
+        TypeShape::List(element) => Some(Many::List(element)),
+        TypeShape::Dict(value) => Some(Many::Dict(value)),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::spec::Spec;
 use crate::problem::{At, Code, Problems};
 use crate::types::{Type, brief};
-use crate::value::{Excess, Fields, Payload, ROOM, Room, Selection, Step};
+use crate::value::{Fields, Payload, SIZE_LIMIT, Selection, SelectionStep, SizeBudget, SizeExcess};
 
 use super::flows::input;
 use super::invalid;
@@ -110,7 +110,7 @@ impl Slots {
     }
 
     /// The text with every slot filled, where there is room for it.
-    pub(super) fn fill(&self, inputs: &Fields) -> Result<String, Excess> {
+    pub(super) fn fill(&self, inputs: &Fields) -> Result<String, SizeExcess> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
@@ -118,12 +118,12 @@ impl Slots {
                 Part::Slot { name, within, spec } => {
                     let value = inputs.get(name).map(|whole| within.get(whole));
                     let value = value.unwrap_or(Payload::Null);
-                    Room::default().take(&value)?;
+                    SizeBudget::default().take(&value)?;
                     spec.write(&mut text, &value);
                 }
             }
-            if text.len() > ROOM {
-                return Err(Excess::Weight);
+            if text.len() > SIZE_LIMIT {
+                return Err(SizeExcess::Weight);
             }
         }
         Ok(text)
@@ -144,13 +144,15 @@ fn read_slot(slot: &str, specs: bool) -> Result<Part, String> {
         Selection::parse(path.trim()).map_err(|error| format!("`{{{slot}}}`: {error}"))?;
     let spec = Spec::parse(spec).map_err(|reason| format!("`{{{slot}}}`: {reason}"))?;
     match selection.split_first() {
-        Some((Step::Field(name), within)) => Ok(Part::Slot { name: name.clone(), within, spec }),
+        Some((SelectionStep::Field(name), within)) => {
+            Ok(Part::Slot { name: name.clone(), within, spec })
+        }
         _ => Err(format!("`{{{slot}}}` names no input")),
     }
 }
 
 fn shown(name: &str, within: &Selection) -> String {
-    let whole = Selection::from_iter([Step::from(name)]);
+    let whole = Selection::from_iter([SelectionStep::from(name)]);
     whole.then(within).to_string()
 }
 

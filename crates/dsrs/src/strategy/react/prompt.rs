@@ -8,7 +8,9 @@ use super::FINISH;
 use crate::lm::ToolSpec;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{Class, ClassField, Type, TypeDef, TypeIR, TypeScope, tell, tell_defs};
+use crate::types::{
+    Class, ClassField, Type, TypeDef, TypeIR, TypeScope, describe_definitions, describe_type,
+};
 use crate::value::Payload;
 
 pub(super) const TRAJECTORY: &str = "trajectory";
@@ -118,7 +120,7 @@ fn typed(schema: &Payload) -> Option<String> {
         _ => ir,
     };
     let ty = Type::new(ir, defs);
-    let named = tell_defs(std::slice::from_ref(&ty));
+    let named = describe_definitions(std::slice::from_ref(&ty));
     let where_ = if named.is_empty() { String::new() } else { format!("\nwith\n{named}") };
-    problems.is_empty().then(|| format!("{}{where_}", tell(&ty)))
+    problems.is_empty().then(|| format!("{}{where_}", describe_type(&ty)))
 }

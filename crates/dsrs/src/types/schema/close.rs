@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::reader::{Reader, Shape};
+use super::reader::{SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
 use crate::types::defs::check_seen_names;
-use crate::types::expr::{UNION_LIMIT, count_members};
-use crate::types::field::{Outline, check_alias};
+use crate::types::field::{FieldOutline, check_alias};
 use crate::types::names::definition_name;
+use crate::types::parse_expr::{UNION_LIMIT, count_members};
 use crate::types::{Class, ClassField, Enum, EnumMember, Literal, TypeDef, TypeIR};
 
-impl Reader<'_, '_> {
+impl SchemaReader<'_, '_> {
     /// The definition of this name, if it is of the same members and says the same: libraries that
     /// repeat the root among its own definitions mean one class.
     pub(super) fn known(
         &self,
-        shape: &Shape,
+        shape: &SchemaShape,
         description: Option<&Arc<str>>,
         name: &str,
     ) -> Option<TypeIR> {
-        let Shape::Object(fields) = shape else { return None };
+        let SchemaShape::Object(fields) = shape else { return None };
         let name = definition_name(name);
         let Some(TypeDef::Class(class)) = self.scope.defs().get(&name) else { return None };
         let own = fields.iter().map(|(name, outline)| (name, &outline.field));
@@ -32,22 +32,22 @@ impl Reader<'_, '_> {
     /// The type of a shape; what an expression cannot spell becomes a definition of a name.
     pub(super) fn close(
         &mut self,
-        shape: Shape,
+        shape: SchemaShape,
         description: Option<Arc<str>>,
         name: &str,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> TypeIR {
         let def = match shape {
-            Shape::Type(ty) => return ty,
-            Shape::Object(fields) => {
+            SchemaShape::Type(ty) => return ty,
+            SchemaShape::Object(fields) => {
                 let class = Class { description, fields: class_fields(fields, at, problems) };
                 if is_plain(&class) {
                     return TypeIR::Class(Arc::new(class));
                 }
                 TypeDef::Class(class)
             }
-            Shape::Enum(members) => {
+            SchemaShape::Enum(members) => {
                 let silent = members.values().all(|member| *member == EnumMember::default());
                 if silent && description.is_none() {
                     let texts = members.into_keys().map(|text| TypeIR::Literal(Literal::Str(text)));
@@ -84,7 +84,7 @@ fn is_plain(class: &Class) -> bool {
 
 /// The fields of a class, checked as such.
 pub(super) fn class_fields(
-    fields: Vec<(Arc<str>, Outline)>,
+    fields: Vec<(Arc<str>, FieldOutline)>,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> IndexMap<Arc<str>, ClassField> {

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::close::union;
-use super::notes::Notes;
-use super::parts::Part;
-use super::reader::{Reader, Shape};
+use super::notes::SchemaNotes;
+use super::parts::ValuePart;
+use super::reader::{SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
 use crate::types::{EnumMember, TypeIR};
 use crate::value::{Map, Payload};
 
-impl Reader<'_, '_> {
+impl SchemaReader<'_, '_> {
     pub(super) fn combined(
         &mut self,
         word: &str,
         value: &Payload,
         hint: &str,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         let Some(members) = value.as_list().filter(|members| !members.is_empty()) else {
             problems.add(at, Code::InvalidType, format!("`{word}` wants an array of schemas"));
             return None;
@@ -31,7 +31,7 @@ impl Reader<'_, '_> {
             return None;
         }
         if let Some(texts) = described_texts(members) {
-            return Some(Shape::Enum(texts));
+            return Some(SchemaShape::Enum(texts));
         }
         let others: Vec<(usize, &Payload)> =
             members.iter().enumerate().filter(|(_, member)| !is_null_schema(member)).collect();
@@ -45,7 +45,7 @@ impl Reader<'_, '_> {
             }
             let name = notes.title.as_deref().unwrap_or(hint);
             let ty = self.close(shape, None, name, &at, problems);
-            return Some(Shape::Type(if members.len() > 1 { ty.optional() } else { ty }));
+            return Some(SchemaShape::Type(if members.len() > 1 { ty.optional() } else { ty }));
         }
         self.members(members, hint, notes, at, problems)
     }
@@ -54,20 +54,20 @@ impl Reader<'_, '_> {
         &mut self,
         members: &[Payload],
         hint: &str,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         let read = members.iter().enumerate().map(|(index, member)| {
             self.typed(member, tag(member).unwrap_or(hint), &at.index(index), problems)
         });
-        let read: Vec<Option<(TypeIR, Notes)>> = read.collect();
-        let read: Vec<(TypeIR, Notes)> = read.into_iter().collect::<Option<_>>()?;
+        let read: Vec<Option<(TypeIR, SchemaNotes)>> = read.collect();
+        let read: Vec<(TypeIR, SchemaNotes)> = read.into_iter().collect::<Option<_>>()?;
         let types: Vec<TypeIR> = read.iter().map(|(ty, _)| ty.clone()).collect();
         for (index, (ty, inner)) in read.into_iter().enumerate() {
-            notes.take_part(inner, &Part::Member(&types), &ty, &at.index(index), problems);
+            notes.absorb_part(inner, &ValuePart::Member(&types), &ty, &at.index(index), problems);
         }
-        Some(Shape::Type(union(types, at, problems)))
+        Some(SchemaShape::Type(union(types, at, problems)))
     }
 }
 
@@ -108,7 +108,7 @@ fn fixed_texts(map: &Map) -> Option<Vec<Arc<str>>> {
     }
 }
 
-/// A name for a member of a union that has none: the fixed text by which it is told apart.
+/// A name for a member of a union that has none: the fixed text by which it is description_text apart.
 fn tag(member: &Payload) -> Option<&str> {
     let properties = member.as_map()?.get("properties")?.as_map()?;
     properties.values().find_map(|property| {

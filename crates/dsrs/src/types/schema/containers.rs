@@ -2,36 +2,36 @@
 
 use std::sync::Arc;
 
-use super::notes::Notes;
-use super::parts::Part;
-use super::reader::{Reader, Shape};
+use super::notes::SchemaNotes;
+use super::parts::ValuePart;
+use super::reader::{SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
 use crate::read::{list, shared_text};
 use crate::types::TypeIR;
-use crate::types::field::Outline;
+use crate::types::field::FieldOutline;
 use crate::types::names::{check_name, definition_name};
 use crate::value::{Map, Payload};
 
-impl Reader<'_, '_> {
+impl SchemaReader<'_, '_> {
     pub(super) fn object(
         &mut self,
         map: &Map,
         hint: &str,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         check_key_names(map, at, problems);
         let others = map.get("additionalProperties");
         let Some(properties) = map.get("properties") else {
             required_names(map, &Map::new(), at, problems);
             return match others {
-                Some(Payload::Bool(false)) => Some(Shape::Object(Vec::new())),
-                None => Some(Shape::Type(TypeIR::dict(TypeIR::Any))),
+                Some(Payload::Bool(false)) => Some(SchemaShape::Object(Vec::new())),
+                None => Some(SchemaShape::Type(TypeIR::dict(TypeIR::Any))),
                 Some(value) => {
                     let at = at.key("additionalProperties");
-                    let value = self.part(value, hint, &Part::Value, notes, &at, problems)?;
-                    Some(Shape::Type(TypeIR::dict(value)))
+                    let value = self.part(value, hint, &ValuePart::Value, notes, &at, problems)?;
+                    Some(SchemaShape::Type(TypeIR::dict(value)))
                 }
             };
         };
@@ -45,7 +45,7 @@ impl Reader<'_, '_> {
                 problems.add(&at.key(limit), Code::InvalidType, detail);
             }
         }
-        self.properties(map, properties, at, problems).map(Shape::Object)
+        self.properties(map, properties, at, problems).map(SchemaShape::Object)
     }
 
     fn properties(
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
         properties: &Payload,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Vec<(Arc<str>, Outline)>> {
+    ) -> Option<Vec<(Arc<str>, FieldOutline)>> {
         let place = at.key("properties");
         let Some(members) = properties.as_map() else {
             problems.add(&place, Code::InvalidType, "`properties` wants an object of schemas");
@@ -79,7 +79,7 @@ impl Reader<'_, '_> {
         &mut self,
         map: &Map,
         hint: &str,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<TypeIR> {
@@ -90,7 +90,9 @@ impl Reader<'_, '_> {
             }
             let Some(items) = map.get("items") else { return Some(TypeIR::list(TypeIR::Any)) };
             let at = at.key("items");
-            return self.part(items, hint, &Part::Element, notes, &at, problems).map(TypeIR::list);
+            return self
+                .part(items, hint, &ValuePart::Element, notes, &at, problems)
+                .map(TypeIR::list);
         };
         if !matches!(map.get(rest), None | Some(Payload::Bool(false))) {
             let detail = format!("a tuple ends with its `{word}`; `{rest}` is false or left out");
@@ -104,7 +106,7 @@ impl Reader<'_, '_> {
         check_length(map, first.len(), at, problems);
         let mut members = Vec::with_capacity(first.len());
         for (index, item) in first.iter().enumerate() {
-            let (part, at) = (Part::Position(index), place.index(index));
+            let (part, at) = (ValuePart::Position(index), place.index(index));
             members.push(self.part(item, hint, &part, notes, &at, problems));
         }
         Some(TypeIR::Tuple(members.into_iter().collect::<Option<Vec<_>>>()?.into()))

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::keywords::group;
-use super::reader::{Inlined, Reader, Refs};
-use super::source::at_way;
+use super::reader::{InlineDefinition, SchemaReader, SchemaReferences};
+use super::source::at_path;
 use crate::problem::{At, Problems};
 use crate::types::names::{definition_name, legal_name};
 use crate::types::{TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
 /// A definition of a document.
-struct Entry<'v> {
+struct DefinitionEntry<'v> {
     /// The reference that means it.
     pointer: String,
     /// The members that lead to it.
-    way: Vec<String>,
+    path: Vec<String>,
     /// What it wants to be called.
     key: String,
     schema: &'v Payload,
@@ -35,7 +35,7 @@ pub(super) fn lift_definitions(
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> (Refs, Option<TypeDef>) {
+) -> (SchemaReferences, Option<TypeDef>) {
     let mut entries = entries(map, at, problems);
     let mut inlined = IndexMap::new();
     loop {
@@ -48,7 +48,7 @@ pub(super) fn lift_definitions(
         let kept = entries.len();
         let mut read = bodies.iter();
         entries.retain(|entry| {
-            let inline = matches!(read.next(), Some(Body::Inline));
+            let inline = matches!(read.next(), Some(DefinitionBody::Inline));
             if inline {
                 inlined.insert(entry.pointer.clone(), entry.inlined());
             }
@@ -73,24 +73,24 @@ pub(super) fn lift_definitions(
 }
 
 /// What became of a definition.
-enum Body {
+enum DefinitionBody {
     Read(TypeDef),
     Broken,
     /// It says what no definition can carry; it is to be read where it is used.
     Inline,
 }
 
-fn entries<'v>(map: &'v Map, at: &At<'_>, problems: &mut Problems) -> Vec<Entry<'v>> {
-    let mut found: Vec<Entry<'v>> = Vec::new();
+fn entries<'v>(map: &'v Map, at: &At<'_>, problems: &mut Problems) -> Vec<DefinitionEntry<'v>> {
+    let mut found: Vec<DefinitionEntry<'v>> = Vec::new();
     for section in ["$defs", "definitions"] {
         let Some(payload) = map.get(section) else { continue };
         let Some(members) = payload.as_map() else {
             crate::read::wrong_type(&at.key(section), problems, "an object", payload);
             continue;
         };
-        found.extend(members.iter().map(|(key, schema)| Entry {
+        found.extend(members.iter().map(|(key, schema)| DefinitionEntry {
             pointer: format!("#/{section}/{}", key.replace('~', "~0").replace('/', "~1")),
-            way: vec![section.to_owned(), key.to_string()],
+            path: vec![section.to_owned(), key.to_string()],
             key: key.to_string(),
             schema,
             count: 1,
@@ -126,10 +126,10 @@ fn references<'v>(payload: &'v Payload, found: &mut Vec<&'v str>) {
 
 /// A schema within another that is referred to by its place: so zod-to-json-schema writes what
 /// occurs twice.
-fn entry_elsewhere<'v>(map: &'v Map, pointer: &str) -> Option<Entry<'v>> {
+fn entry_elsewhere<'v>(map: &'v Map, pointer: &str) -> Option<DefinitionEntry<'v>> {
     let unescape = |part: &str| part.replace("~1", "/").replace("~0", "~");
-    let way: Vec<String> = pointer.strip_prefix("#/")?.split('/').map(unescape).collect();
-    let (first, rest) = way.split_first()?;
+    let path: Vec<String> = pointer.strip_prefix("#/")?.split('/').map(unescape).collect();
+    let (first, rest) = path.split_first()?;
     let mut schema = map.get(first.as_str())?;
     for part in rest {
         schema = match schema {
@@ -139,12 +139,12 @@ fn entry_elsewhere<'v>(map: &'v Map, pointer: &str) -> Option<Entry<'v>> {
         };
     }
     let named =
-        way.iter().rev().find(|part| group(part).is_none() && part.parse::<usize>().is_err());
+        path.iter().rev().find(|part| group(part).is_none() && part.parse::<usize>().is_err());
     let key = definition_name(named.map_or("", String::as_str)).to_string();
-    Some(Entry { pointer: pointer.to_owned(), way, key, schema, count: 1 })
+    Some(DefinitionEntry { pointer: pointer.to_owned(), path, key, schema, count: 1 })
 }
 
-impl Entry<'_> {
+impl DefinitionEntry<'_> {
     fn is(&self, own: Option<(&str, &Arc<str>)>) -> bool {
         own.is_some_and(|(pointer, _)| pointer == self.pointer)
     }
@@ -158,13 +158,16 @@ impl Entry<'_> {
         format!("{stem}_{}", self.count).into()
     }
 
-    fn inlined(&self) -> Inlined {
-        Inlined { schema: self.schema.clone(), way: self.way.clone() }
+    fn inlined(&self) -> InlineDefinition {
+        InlineDefinition { schema: self.schema.clone(), path: self.path.clone() }
     }
 }
 
 /// A name for every definition, no two alike.
-fn name_all(entries: &mut [Entry<'_>], own: Option<(&str, &Arc<str>)>) -> Refs {
+fn name_all(
+    entries: &mut [DefinitionEntry<'_>],
+    own: Option<(&str, &Arc<str>)>,
+) -> SchemaReferences {
     let mut names: IndexMap<String, Arc<str>> = IndexMap::new();
     for entry in entries.iter_mut() {
         let name = match own {
@@ -178,17 +181,17 @@ fn name_all(entries: &mut [Entry<'_>], own: Option<(&str, &Arc<str>)>) -> Refs {
         };
         names.insert(entry.pointer.clone(), name);
     }
-    Refs { names, ..Refs::default() }
+    SchemaReferences { names, ..SchemaReferences::default() }
 }
 
 fn read_all(
-    entries: &[Entry<'_>],
-    refs: &Refs,
+    entries: &[DefinitionEntry<'_>],
+    refs: &SchemaReferences,
     own: Option<(&str, &Arc<str>)>,
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Vec<Body> {
+) -> Vec<DefinitionBody> {
     for name in refs.names.values() {
         if !scope.is_defined(name) {
             scope.declare(name);
@@ -196,16 +199,16 @@ fn read_all(
     }
     let mut bodies = Vec::new();
     for entry in entries {
-        let mut reader = Reader::new(scope, refs, at);
-        bodies.push(at_way(at, &entry.way, |place| {
+        let mut reader = SchemaReader::new(scope, refs, at);
+        bodies.push(at_path(at, &entry.path, |place| {
             match reader.definition(entry.schema, &entry.key, place, problems) {
-                None => Body::Broken,
-                Some((def, notes)) if notes.is_empty() => Body::Read(def),
+                None => DefinitionBody::Broken,
+                Some((def, notes)) if notes.is_empty() => DefinitionBody::Read(def),
                 Some((def, notes)) if entry.is(own) => {
                     notes.refuse(place, problems);
-                    Body::Read(def)
+                    DefinitionBody::Read(def)
                 }
-                Some(_) => Body::Inline,
+                Some(_) => DefinitionBody::Inline,
             }
         }));
     }
@@ -214,16 +217,16 @@ fn read_all(
 
 /// The definitions whose names stand for something else.
 fn clashes(
-    entries: &[Entry<'_>],
-    refs: &Refs,
-    bodies: &[Body],
+    entries: &[DefinitionEntry<'_>],
+    refs: &SchemaReferences,
+    bodies: &[DefinitionBody],
     own: Option<(&str, &Arc<str>)>,
     scope: &TypeScope,
 ) -> Vec<usize> {
-    let taken = |index: usize, entry: &Entry<'_>| {
+    let taken = |index: usize, entry: &DefinitionEntry<'_>| {
         let name = refs.names.get(&entry.pointer)?;
         let found = scope.defs().get(name)?;
-        let Body::Read(body) = bodies.get(index)? else { return None };
+        let DefinitionBody::Read(body) = bodies.get(index)? else { return None };
         Some(!entry.is(own) && (scope.is_pending(name) || found != body))
     };
     let all = entries.iter().enumerate();
@@ -233,21 +236,21 @@ fn clashes(
 }
 
 fn define_all(
-    entries: &[Entry<'_>],
-    refs: Refs,
-    bodies: Vec<Body>,
+    entries: &[DefinitionEntry<'_>],
+    refs: SchemaReferences,
+    bodies: Vec<DefinitionBody>,
     own: Option<(&str, &Arc<str>)>,
     scope: &mut TypeScope,
     at: &At<'_>,
 ) -> Option<TypeDef> {
     let mut own_body = None;
     for ((entry, name), body) in entries.iter().zip(refs.names.into_values()).zip(bodies) {
-        let body = if let Body::Read(def) = body { Some(def) } else { None };
+        let body = if let DefinitionBody::Read(def) = body { Some(def) } else { None };
         if entry.is(own) {
             own_body = body;
         } else if scope.is_pending(&name) {
             let body = body.unwrap_or(TypeDef::Alias(TypeIR::Any));
-            at_way(at, &entry.way, |place| scope.define(name, body, place));
+            at_path(at, &entry.path, |place| scope.define(name, body, place));
         }
     }
     own_body

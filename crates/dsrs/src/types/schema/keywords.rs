@@ -7,7 +7,7 @@ use crate::value::{Map, Payload};
 
 /// What a keyword is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum KeywordGroup {
     /// Says nothing of values and needs not be kept.
     Annotation,
     /// Goes with the field, class or enum.
@@ -29,76 +29,76 @@ pub(super) enum Group {
 }
 
 /// Every keyword that means something here.
-const KEYWORDS: [(&str, Group); 65] = [
-    ("title", Group::Annotation),
-    ("examples", Group::Annotation),
-    ("example", Group::Annotation),
-    ("$schema", Group::Annotation),
-    ("$id", Group::Annotation),
-    ("$comment", Group::Annotation),
-    ("deprecated", Group::Annotation),
-    ("readOnly", Group::Annotation),
-    ("writeOnly", Group::Annotation),
-    ("discriminator", Group::Annotation),
-    ("description", Group::Note),
-    ("default", Group::Note),
-    ("format", Group::Note),
-    ("nullable", Group::Note),
-    ("x-dsrs-alias", Group::Note),
-    ("x-dsrs-constraints", Group::Note),
-    ("x-dsrs-strict", Group::Note),
-    ("x-dsrs-format", Group::Note),
-    ("x-dsrs-enum", Group::Note),
-    ("x-dsrs-type", Group::Source),
-    ("type", Group::Source),
-    ("enum", Group::Source),
-    ("const", Group::Source),
-    ("anyOf", Group::Source),
-    ("oneOf", Group::Source),
-    ("allOf", Group::Source),
-    ("$ref", Group::Source),
-    ("$defs", Group::Definitions),
-    ("definitions", Group::Definitions),
-    ("properties", Group::Object),
-    ("required", Group::Object),
-    ("additionalProperties", Group::Object),
-    ("minProperties", Group::Object),
-    ("maxProperties", Group::Object),
-    ("items", Group::Array),
-    ("prefixItems", Group::Array),
-    ("minItems", Group::Array),
-    ("maxItems", Group::Array),
-    ("uniqueItems", Group::Array),
-    ("minLength", Group::Text),
-    ("maxLength", Group::Text),
-    ("contentEncoding", Group::Text),
-    ("minimum", Group::Number),
-    ("maximum", Group::Number),
-    ("exclusiveMinimum", Group::Number),
-    ("exclusiveMaximum", Group::Number),
-    ("multipleOf", Group::Number),
-    ("pattern", Group::Text),
-    ("contentMediaType", Group::Lost),
-    ("contentSchema", Group::Lost),
-    ("patternProperties", Group::Lost),
-    ("propertyNames", Group::Object),
-    ("unevaluatedProperties", Group::Lost),
-    ("unevaluatedItems", Group::Lost),
-    ("dependentRequired", Group::Lost),
-    ("dependentSchemas", Group::Lost),
-    ("contains", Group::Lost),
-    ("minContains", Group::Lost),
-    ("maxContains", Group::Lost),
-    ("additionalItems", Group::Array),
-    ("not", Group::Lost),
-    ("if", Group::Lost),
-    ("then", Group::Lost),
-    ("else", Group::Lost),
-    ("$dynamicRef", Group::Lost),
+const KEYWORDS: [(&str, KeywordGroup); 65] = [
+    ("title", KeywordGroup::Annotation),
+    ("examples", KeywordGroup::Annotation),
+    ("example", KeywordGroup::Annotation),
+    ("$schema", KeywordGroup::Annotation),
+    ("$id", KeywordGroup::Annotation),
+    ("$comment", KeywordGroup::Annotation),
+    ("deprecated", KeywordGroup::Annotation),
+    ("readOnly", KeywordGroup::Annotation),
+    ("writeOnly", KeywordGroup::Annotation),
+    ("discriminator", KeywordGroup::Annotation),
+    ("description", KeywordGroup::Note),
+    ("default", KeywordGroup::Note),
+    ("format", KeywordGroup::Note),
+    ("nullable", KeywordGroup::Note),
+    ("x-dsrs-alias", KeywordGroup::Note),
+    ("x-dsrs-constraints", KeywordGroup::Note),
+    ("x-dsrs-strict", KeywordGroup::Note),
+    ("x-dsrs-format", KeywordGroup::Note),
+    ("x-dsrs-enum", KeywordGroup::Note),
+    ("x-dsrs-type", KeywordGroup::Source),
+    ("type", KeywordGroup::Source),
+    ("enum", KeywordGroup::Source),
+    ("const", KeywordGroup::Source),
+    ("anyOf", KeywordGroup::Source),
+    ("oneOf", KeywordGroup::Source),
+    ("allOf", KeywordGroup::Source),
+    ("$ref", KeywordGroup::Source),
+    ("$defs", KeywordGroup::Definitions),
+    ("definitions", KeywordGroup::Definitions),
+    ("properties", KeywordGroup::Object),
+    ("required", KeywordGroup::Object),
+    ("additionalProperties", KeywordGroup::Object),
+    ("minProperties", KeywordGroup::Object),
+    ("maxProperties", KeywordGroup::Object),
+    ("items", KeywordGroup::Array),
+    ("prefixItems", KeywordGroup::Array),
+    ("minItems", KeywordGroup::Array),
+    ("maxItems", KeywordGroup::Array),
+    ("uniqueItems", KeywordGroup::Array),
+    ("minLength", KeywordGroup::Text),
+    ("maxLength", KeywordGroup::Text),
+    ("contentEncoding", KeywordGroup::Text),
+    ("minimum", KeywordGroup::Number),
+    ("maximum", KeywordGroup::Number),
+    ("exclusiveMinimum", KeywordGroup::Number),
+    ("exclusiveMaximum", KeywordGroup::Number),
+    ("multipleOf", KeywordGroup::Number),
+    ("pattern", KeywordGroup::Text),
+    ("contentMediaType", KeywordGroup::Lost),
+    ("contentSchema", KeywordGroup::Lost),
+    ("patternProperties", KeywordGroup::Lost),
+    ("propertyNames", KeywordGroup::Object),
+    ("unevaluatedProperties", KeywordGroup::Lost),
+    ("unevaluatedItems", KeywordGroup::Lost),
+    ("dependentRequired", KeywordGroup::Lost),
+    ("dependentSchemas", KeywordGroup::Lost),
+    ("contains", KeywordGroup::Lost),
+    ("minContains", KeywordGroup::Lost),
+    ("maxContains", KeywordGroup::Lost),
+    ("additionalItems", KeywordGroup::Array),
+    ("not", KeywordGroup::Lost),
+    ("if", KeywordGroup::Lost),
+    ("then", KeywordGroup::Lost),
+    ("else", KeywordGroup::Lost),
+    ("$dynamicRef", KeywordGroup::Lost),
 ];
 
 /// What a keyword is for, if it is one.
-pub(super) fn group(keyword: &str) -> Option<Group> {
+pub(super) fn group(keyword: &str) -> Option<KeywordGroup> {
     KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, group)| *group)
 }
 
@@ -119,7 +119,7 @@ pub(in crate::types) fn looks_like_schema(map: &Map) -> bool {
 /// those of other kinds of values than `kinds`.
 pub(super) fn check_keywords(
     map: &Map,
-    kinds: &[Group],
+    kinds: &[KeywordGroup],
     is_root: bool,
     at: &At<'_>,
     problems: &mut Problems,
@@ -127,13 +127,13 @@ pub(super) fn check_keywords(
     for name in map.keys() {
         let at = at.key(name);
         match group(name) {
-            Some(Group::Annotation | Group::Note | Group::Source) => {}
-            Some(Group::Definitions) if is_root => {}
-            Some(Group::Definitions) => {
+            Some(KeywordGroup::Annotation | KeywordGroup::Note | KeywordGroup::Source) => {}
+            Some(KeywordGroup::Definitions) if is_root => {}
+            Some(KeywordGroup::Definitions) => {
                 let detail = format!("`{name}` belongs to the root of the schema; move it there");
                 problems.add(&at, Code::InvalidType, detail);
             }
-            Some(Group::Lost) => {
+            Some(KeywordGroup::Lost) => {
                 let detail = format!(
                     "`{name}` has no type that could keep it; take it out, or say it as a constraint"
                 );

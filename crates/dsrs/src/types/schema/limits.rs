@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::keywords::{Group, group};
-use super::parts::Part;
+use super::keywords::{KeywordGroup, group};
+use super::parts::ValuePart;
 use crate::expr::explain_pattern;
 use crate::problem::{At, Code, Problems};
 use crate::types::{Constraint, ConstraintKind, Literal, TypeIR};
@@ -13,16 +13,16 @@ use crate::value::{Map, Payload};
 
 /// What a keyword demands of the value, or of the part of it that it stands beside.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Limit {
+pub(super) struct SchemaLimit {
     keyword: &'static str,
     pointer: String,
-    demand: Demand,
+    demand: LimitRule,
     /// The condition on the whole value, once the demand is of a part of it.
     condition: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Demand {
+enum LimitRule {
     /// The value itself against a number.
     Compare(&'static str, String),
     /// Its length against a number.
@@ -33,27 +33,27 @@ enum Demand {
 }
 
 /// The keyword, its kind of value, and the comparison.
-const BOUNDS: [(&str, Group, &str); 10] = [
-    ("minimum", Group::Number, ">="),
-    ("maximum", Group::Number, "<="),
-    ("exclusiveMinimum", Group::Number, ">"),
-    ("exclusiveMaximum", Group::Number, "<"),
-    ("minLength", Group::Text, ">="),
-    ("maxLength", Group::Text, "<="),
-    ("minItems", Group::Array, ">="),
-    ("maxItems", Group::Array, "<="),
-    ("minProperties", Group::Object, ">="),
-    ("maxProperties", Group::Object, "<="),
+const BOUNDS: [(&str, KeywordGroup, &str); 10] = [
+    ("minimum", KeywordGroup::Number, ">="),
+    ("maximum", KeywordGroup::Number, "<="),
+    ("exclusiveMinimum", KeywordGroup::Number, ">"),
+    ("exclusiveMaximum", KeywordGroup::Number, "<"),
+    ("minLength", KeywordGroup::Text, ">="),
+    ("maxLength", KeywordGroup::Text, "<="),
+    ("minItems", KeywordGroup::Array, ">="),
+    ("maxItems", KeywordGroup::Array, "<="),
+    ("minProperties", KeywordGroup::Object, ">="),
+    ("maxProperties", KeywordGroup::Object, "<="),
 ];
 
 /// Reads the validation keywords of a schema.
-pub(super) fn read_limits(map: &Map, at: &At<'_>, problems: &mut Problems) -> Vec<Limit> {
+pub(super) fn read_limits(map: &Map, at: &At<'_>, problems: &mut Problems) -> Vec<SchemaLimit> {
     let mut found = Vec::new();
-    let mut put = |keyword: &'static str, demand: Result<Option<Demand>, String>| match demand {
+    let mut put = |keyword: &'static str, demand: Result<Option<LimitRule>, String>| match demand {
         Ok(None) => {}
         Ok(Some(demand)) => {
             let pointer = at.key(keyword).pointer();
-            found.push(Limit { keyword, pointer, demand, condition: None });
+            found.push(SchemaLimit { keyword, pointer, demand, condition: None });
         }
         Err(detail) => problems.add(&at.key(keyword), Code::InvalidType, detail),
     };
@@ -71,16 +71,18 @@ pub(super) fn read_limits(map: &Map, at: &At<'_>, problems: &mut Problems) -> Ve
 
 fn bounded(
     keyword: &str,
-    group: Group,
+    group: KeywordGroup,
     compare: &'static str,
     bound: &Payload,
-) -> Result<Demand, String> {
+) -> Result<LimitRule, String> {
     match (group, bound) {
-        (Group::Number, Payload::Int(_) | Payload::Float(_)) => {
-            Ok(Demand::Compare(compare, number_text(bound)))
+        (KeywordGroup::Number, Payload::Int(_) | Payload::Float(_)) => {
+            Ok(LimitRule::Compare(compare, number_text(bound)))
         }
-        (Group::Number, _) => Err(format!("`{keyword}` wants a number")),
-        (_, Payload::Int(count)) if *count >= 0 => Ok(Demand::Length(compare, count.to_string())),
+        (KeywordGroup::Number, _) => Err(format!("`{keyword}` wants a number")),
+        (_, Payload::Int(count)) if *count >= 0 => {
+            Ok(LimitRule::Length(compare, count.to_string()))
+        }
         _ => Err(format!("`{keyword}` wants a whole number of zero or more")),
     }
 }
@@ -95,33 +97,33 @@ fn number_text(bound: &Payload) -> String {
     }
 }
 
-fn multiple(of: &Payload) -> Result<Demand, String> {
+fn multiple(of: &Payload) -> Result<LimitRule, String> {
     match of {
-        Payload::Int(number) if *number > 0 => Ok(Demand::Multiple(number.to_string())),
+        Payload::Int(number) if *number > 0 => Ok(LimitRule::Multiple(number.to_string())),
         _ => Err("`multipleOf` wants a whole number above zero".to_owned()),
     }
 }
 
-fn unique(map: &Map) -> Result<Option<Demand>, String> {
+fn unique(map: &Map) -> Result<Option<LimitRule>, String> {
     match map.get("uniqueItems") {
-        Some(Payload::Bool(true)) => Ok(Some(Demand::Unique)),
+        Some(Payload::Bool(true)) => Ok(Some(LimitRule::Unique)),
         None | Some(Payload::Bool(false)) => Ok(None),
         Some(_) => Err("`uniqueItems` wants true or false".to_owned()),
     }
 }
 
-fn matching(pattern: &Payload) -> Result<Demand, String> {
+fn matching(pattern: &Payload) -> Result<LimitRule, String> {
     let Some(text) = pattern.as_str() else {
         return Err("`pattern` wants a regular expression".to_owned());
     };
     match explain_pattern(text) {
-        None => Ok(Demand::Matching(pattern.to_json())),
+        None => Ok(LimitRule::Matching(pattern.to_json())),
         Some(reason) => Err(reason),
     }
 }
 
 /// The range of an integer format, as far as it is narrower than `int`.
-pub(super) fn width(format: &str, at: &At<'_>) -> Option<Vec<Limit>> {
+pub(super) fn width(format: &str, at: &At<'_>) -> Option<Vec<SchemaLimit>> {
     let (low, high) = match format {
         "int" | "int64" => (None, None),
         "int8" => (Some(i64::from(i8::MIN)), Some(i64::from(i8::MAX))),
@@ -133,17 +135,17 @@ pub(super) fn width(format: &str, at: &At<'_>) -> Option<Vec<Limit>> {
         "uint" | "uint64" => (Some(0), None),
         _ => return None,
     };
-    let limit = |compare, bound: i64| Limit {
+    let limit = |compare, bound: i64| SchemaLimit {
         keyword: "format",
         pointer: at.key("format").pointer(),
-        demand: Demand::Compare(compare, bound.to_string()),
+        demand: LimitRule::Compare(compare, bound.to_string()),
         condition: None,
     };
     let low = low.map(|bound| limit(">=", bound));
     Some(low.into_iter().chain(high.map(|bound| limit("<=", bound))).collect())
 }
 
-impl Limit {
+impl SchemaLimit {
     /// The keyword it was read from.
     pub(super) const fn keyword(&self) -> &'static str {
         self.keyword
@@ -160,19 +162,21 @@ impl Limit {
     }
 
     /// The same of the whole value of which this part was meant, where a condition can say it.
-    pub(super) fn of_part(self, part: &Part<'_>, ty: &TypeIR) -> Result<Self, Self> {
+    pub(super) fn of_part(self, part: &ValuePart<'_>, ty: &TypeIR) -> Result<Self, Self> {
         let dropped = if is_nullable(ty) { "|reject(\"none\")" } else { "" };
         let condition = match part {
             _ if self.condition.is_some() => None,
-            Part::Element => self.demand.of_each(&format!("this{dropped}")),
-            Part::Value => self.demand.of_each(&format!("this|items|map(\"last\"){dropped}")),
-            Part::Position(index) => {
+            ValuePart::Element => self.demand.of_each(&format!("this{dropped}")),
+            ValuePart::Value => self.demand.of_each(&format!("this|items|map(\"last\"){dropped}")),
+            ValuePart::Position(index) => {
                 let place = format!("this[{index}]");
                 let condition = self.demand.of(&place);
                 let passes = is_nullable(ty).then(|| format!("({place} is none or {condition})"));
                 Some(passes.unwrap_or(condition))
             }
-            Part::Member(all) => only_kind(ty, all).map(|kind| self.demand.where_it_is(kind)),
+            ValuePart::Member(all) => {
+                only_kind(ty, all).map(|kind| self.demand.when_value_is(kind))
+            }
         };
         match condition {
             Some(_) => Ok(Self { condition, ..self }),
@@ -181,14 +185,14 @@ impl Limit {
     }
 
     /// The same of a value of several kinds, where it is of the keyword's own.
-    pub(super) fn of_its_kind(mut self) -> Self {
+    pub(super) fn for_own_kind(mut self) -> Self {
         let kind = match group(self.keyword) {
-            Some(Group::Number) => "number",
-            Some(Group::Array) => "sequence",
-            Some(Group::Object) => "mapping",
+            Some(KeywordGroup::Number) => "number",
+            Some(KeywordGroup::Array) => "sequence",
+            Some(KeywordGroup::Object) => "mapping",
             _ => "string",
         };
-        self.condition = Some(self.demand.where_it_is(kind));
+        self.condition = Some(self.demand.when_value_is(kind));
         self
     }
 
@@ -205,7 +209,7 @@ impl Limit {
     }
 }
 
-impl Demand {
+impl LimitRule {
     fn of(&self, value: &str) -> String {
         match self {
             Self::Compare(compare, bound) => format!("{value} {compare} {bound}"),
@@ -216,7 +220,7 @@ impl Demand {
         }
     }
 
-    fn where_it_is(&self, kind: &str) -> String {
+    fn when_value_is(&self, kind: &str) -> String {
         format!("this is not {kind} or {}", self.of("this"))
     }
 

@@ -17,10 +17,10 @@ mod write;
 use std::sync::Arc;
 
 use self::document::{lift_definitions, names_root};
-use self::keywords::{Group, group};
-use self::notes::Notes;
-use self::reader::{Reader, Refs, Shape};
-use super::field::Outline;
+use self::keywords::{KeywordGroup, group};
+use self::notes::SchemaNotes;
+use self::reader::{SchemaReader, SchemaReferences, SchemaShape};
+use super::field::FieldOutline;
 use super::names::definition_name;
 use super::{TypeDef, TypeIR, TypeScope};
 use crate::problem::{At, Code, Problems};
@@ -57,11 +57,11 @@ pub(super) fn read_field(
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Option<Outline> {
+) -> Option<FieldOutline> {
     if names_root(payload) {
         let (ty, notes) = read_recursive(payload, hint, scope, at, problems)?;
-        let refs = Refs::default();
-        return Some(Reader::new(scope, &refs, at).outline(ty, notes, at, problems));
+        let refs = SchemaReferences::default();
+        return Some(SchemaReader::new(scope, &refs, at).outline(ty, notes, at, problems));
     }
     let outline = read_with(payload, scope, at, problems, |reader, problems| {
         reader.field(payload, hint, true, at, problems)
@@ -84,7 +84,8 @@ pub(super) fn read_definition(
     if own.is_some() && body.is_some() {
         return body;
     }
-    let (def, notes) = Reader::new(scope, &refs, at).definition(payload, name, at, problems)?;
+    let (def, notes) =
+        SchemaReader::new(scope, &refs, at).definition(payload, name, at, problems)?;
     notes.refuse(at, problems);
     Some(def)
 }
@@ -94,7 +95,8 @@ fn own_definition(payload: &Payload) -> Option<&str> {
     let map = payload.as_map()?;
     let target = map.get("$ref")?.as_str()?;
     let silent = |name: &str| {
-        name == "$ref" || matches!(group(name), Some(Group::Annotation | Group::Definitions))
+        name == "$ref"
+            || matches!(group(name), Some(KeywordGroup::Annotation | KeywordGroup::Definitions))
     };
     let inside = target.strip_prefix("#/$defs/")?;
     let defined = map.get("$defs")?.as_map()?.contains_key(inside);
@@ -102,7 +104,7 @@ fn own_definition(payload: &Payload) -> Option<&str> {
 }
 
 /// What is said of an object schema as a whole, and its fields.
-pub(crate) type ObjectFields = (Option<Arc<str>>, Vec<(Arc<str>, Outline)>);
+pub(crate) type ObjectFields = (Option<Arc<str>>, Vec<(Arc<str>, FieldOutline)>);
 
 /// The fields of an object schema, and what is said of the whole.
 pub(crate) fn read_object_fields(
@@ -119,15 +121,15 @@ pub(crate) fn read_object_fields(
     let mut description = notes.description.take();
     notes.refuse(at, problems);
     let named = match &shape {
-        Shape::Type(TypeIR::Named(name)) => scope.defs().get(name),
+        SchemaShape::Type(TypeIR::Named(name)) => scope.defs().get(name),
         _ => None,
     };
     let fields = match (shape, named) {
-        (Shape::Object(fields), _) => fields,
+        (SchemaShape::Object(fields), _) => fields,
         (_, Some(TypeDef::Class(class))) => {
             description = description.or_else(|| class.description.clone());
             let outline =
-                |field: &super::ClassField| Outline { field: field.clone(), format: None };
+                |field: &super::ClassField| FieldOutline { field: field.clone(), format: None };
             class.fields.iter().map(|(name, field)| (name.clone(), outline(field))).collect()
         }
         _ => {
@@ -146,7 +148,7 @@ fn read_recursive(
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Option<(TypeIR, Notes)> {
+) -> Option<(TypeIR, SchemaNotes)> {
     let map = payload.as_map()?;
     let title = map.get("title").and_then(Payload::as_str).unwrap_or(hint);
     let mut count = 0;
@@ -162,7 +164,7 @@ fn read_recursive(
             attempt.declare(&name);
         }
         let (refs, _) = lift_definitions(map, None, Some(&name), &mut attempt, at, &mut found);
-        let mut reader = Reader::new(&mut attempt, &refs, at);
+        let mut reader = SchemaReader::new(&mut attempt, &refs, at);
         let (def, notes) = reader.definition(payload, hint, at, &mut found).unzip();
         let differs = taken.is_some_and(|taken| def.as_ref().is_some_and(|def| def != taken));
         if differs || scope.is_pending(&name) {
@@ -184,10 +186,10 @@ fn read_with<T>(
     scope: &mut TypeScope,
     at: &At<'_>,
     problems: &mut Problems,
-    read: impl FnOnce(&mut Reader<'_, '_>, &mut Problems) -> T,
+    read: impl FnOnce(&mut SchemaReader<'_, '_>, &mut Problems) -> T,
 ) -> T {
     let empty = crate::value::Map::new();
     let map = payload.as_map().unwrap_or(&empty);
     let (refs, _) = lift_definitions(map, None, None, scope, at, problems);
-    read(&mut Reader::new(scope, &refs, at), problems)
+    read(&mut SchemaReader::new(scope, &refs, at), problems)
 }

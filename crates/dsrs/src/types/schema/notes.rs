@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::limits::{Limit, read_limits};
-use super::parts::{Remark, refuse, refuse_limit};
+use super::limits::{SchemaLimit, read_limits};
+use super::parts::{PartRemark, refuse, refuse_limit};
 use crate::problem::{At, Problems};
 use crate::read::{boolean, shared_text};
 use crate::types::constraint::read_constraints;
@@ -13,23 +13,23 @@ use crate::value::{Map, Payload};
 
 /// What a schema says beside its type.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct SchemaNotes {
     pub(super) title: Option<Arc<str>>,
     pub(super) description: Option<Arc<str>>,
     pub(super) alias: Option<Arc<str>>,
     pub(super) default: Option<Payload>,
     pub(super) constraints: Vec<Constraint>,
-    pub(super) limits: Vec<Limit>,
+    pub(super) limits: Vec<SchemaLimit>,
     pub(super) strict: Option<bool>,
     /// How a signature's field is written into a prompt.
     pub(super) prompt_format: Option<Arc<str>>,
     /// `format`, as long as no type has come of it.
     pub(super) text_format: Option<Arc<str>>,
     /// What is said of parts of the value.
-    pub(super) remarks: Vec<Remark>,
+    pub(super) remarks: Vec<PartRemark>,
 }
 
-impl Notes {
+impl SchemaNotes {
     pub(super) fn read(map: &Map, at: &At<'_>, problems: &mut Problems) -> Self {
         let mut text = |name: &str| {
             map.get(name).and_then(|member| shared_text(member, &at.key(name), problems))
@@ -74,7 +74,7 @@ impl Notes {
     }
 
     /// Adds limits, those excepted that are there already.
-    pub(super) fn limit(&mut self, more: Vec<Limit>) {
+    pub(super) fn limit(&mut self, more: Vec<SchemaLimit>) {
         for limit in more {
             if !self.limits.iter().any(|known| known.repeats(&limit)) {
                 self.limits.push(limit);
@@ -85,11 +85,11 @@ impl Notes {
     /// Makes limits of one kind of value out of limits of the value.
     pub(super) fn part_limits(&mut self) {
         let limits = std::mem::take(&mut self.limits);
-        self.limits = limits.into_iter().map(Limit::of_its_kind).collect();
+        self.limits = limits.into_iter().map(SchemaLimit::for_own_kind).collect();
     }
 
-    /// The description, with the format of the text and what is said of parts told in it.
-    pub(super) fn told(&self) -> Option<Arc<str>> {
+    /// The description, with the format of the text and what is said of parts description_text in it.
+    pub(super) fn description_text(&self) -> Option<Arc<str>> {
         let own = match (&self.description, &self.text_format) {
             (Some(description), None) => Some(description.to_string()),
             (None, Some(format)) => Some(format!("format: {format}")),

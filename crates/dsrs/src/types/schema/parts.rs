@@ -1,15 +1,15 @@
 //! What a schema says of a part of a value that has no place of its own: the elements of a list or
 //! dict, a member of a tuple or union. It is said of the whole instead, where that can be done.
 
-use super::limits::Limit;
-use super::notes::Notes;
+use super::limits::SchemaLimit;
+use super::notes::SchemaNotes;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::types::TypeIR;
-use crate::types::show::brief;
+use crate::types::brief::brief;
 
 /// A part of a value.
 #[derive(Clone, Debug)]
-pub(super) enum Part<'m> {
+pub(super) enum ValuePart<'m> {
     /// The elements of a list.
     Element,
     /// The values of a dict.
@@ -22,14 +22,14 @@ pub(super) enum Part<'m> {
 
 /// What is said of a part, and where it was said.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Remark {
+pub(super) struct PartRemark {
     pub(super) text: String,
     pub(super) keyword: &'static str,
     pub(super) pointer: String,
 }
 
-impl Part<'_> {
-    fn told(&self, ty: &TypeIR, said: &str) -> String {
+impl ValuePart<'_> {
+    fn description_text(&self, ty: &TypeIR, said: &str) -> String {
         match self {
             Self::Element => format!("each element: {said}"),
             Self::Value => format!("each value: {said}"),
@@ -39,20 +39,24 @@ impl Part<'_> {
     }
 }
 
-impl Notes {
+impl SchemaNotes {
     /// Takes over what is said of a part: descriptions and formats in words, limits as conditions.
     /// All else is reported.
-    pub(super) fn take_part(
+    pub(super) fn absorb_part(
         &mut self,
         mut inner: Self,
-        part: &Part<'_>,
+        part: &ValuePart<'_>,
         ty: &TypeIR,
         at: &At<'_>,
         problems: &mut Problems,
     ) {
-        if let Some(said) = inner.told() {
+        if let Some(said) = inner.description_text() {
             let (keyword, pointer) = inner.first_remark(at);
-            self.remarks.push(Remark { text: part.told(ty, &said), keyword, pointer });
+            self.remarks.push(PartRemark {
+                text: part.description_text(ty, &said),
+                keyword,
+                pointer,
+            });
         }
         for limit in std::mem::take(&mut inner.limits) {
             match limit.of_part(part, ty) {
@@ -83,7 +87,7 @@ impl Notes {
 }
 
 /// Reports a limit that would be lost.
-pub(super) fn refuse_limit(limit: &Limit, problems: &mut Problems) {
+pub(super) fn refuse_limit(limit: &SchemaLimit, problems: &mut Problems) {
     refuse(limit.keyword(), limit.pointer().to_owned(), problems);
 }
 

@@ -6,42 +6,42 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::close::{class_fields, union};
-use super::keywords::{Group, check_keywords};
-use super::notes::Notes;
-use super::parts::Part;
+use super::keywords::{KeywordGroup, check_keywords};
+use super::notes::SchemaNotes;
+use super::parts::ValuePart;
 use super::source::source;
-use super::values::{Kind, read_kinds};
+use super::values::{JsonKind, read_kinds};
 use crate::problem::{At, Code, Problems};
-use crate::types::expr::DEPTH_LIMIT;
-use crate::types::field::Outline;
-use crate::types::scope::DefaultOf;
+use crate::types::field::FieldOutline;
+use crate::types::parse_expr::DEPTH_LIMIT;
+use crate::types::scope::DefaultOwner;
 use crate::types::{Class, ClassField, Enum, EnumMember, TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
 /// What the references of a document mean.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refs {
+pub(super) struct SchemaReferences {
     /// Its definitions, by their pointer.
     pub(super) names: IndexMap<String, Arc<str>>,
     /// Its definitions that say what no definition can carry: they are read where they are used.
-    pub(super) inlined: IndexMap<String, Inlined>,
+    pub(super) inlined: IndexMap<String, InlineDefinition>,
     /// The document itself.
     pub(super) root: Option<Arc<str>>,
 }
 
 /// A definition that is read where it is used.
 #[derive(Clone, Debug)]
-pub(super) struct Inlined {
+pub(super) struct InlineDefinition {
     pub(super) schema: Payload,
     /// The members of the document that lead to it.
-    pub(super) way: Vec<String>,
+    pub(super) path: Vec<String>,
 }
 
 /// What a schema describes, before it is known where it goes.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+pub(super) enum SchemaShape {
     /// Named members.
-    Object(Vec<(Arc<str>, Outline)>),
+    Object(Vec<(Arc<str>, FieldOutline)>),
     /// Texts to choose from, and whether something is said of one of them.
     Enum(IndexMap<Arc<str>, EnumMember>),
     /// Anything else.
@@ -49,9 +49,9 @@ pub(super) enum Shape {
 }
 
 /// Reads schemas of one document.
-pub(super) struct Reader<'s, 'r> {
+pub(super) struct SchemaReader<'s, 'r> {
     pub(super) scope: &'s mut TypeScope,
-    pub(super) refs: &'r Refs,
+    pub(super) refs: &'r SchemaReferences,
     /// Where the document stands.
     root: &'r At<'r>,
     pub(super) depth: usize,
@@ -59,8 +59,12 @@ pub(super) struct Reader<'s, 'r> {
     pub(super) within: Vec<String>,
 }
 
-impl<'s, 'r> Reader<'s, 'r> {
-    pub(super) const fn new(scope: &'s mut TypeScope, refs: &'r Refs, root: &'r At<'r>) -> Self {
+impl<'s, 'r> SchemaReader<'s, 'r> {
+    pub(super) const fn new(
+        scope: &'s mut TypeScope,
+        refs: &'r SchemaReferences,
+        root: &'r At<'r>,
+    ) -> Self {
         Self { scope, refs, root, depth: 0, within: Vec::new() }
     }
 
@@ -76,7 +80,7 @@ impl<'s, 'r> Reader<'s, 'r> {
         required: bool,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Outline> {
+    ) -> Option<FieldOutline> {
         let (shape, notes) = self.schema(payload, hint, at, problems)?;
         let name = notes.title.as_deref().unwrap_or(hint);
         let known = self.known(&shape, notes.description.as_ref(), name);
@@ -91,23 +95,23 @@ impl<'s, 'r> Reader<'s, 'r> {
     pub(super) fn outline(
         &mut self,
         ty: TypeIR,
-        notes: Notes,
+        notes: SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Outline {
-        let owner = if self.depth == 0 { DefaultOf::Field } else { DefaultOf::Definition };
+    ) -> FieldOutline {
+        let owner = if self.depth == 0 { DefaultOwner::Field } else { DefaultOwner::Definition };
         let default = notes.default.as_ref().and_then(|default| {
             self.scope.fit_default(default, &ty, owner, &at.key("default"), problems)
         });
         let field = ClassField {
-            description: notes.told(),
+            description: notes.description_text(),
             constraints: notes.constraints_on(&ty),
             alias: notes.alias,
             default,
             strict: notes.strict.unwrap_or_default(),
             ty,
         };
-        Outline { field, format: notes.prompt_format }
+        FieldOutline { field, format: notes.prompt_format }
     }
 
     /// A schema where only a type can stand.
@@ -128,13 +132,13 @@ impl<'s, 'r> Reader<'s, 'r> {
         &mut self,
         payload: &Payload,
         hint: &str,
-        part: &Part<'_>,
-        notes: &mut Notes,
+        part: &ValuePart<'_>,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<TypeIR> {
         let (ty, inner) = self.typed(payload, hint, at, problems)?;
-        notes.take_part(inner, part, &ty, at, problems);
+        notes.absorb_part(inner, part, &ty, at, problems);
         Some(ty)
     }
 
@@ -145,10 +149,10 @@ impl<'s, 'r> Reader<'s, 'r> {
         hint: &str,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<(TypeIR, Notes)> {
+    ) -> Option<(TypeIR, SchemaNotes)> {
         let (shape, mut notes) = self.schema(payload, hint, at, problems)?;
         let description = match shape {
-            Shape::Type(_) => None,
+            SchemaShape::Type(_) => None,
             _ => notes.description.take(),
         };
         let name = notes.title.as_deref().unwrap_or(hint);
@@ -163,17 +167,17 @@ impl<'s, 'r> Reader<'s, 'r> {
         hint: &str,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<(TypeDef, Notes)> {
+    ) -> Option<(TypeDef, SchemaNotes)> {
         let (shape, mut notes) = self.schema(payload, hint, at, problems)?;
         let def = match shape {
-            Shape::Object(fields) => {
+            SchemaShape::Object(fields) => {
                 let fields = class_fields(fields, at, problems);
                 TypeDef::Class(Class { description: notes.description.take(), fields })
             }
-            Shape::Enum(members) => {
+            SchemaShape::Enum(members) => {
                 TypeDef::Enum(Enum { description: notes.description.take(), members })
             }
-            Shape::Type(ty) => TypeDef::Alias(ty),
+            SchemaShape::Type(ty) => TypeDef::Alias(ty),
         };
         Some((def, notes))
     }
@@ -185,10 +189,12 @@ impl<'s, 'r> Reader<'s, 'r> {
         hint: &str,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<(Shape, Notes)> {
+    ) -> Option<(SchemaShape, SchemaNotes)> {
         let map = match payload {
             Payload::Map(map) => map,
-            Payload::Bool(true) => return Some((Shape::Type(TypeIR::Any), Notes::default())),
+            Payload::Bool(true) => {
+                return Some((SchemaShape::Type(TypeIR::Any), SchemaNotes::default()));
+            }
             other => {
                 let detail = format!("expected a JSON Schema object, found {}", other.kind());
                 problems.add(at, Code::InvalidType, detail);
@@ -201,13 +207,13 @@ impl<'s, 'r> Reader<'s, 'r> {
             return None;
         }
         self.depth += 1;
-        let mut notes = Notes::read(map, at, problems);
+        let mut notes = SchemaNotes::read(map, at, problems);
         let shape = self.shape(map, hint, &mut notes, at, problems);
         self.depth -= 1;
         let mut shape = shape?;
         if map.get("nullable") == Some(&Payload::Bool(true)) {
             let name = notes.title.as_deref().unwrap_or(hint);
-            shape = Shape::Type(self.close(shape, None, name, at, problems).optional());
+            shape = SchemaShape::Type(self.close(shape, None, name, at, problems).optional());
         }
         Some((shape, notes))
     }
@@ -216,13 +222,13 @@ impl<'s, 'r> Reader<'s, 'r> {
         &mut self,
         map: &Map,
         hint: &str,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         let kinds = read_kinds(map, at, problems)?;
         let source = source(map, at, problems)?;
-        let groups: Vec<Group> = match source {
+        let groups: Vec<KeywordGroup> = match source {
             Some(_) => Vec::new(),
             None => kinds.iter().filter_map(|kind| kind.group()).collect(),
         };
@@ -235,7 +241,7 @@ impl<'s, 'r> Reader<'s, 'r> {
             let detail = "`nullable` wants true or false";
             problems.add(&at.key("nullable"), Code::InvalidType, detail);
         }
-        if kinds.iter().filter(|kind| **kind != Kind::Null).count() > 1 {
+        if kinds.iter().filter(|kind| **kind != JsonKind::Null).count() > 1 {
             notes.part_limits();
         }
         match source {
@@ -250,7 +256,7 @@ impl<'s, 'r> Reader<'s, 'r> {
                     let detail = "`x-dsrs-type` is `error`";
                     problems.add(&at.key("x-dsrs-type"), Code::InvalidType, detail);
                 }
-                found.then_some(Shape::Type(TypeIR::Error))
+                found.then_some(SchemaShape::Type(TypeIR::Error))
             }
             Some((word, value)) => self.combined(word, value, hint, notes, &at.key(word), problems),
             None => self.kinds(map, &kinds, hint, notes, at, problems),
@@ -260,14 +266,14 @@ impl<'s, 'r> Reader<'s, 'r> {
     fn kinds(
         &mut self,
         map: &Map,
-        kinds: &[Kind],
+        kinds: &[JsonKind],
         hint: &str,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         match kinds {
-            [] => Some(Shape::Type(TypeIR::Any)),
+            [] => Some(SchemaShape::Type(TypeIR::Any)),
             [only] => self.kind(*only, map, hint, notes, at, problems),
             several => {
                 let name = notes.title.clone();
@@ -277,29 +283,29 @@ impl<'s, 'r> Reader<'s, 'r> {
                     let name = name.as_deref().unwrap_or(hint);
                     found.push(self.close(shape, None, name, at, problems));
                 }
-                Some(Shape::Type(union(found, at, problems)))
+                Some(SchemaShape::Type(union(found, at, problems)))
             }
         }
     }
 
     fn kind(
         &mut self,
-        kind: Kind,
+        kind: JsonKind,
         map: &Map,
         hint: &str,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         let ty = match kind {
-            Kind::Object => return self.object(map, hint, notes, at, problems),
-            Kind::Array => self.array(map, hint, notes, at, problems)?,
-            Kind::Text => super::values::text_type(map, notes, at, problems),
-            Kind::Integer => super::values::whole_number(notes, at),
-            Kind::Number => super::values::number(notes),
-            Kind::Flag => TypeIR::Bool,
-            Kind::Null => TypeIR::Null,
+            JsonKind::Object => return self.object(map, hint, notes, at, problems),
+            JsonKind::Array => self.array(map, hint, notes, at, problems)?,
+            JsonKind::Text => super::values::text_type(map, notes, at, problems),
+            JsonKind::Integer => super::values::whole_number(notes, at),
+            JsonKind::Number => super::values::number(notes),
+            JsonKind::Flag => TypeIR::Bool,
+            JsonKind::Null => TypeIR::Null,
         };
-        Some(Shape::Type(ty))
+        Some(SchemaShape::Type(ty))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::notes::Notes;
-use super::reader::{Inlined, Reader, Shape};
+use super::notes::SchemaNotes;
+use super::reader::{InlineDefinition, SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
 use crate::types::TypeIR;
 use crate::value::{Map, Payload};
@@ -27,14 +27,14 @@ pub(super) fn source<'m>(
     Some(Some(first))
 }
 
-impl Reader<'_, '_> {
+impl SchemaReader<'_, '_> {
     pub(super) fn reference(
         &mut self,
         value: &Payload,
-        notes: &mut Notes,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         let target = crate::read::text(value, at, problems)?;
         let pointer = target.replace("%20", " ");
         if let Some(inlined) = self.refs.inlined.get(&pointer) {
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
             };
             problems.add(at, Code::InvalidType, detail);
         }
-        found.map(|name| Shape::Type(TypeIR::Named(name)))
+        found.map(|name| SchemaShape::Type(TypeIR::Named(name)))
     }
 
     /// A definition of the graph, which a schema may name as if it were its own.
@@ -67,11 +67,11 @@ impl Reader<'_, '_> {
     fn inline(
         &mut self,
         pointer: &str,
-        inlined: &Inlined,
-        notes: &mut Notes,
+        inlined: &InlineDefinition,
+        notes: &mut SchemaNotes,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Shape> {
+    ) -> Option<SchemaShape> {
         if self.within.iter().any(|outer| outer == pointer) {
             let detail = format!(
                 "`{pointer}` refers to itself and says of its values what only a field can carry; \
@@ -81,8 +81,8 @@ impl Reader<'_, '_> {
             return None;
         }
         self.within.push(pointer.to_owned());
-        let hint = inlined.way.last().map_or("", String::as_str);
-        let read = at_way(self.root(), &inlined.way, |place| {
+        let hint = inlined.path.last().map_or("", String::as_str);
+        let read = at_path(self.root(), &inlined.path, |place| {
             self.schema(&inlined.schema, hint, place, problems)
         });
         self.within.pop();
@@ -92,10 +92,10 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Calls with the place to which a way of members leads.
-pub(super) fn at_way<R>(at: &At<'_>, way: &[String], go: impl FnOnce(&At<'_>) -> R) -> R {
-    match way {
+/// Calls with the place to which a path of members leads.
+pub(super) fn at_path<R>(at: &At<'_>, path: &[String], go: impl FnOnce(&At<'_>) -> R) -> R {
+    match path {
         [] => go(at),
-        [first, rest @ ..] => at_way(&at.key(first), rest, go),
+        [first, rest @ ..] => at_path(&at.key(first), rest, go),
     }
 }

@@ -2,19 +2,19 @@
 
 use indexmap::IndexMap;
 
-use super::keywords::{Group, group};
+use super::keywords::{KeywordGroup, group};
 use super::limits::width;
-use super::notes::Notes;
-use super::reader::Shape;
+use super::notes::SchemaNotes;
+use super::reader::SchemaShape;
 use crate::problem::{At, Code, Problems};
 use crate::types::defs::read_enum_members;
-use crate::types::expr::UNION_LIMIT;
+use crate::types::parse_expr::UNION_LIMIT;
 use crate::types::{EnumMember, Literal, TypeIR};
 use crate::value::{Map, Payload};
 
 /// A word of `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonKind {
     Object,
     Array,
     Text,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Null,
 }
 
-impl Kind {
+impl JsonKind {
     fn of_word(word: &str) -> Option<Self> {
         Some(match word {
             "object" => Self::Object,
@@ -39,12 +39,12 @@ impl Kind {
     }
 
     /// The keywords that say something of it.
-    pub(super) const fn group(self) -> Option<Group> {
+    pub(super) const fn group(self) -> Option<KeywordGroup> {
         match self {
-            Self::Object => Some(Group::Object),
-            Self::Array => Some(Group::Array),
-            Self::Text => Some(Group::Text),
-            Self::Integer | Self::Number => Some(Group::Number),
+            Self::Object => Some(KeywordGroup::Object),
+            Self::Array => Some(KeywordGroup::Array),
+            Self::Text => Some(KeywordGroup::Text),
+            Self::Integer | Self::Number => Some(KeywordGroup::Number),
             Self::Flag | Self::Null => None,
         }
     }
@@ -61,7 +61,7 @@ impl Kind {
 }
 
 /// The kinds that a schema names, or that its keywords imply; none stands for all.
-pub(super) fn read_kinds(map: &Map, at: &At<'_>, problems: &mut Problems) -> Option<Vec<Kind>> {
+pub(super) fn read_kinds(map: &Map, at: &At<'_>, problems: &mut Problems) -> Option<Vec<JsonKind>> {
     let at = at.key("type");
     match map.get("type") {
         None => Some(implied(map).into_iter().collect()),
@@ -73,8 +73,8 @@ pub(super) fn read_kinds(map: &Map, at: &At<'_>, problems: &mut Problems) -> Opt
     }
 }
 
-fn read_kind(word: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Kind> {
-    let kind = word.as_str().and_then(Kind::of_word);
+fn read_kind(word: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<JsonKind> {
+    let kind = word.as_str().and_then(JsonKind::of_word);
     if kind.is_none() {
         let found =
             word.as_str().map_or_else(|| word.kind().to_owned(), |word| format!("`{word}`"));
@@ -86,16 +86,16 @@ fn read_kind(word: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Kin
     kind
 }
 
-fn implied(map: &Map) -> Option<Kind> {
-    let has = |wanted: Group| map.keys().any(|name| group(name) == Some(wanted));
-    if has(Group::Object) {
-        Some(Kind::Object)
-    } else if has(Group::Array) {
-        Some(Kind::Array)
-    } else if has(Group::Text) {
-        Some(Kind::Text)
+fn implied(map: &Map) -> Option<JsonKind> {
+    let has = |wanted: KeywordGroup| map.keys().any(|name| group(name) == Some(wanted));
+    if has(KeywordGroup::Object) {
+        Some(JsonKind::Object)
+    } else if has(KeywordGroup::Array) {
+        Some(JsonKind::Array)
+    } else if has(KeywordGroup::Text) {
+        Some(JsonKind::Text)
     } else {
-        has(Group::Number).then_some(Kind::Number)
+        has(KeywordGroup::Number).then_some(JsonKind::Number)
     }
 }
 
@@ -104,13 +104,13 @@ pub(super) fn fixed(
     word: &str,
     value: &Payload,
     explained: Option<&Payload>,
-    kinds: &[Kind],
+    kinds: &[JsonKind],
     at: &At<'_>,
     problems: &mut Problems,
-) -> Option<Shape> {
+) -> Option<SchemaShape> {
     let place = at.key(word);
     if word == "const" {
-        return literal(value, kinds, &place, problems).map(Shape::Type);
+        return literal(value, kinds, &place, problems).map(SchemaShape::Type);
     }
     let Some(values) = value.as_list().filter(|values| !values.is_empty()) else {
         problems.add(&place, Code::InvalidType, "`enum` wants an array of one value at least");
@@ -127,9 +127,9 @@ pub(super) fn fixed(
                 let detail = "`x-dsrs-enum` has the values of `enum`, in the same order";
                 problems.add(&place, Code::InvalidType, detail);
             }
-            Some(Shape::Enum(explained))
+            Some(SchemaShape::Enum(explained))
         }
-        (Some(texts), None) => Some(Shape::Enum(texts)),
+        (Some(texts), None) => Some(SchemaShape::Enum(texts)),
         (None, Some(_)) => {
             let detail = "`x-dsrs-enum` stands beside an `enum` of texts alone";
             problems.add(&at.key("x-dsrs-enum"), Code::InvalidType, detail);
@@ -140,7 +140,7 @@ pub(super) fn fixed(
             problems.add(&place, Code::InvalidType, detail);
             None
         }
-        (None, None) => Some(Shape::Type(TypeIR::union(members))),
+        (None, None) => Some(SchemaShape::Type(TypeIR::union(members))),
     }
 }
 
@@ -153,7 +153,7 @@ fn text_member(ty: &TypeIR) -> Option<(std::sync::Arc<str>, EnumMember)> {
 
 fn literal(
     value: &Payload,
-    kinds: &[Kind],
+    kinds: &[JsonKind],
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<TypeIR> {
@@ -181,7 +181,7 @@ fn literal(
 /// `str`, or `bytes` where an encoding says so.
 pub(super) fn text_type(
     map: &Map,
-    notes: &mut Notes,
+    notes: &mut SchemaNotes,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> TypeIR {
@@ -200,7 +200,7 @@ pub(super) fn text_type(
 }
 
 /// `int`; a format that names a narrower width is its range.
-pub(super) fn whole_number(notes: &mut Notes, at: &At<'_>) -> TypeIR {
+pub(super) fn whole_number(notes: &mut SchemaNotes, at: &At<'_>) -> TypeIR {
     if let Some(limits) = notes.text_format.as_deref().and_then(|format| width(format, at)) {
         notes.text_format = None;
         notes.limit(limits);
@@ -209,7 +209,7 @@ pub(super) fn whole_number(notes: &mut Notes, at: &At<'_>) -> TypeIR {
 }
 
 /// `float`; its formats say no more than that.
-pub(super) fn number(notes: &mut Notes) -> TypeIR {
+pub(super) fn number(notes: &mut SchemaNotes) -> TypeIR {
     if matches!(notes.text_format.as_deref(), Some("double" | "float")) {
         notes.text_format = None;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::insertions::{Readers, draft_of, feeding};
 use super::moves::{Move, Site};
 use crate::graph::{Edge, Edit, Edits, Source};
-use crate::value::Step;
+use crate::value::SelectionStep;
 
 /// Takes a node out, if all who read from it can do without.
 pub(super) fn remove(site: &Site<'_>) -> Option<Move> {
@@ -28,7 +28,7 @@ pub(super) fn remove(site: &Site<'_>) -> Option<Move> {
 /// What stands for an output of a node once the node is gone: its draft, or the first input of its
 /// type.
 fn instead(site: &Site<'_>, from: &Source) -> Option<Source> {
-    let [Step::Field(output)] = from.selection.steps() else { return None };
+    let [SelectionStep::Field(output)] = from.selection.steps() else { return None };
     let output = site.base().output(output)?;
     let draft = draft_of(&output.name);
     let alike =

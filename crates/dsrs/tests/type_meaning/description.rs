@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use dsrs::problem::{At, Problems};
-use dsrs::types::{Type, TypeScope, parse_type_expr, tell, tell_defs, to_json_schema, to_lm};
+use dsrs::types::{
+    Type, TypeScope, describe_definitions, describe_type, parse_type_expr, to_json_schema, to_lm,
+};
 
 use crate::specimens::specimens;
 use crate::{json, ty};
@@ -42,13 +44,13 @@ fn types_are_told_compactly() {
         ("{a: int, b: {c: str?}}", "{a: int, b: {c: string | null}}"),
         ("bytes", "base64"),
     ] {
-        assert_eq!(tell(&ty(of)), expected);
+        assert_eq!(describe_type(&ty(of)), expected);
     }
 }
 
 #[test]
 fn definitions_are_told_once_with_descriptions_and_aliases() {
-    let told = tell_defs(&[of("list[Person]"), of("Mood"), of("str")]);
+    let told = describe_definitions(&[of("list[Person]"), of("Mood"), of("str")]);
     assert_eq!(
         told,
         "\
@@ -63,8 +65,8 @@ Mood =
   | \"CALM\" // at ease
   | \"angry\""
     );
-    assert_eq!(tell_defs(&[of("str")]), "");
-    assert_eq!(tell_defs(&[ty("Mood")]), "Mood = \"calm\" | \"angry\"");
+    assert_eq!(describe_definitions(&[of("str")]), "");
+    assert_eq!(describe_definitions(&[ty("Mood")]), "Mood = \"calm\" | \"angry\"");
 }
 
 #[test]
@@ -87,8 +89,8 @@ fn a_type_is_told_in_fewer_tokens_than_its_json_schema() {
     let (mut told, mut schemas) = (0, 0);
     for specimen in specimens() {
         let Ok((_, ty)) = specimen.read() else { continue };
-        let definitions = tell_defs(std::slice::from_ref(&ty));
-        let notation = count(&format!("{definitions}\n{}", tell(&ty)));
+        let definitions = describe_definitions(std::slice::from_ref(&ty));
+        let notation = count(&format!("{definitions}\n{}", describe_type(&ty)));
         let schema = count(&to_json_schema(&ty).to_json());
         assert!(notation < schema, "{}: {notation} against {schema}", specimen.name);
         told += notation;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indexmap::map::Entry;
 
-use super::names::{Word, word};
-use super::token::{Placed, Token, tokens};
+use super::names::{ReservedWord, reserved_word};
+use super::token::{PlacedToken, Token, tokens};
 use super::{Class, ClassField, Literal, TypeIR};
 use crate::value::is_identifier;
 
@@ -43,7 +43,7 @@ pub fn parse_type_expr(text: &str) -> Result<TypeIR, TypeExprError> {
 
 /// As [`parse_type_expr`], with every name and its column.
 pub(super) fn parse_with_names(text: &str) -> Result<(TypeIR, Vec<NameUse>), TypeExprError> {
-    let mut parser = Parser::new(text);
+    let mut parser = TypeParser::new(text);
     let ty = parser.ty()?;
     if parser.peek() != &Token::End {
         return Err(parser.expected("the end of the type"));
@@ -59,8 +59,8 @@ pub(crate) struct NameUse {
 }
 
 /// Reads types from tokens; signature strings are read with it too.
-pub(crate) struct Parser {
-    tokens: Vec<Placed>,
+pub(crate) struct TypeParser {
+    tokens: Vec<PlacedToken>,
     next: usize,
     depth: usize,
     pub(crate) names: Vec<NameUse>,
@@ -68,7 +68,7 @@ pub(crate) struct Parser {
 
 type Parsed<T> = Result<T, TypeExprError>;
 
-impl Parser {
+impl TypeParser {
     pub(crate) fn new(text: &str) -> Self {
         Self { tokens: tokens(text), next: 0, depth: 0, names: Vec::new() }
     }
@@ -164,20 +164,20 @@ impl Parser {
 
     fn word(&mut self, name: &str) -> Parsed<TypeIR> {
         let column = self.column();
-        let Some(meaning) = word(name) else { return self.name(name) };
+        let Some(meaning) = reserved_word(name) else { return self.name(name) };
         self.advance();
         match meaning {
-            Word::Scalar(ty) => Ok(ty),
-            Word::Flag(flag) => Ok(TypeIR::Literal(Literal::Bool(flag))),
-            Word::List => self.list(name, column),
-            Word::Dict => self.dict(name, column),
-            Word::Tuple => self.tuple(name, column),
-            Word::Literal => self.literals(column),
-            Word::Optional => {
+            ReservedWord::Scalar(ty) => Ok(ty),
+            ReservedWord::Flag(flag) => Ok(TypeIR::Literal(Literal::Bool(flag))),
+            ReservedWord::List => self.list(name, column),
+            ReservedWord::Dict => self.dict(name, column),
+            ReservedWord::Tuple => self.tuple(name, column),
+            ReservedWord::Literal => self.literals(column),
+            ReservedWord::Optional => {
                 let example = "needs the type that may be null, as in `Optional[str]`";
                 Ok(self.single(name, column, example)?.optional())
             }
-            Word::Union => {
+            ReservedWord::Union => {
                 let members =
                     self.arguments(name, column, "needs its members, as in `Union[int, str]`")?;
                 self.union(members, column)

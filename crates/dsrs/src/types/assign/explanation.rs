@@ -1,10 +1,11 @@
-//! Why one type is not assignable to another: the first place at which they part, in words. Knows
+//! MismatchCause one type is not assignable to another: the first place at which they part, in words. Knows
 //! nothing of how it was decided but the table.
 
-use super::Type;
-use super::assign::{Mismatch, Rule, Step, Table, Why};
-use super::shape::{Node, Shape};
-use super::show::brief;
+use super::Mismatch;
+use super::table::{MismatchCause, PairRule, PairTable, TypeStep};
+use crate::types::Type;
+use crate::types::brief::brief;
+use crate::types::resolve::{ResolvedType, TypeShape};
 
 /// The refusal of types that are too large to compare.
 pub(crate) fn too_large(from: &Type, to: &Type) -> Mismatch {
@@ -17,15 +18,15 @@ pub(crate) fn too_large(from: &Type, to: &Type) -> Mismatch {
 }
 
 /// Follows the failure of the first pair down to where the types part.
-pub(crate) fn mismatch(table: &Table<'_>) -> Mismatch {
+pub(crate) fn mismatch(table: &PairTable<'_>) -> Mismatch {
     let mut path = String::new();
-    let mut at = Table::ROOT;
+    let mut at = PairTable::ROOT;
     loop {
         let pair = &table.pairs[at];
         let reason = match &pair.rule {
-            Rule::Holds | Rule::Widens => String::new(),
-            Rule::Fails(why) => because(why, &pair.from, &pair.to),
-            Rule::All(parts) => match deeper(table, at, parts) {
+            PairRule::Holds | PairRule::Widens => String::new(),
+            PairRule::Fails(why) => because(why, &pair.from, &pair.to),
+            PairRule::All(parts) => match deeper(table, at, parts) {
                 Deeper::Null => ": it may be null".to_owned(),
                 Deeper::At(step, part) => {
                     write_step(step, &mut path);
@@ -34,7 +35,7 @@ pub(crate) fn mismatch(table: &Table<'_>) -> Mismatch {
                 }
                 Deeper::Nowhere => String::new(),
             },
-            Rule::One(parts) => match only_alike(table, &pair.from, parts) {
+            PairRule::One(parts) => match only_alike(table, &pair.from, parts) {
                 Some(part) => {
                     at = part;
                     continue;
@@ -50,17 +51,19 @@ pub(crate) fn mismatch(table: &Table<'_>) -> Mismatch {
 
 enum Deeper<'t> {
     Null,
-    At(Step<'t>, usize),
+    At(TypeStep<'t>, usize),
     Nowhere,
 }
 
 /// The first part that failed before the whole did: later failures may rest on this one.
-fn deeper<'t>(table: &Table<'t>, at: usize, parts: &[(Step<'t>, usize)]) -> Deeper<'t> {
+fn deeper<'t>(table: &PairTable<'t>, at: usize, parts: &[(TypeStep<'t>, usize)]) -> Deeper<'t> {
     let before = |part: &usize| table.pairs[*part].failed < table.pairs[at].failed;
     let failed = |part: &usize| table.fails(*part) && before(part);
     match parts.iter().find(|(_, part)| failed(part)) {
         None => Deeper::Nowhere,
-        Some((Step::Member, part)) if matches!(table.pairs[*part].from.shape, Shape::Null) => {
+        Some((TypeStep::Member, part))
+            if matches!(table.pairs[*part].from.shape, TypeShape::Null) =>
+        {
             Deeper::Null
         }
         Some((step, part)) => Deeper::At(*step, *part),
@@ -68,15 +71,15 @@ fn deeper<'t>(table: &Table<'t>, at: usize, parts: &[(Step<'t>, usize)]) -> Deep
 }
 
 /// The only member of a union that is built like the type that no member takes.
-fn only_alike(table: &Table<'_>, from: &Node<'_>, parts: &[usize]) -> Option<usize> {
+fn only_alike(table: &PairTable<'_>, from: &ResolvedType<'_>, parts: &[usize]) -> Option<usize> {
     let alike = |part: &&usize| {
         matches!(
             (&from.shape, &table.pairs[**part].to.shape),
-            (Shape::List(_), Shape::List(_))
-                | (Shape::Dict(_), Shape::Dict(_))
-                | (Shape::Tuple(_), Shape::Tuple(_))
-                | (Shape::Class(_), Shape::Class(_))
-                | (Shape::Enum(_), Shape::Enum(_))
+            (TypeShape::List(_), TypeShape::List(_))
+                | (TypeShape::Dict(_), TypeShape::Dict(_))
+                | (TypeShape::Tuple(_), TypeShape::Tuple(_))
+                | (TypeShape::Class(_), TypeShape::Class(_))
+                | (TypeShape::Enum(_), TypeShape::Enum(_))
         )
     };
     let mut candidates = parts.iter().filter(alike);
@@ -84,28 +87,30 @@ fn only_alike(table: &Table<'_>, from: &Node<'_>, parts: &[usize]) -> Option<usi
     candidates.next().is_none().then_some(*first)
 }
 
-fn because(why: &Why<'_>, from: &Node<'_>, to: &Node<'_>) -> String {
+fn because(why: &MismatchCause<'_>, from: &ResolvedType<'_>, to: &ResolvedType<'_>) -> String {
     match why {
-        Why::Different => match (&from.shape, &to.shape) {
-            (Shape::Unknown(name), _) | (_, Shape::Unknown(name)) => {
+        MismatchCause::Different => match (&from.shape, &to.shape) {
+            (TypeShape::Unknown(name), _) | (_, TypeShape::Unknown(name)) => {
                 format!(": the type `{name}` is not defined")
             }
             _ => String::new(),
         },
-        Why::MissingField(name) => format!(": the source has no field `{name}`"),
-        Why::MissingMember(name) => format!(": the target has no member `{name}`"),
-        Why::Length => ": they differ in length".to_owned(),
-        Why::ErrorIntoAny => ": an error never becomes data by itself".to_owned(),
-        Why::OutOfAny => ": only `any` takes `any`; say what it is with a coerce node".to_owned(),
+        MismatchCause::MissingField(name) => format!(": the source has no field `{name}`"),
+        MismatchCause::MissingMember(name) => format!(": the target has no member `{name}`"),
+        MismatchCause::Length => ": they differ in length".to_owned(),
+        MismatchCause::ErrorIntoAny => ": an error never becomes data by itself".to_owned(),
+        MismatchCause::OutOfAny => {
+            ": only `any` takes `any`; say what it is with a coerce node".to_owned()
+        }
     }
 }
 
-fn write_step(step: Step<'_>, path: &mut String) {
+fn write_step(step: TypeStep<'_>, path: &mut String) {
     match step {
-        Step::Member => {}
-        Step::Each => path.push_str("[*]"),
-        Step::Position(position) => path.push_str(&format!("[{position}]")),
-        Step::Field(name) => {
+        TypeStep::Member => {}
+        TypeStep::Each => path.push_str("[*]"),
+        TypeStep::Position(position) => path.push_str(&format!("[{position}]")),
+        TypeStep::Field(name) => {
             if !path.is_empty() {
                 path.push('.');
             }

@@ -5,38 +5,38 @@ use std::marker::PhantomData;
 
 /// The names of a struct's fields: its own, and those of what it flattens.
 #[derive(Debug)]
-pub struct Names {
+pub struct NameTree {
     /// Of the fields that are not flattened.
     pub own: &'static [&'static str],
     /// Of the flattened ones.
-    pub flattened: &'static [&'static Names],
+    pub flattened: &'static [&'static NameTree],
 }
 
 /// A struct whose names are known at compile time.
-pub trait Named {
+pub trait NamedFields {
     /// The names.
-    const NAMES: Names;
+    const NAMES: NameTree;
 }
 
-/// Asks for the names of any type: those of a [`Named`] one, else none.
-pub struct Probe<T>(PhantomData<T>);
+/// Asks for the names of any type: those of a [`NamedFields`] one, else none.
+pub struct NameProbe<T>(PhantomData<T>);
 
-impl<T: Named> Probe<T> {
+impl<T: NamedFields> NameProbe<T> {
     /// The names.
-    pub const NAMES: Names = T::NAMES;
+    pub const NAMES: NameTree = T::NAMES;
 }
 
-/// What [`Probe`] answers for types whose names only their shape knows; those are checked when the
+/// What [`NameProbe`] answers for types whose names only their shape knows; those are checked when the
 /// schema is made.
-pub trait Unknown {
+pub trait UnknownFields {
     /// No names.
-    const NAMES: Names = Names { own: &[], flattened: &[] };
+    const NAMES: NameTree = NameTree { own: &[], flattened: &[] };
 }
 
-impl<T> Unknown for Probe<T> {}
+impl<T> UnknownFields for NameProbe<T> {}
 
 /// Fails the compilation when a name stands twice.
-pub const fn assert_distinct(names: &Names) {
+pub const fn assert_distinct(names: &NameTree) {
     let mut index = 0;
     while index < names.own.len() {
         assert!(
@@ -52,7 +52,7 @@ pub const fn assert_distinct(names: &Names) {
     }
 }
 
-const fn assert_flattened(whole: &Names, part: &Names) {
+const fn assert_flattened(whole: &NameTree, part: &NameTree) {
     let mut index = 0;
     while index < part.own.len() {
         assert!(
@@ -68,7 +68,7 @@ const fn assert_flattened(whole: &Names, part: &Names) {
     }
 }
 
-const fn count(names: &Names, name: &str) -> usize {
+const fn count(names: &NameTree, name: &str) -> usize {
     let (mut found, mut index) = (0, 0);
     while index < names.own.len() {
         if same(names.own[index], name) {

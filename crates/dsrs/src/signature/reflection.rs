@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use facet::{Facet, Shape};
 
+use super::field_names::FieldNames;
 use super::read::default_instructions;
-use super::seen::Seen;
 use super::typed::FieldDefault;
 use super::{Augmentation, Data, FieldFormat, FieldPath, FieldSchema, Signature, SignatureSchema};
 use crate::attrs::{self, Attr};
@@ -16,7 +16,7 @@ use crate::reflect::{FlatField, ReflectError, ShapeTypes, flat_fields};
 use crate::value::Payload;
 
 /// What was made of each signature type. A `static` in a generic function would be one for all.
-type Known = RwLock<HashMap<TypeId, Result<Arc<SignatureSchema>, ReflectError>>>;
+type SchemaCache = RwLock<HashMap<TypeId, Result<Arc<SignatureSchema>, ReflectError>>>;
 
 impl SignatureSchema {
     /// The schema of a typed signature; made once per type and shared.
@@ -42,8 +42,8 @@ impl SignatureSchema {
     /// # Errors
     /// The first field that cannot be told to an LM.
     pub fn try_of<S: Signature>() -> Result<Arc<Self>, ReflectError> {
-        static KNOWN: OnceLock<Known> = OnceLock::new();
-        let known = KNOWN.get_or_init(Known::default);
+        static CACHE: OnceLock<SchemaCache> = OnceLock::new();
+        let known = CACHE.get_or_init(SchemaCache::default);
         let id = TypeId::of::<S>();
         if let Some(found) = known.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
             return found.clone();
@@ -145,9 +145,9 @@ fn set_default(
 /// The same rules for names as of signatures that are posted.
 fn check_names<'f>(fields: impl Iterator<Item = &'f FieldSchema>) -> Result<(), ReflectError> {
     let mut problems = Problems::new();
-    let mut seen = Seen::default();
+    let mut field_names = FieldNames::default();
     for field in fields {
-        seen.take(field, None, &At::Root, &mut problems);
+        field_names.take(field, None, &At::Root, &mut problems);
     }
     problems.iter().next().map_or(Ok(()), |found| Err(ReflectError::new(found.detail.clone())))
 }

@@ -7,11 +7,11 @@ use super::{Class, Enum, Literal, TypeDef, TypeDefs, TypeIR};
 
 /// A type and what it means.
 #[derive(Clone, Debug)]
-pub(crate) struct Node<'t> {
+pub(crate) struct ResolvedType<'t> {
     /// The type as it was written, for messages.
     pub(crate) ir: &'t TypeIR,
     /// What it means.
-    pub(crate) shape: Shape<'t>,
+    pub(crate) shape: TypeShape<'t>,
     /// The address of what it means: the same for every mention of one definition, so that finite
     /// types have finitely many keys.
     pub(crate) key: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Node<'t> {
 
 /// The meaning of a type: what [`TypeIR`] has, without names and aliases.
 #[derive(Clone, Debug)]
-pub(crate) enum Shape<'t> {
+pub(crate) enum TypeShape<'t> {
     Str,
     Int,
     Float,
@@ -33,7 +33,7 @@ pub(crate) enum Shape<'t> {
     Dict(&'t TypeIR),
     Tuple(&'t [TypeIR]),
     /// Members that are neither unions nor `any`.
-    Union(Rc<[Node<'t>]>),
+    Union(Rc<[ResolvedType<'t>]>),
     Class(&'t Class),
     Enum(&'t Enum),
     /// A name without a definition, or an alias of nothing but itself.
@@ -45,51 +45,57 @@ fn address<T>(thing: &T) -> usize {
 }
 
 /// What a type means under definitions. Total: an alias that only leads back to itself is unknown.
-pub(crate) fn look<'t>(ir: &'t TypeIR, defs: &'t TypeDefs) -> Node<'t> {
+pub(crate) fn resolve<'t>(ir: &'t TypeIR, defs: &'t TypeDefs) -> ResolvedType<'t> {
     let mut target = ir;
     // An alias chain longer than there are definitions goes in a circle.
     for _ in 0..=defs.0.len() {
-        let TypeIR::Named(name) = target else { return look_at(ir, target, defs) };
+        let TypeIR::Named(name) = target else { return resolve_target(ir, target, defs) };
         match defs.get(name) {
             Some(TypeDef::Alias(next)) => target = next,
             Some(TypeDef::Class(class)) => {
-                return Node { ir, shape: Shape::Class(class), key: address(class) };
+                return ResolvedType { ir, shape: TypeShape::Class(class), key: address(class) };
             }
             Some(TypeDef::Enum(known)) => {
-                return Node { ir, shape: Shape::Enum(known), key: address(known) };
+                return ResolvedType { ir, shape: TypeShape::Enum(known), key: address(known) };
             }
-            None => return Node { ir, shape: Shape::Unknown(name), key: address(target) },
+            None => {
+                return ResolvedType { ir, shape: TypeShape::Unknown(name), key: address(target) };
+            }
         }
     }
     let name = if let TypeIR::Named(name) = ir { name.as_ref() } else { "" };
-    Node { ir, shape: Shape::Unknown(name), key: address(ir) }
+    ResolvedType { ir, shape: TypeShape::Unknown(name), key: address(ir) }
 }
 
-fn look_at<'t>(ir: &'t TypeIR, target: &'t TypeIR, defs: &'t TypeDefs) -> Node<'t> {
+fn resolve_target<'t>(ir: &'t TypeIR, target: &'t TypeIR, defs: &'t TypeDefs) -> ResolvedType<'t> {
     let shape = match target {
-        TypeIR::Str => Shape::Str,
-        TypeIR::Int => Shape::Int,
-        TypeIR::Float => Shape::Float,
-        TypeIR::Bool => Shape::Bool,
-        TypeIR::Null => Shape::Null,
-        TypeIR::Any => Shape::Any,
-        TypeIR::Bytes => Shape::Bytes,
-        TypeIR::Error => Shape::Error,
-        TypeIR::Literal(literal) => Shape::Literal(literal),
-        TypeIR::List(element) => Shape::List(element),
-        TypeIR::Dict(value) => Shape::Dict(value),
-        TypeIR::Tuple(elements) => Shape::Tuple(elements),
+        TypeIR::Str => TypeShape::Str,
+        TypeIR::Int => TypeShape::Int,
+        TypeIR::Float => TypeShape::Float,
+        TypeIR::Bool => TypeShape::Bool,
+        TypeIR::Null => TypeShape::Null,
+        TypeIR::Any => TypeShape::Any,
+        TypeIR::Bytes => TypeShape::Bytes,
+        TypeIR::Error => TypeShape::Error,
+        TypeIR::Literal(literal) => TypeShape::Literal(literal),
+        TypeIR::List(element) => TypeShape::List(element),
+        TypeIR::Dict(value) => TypeShape::Dict(value),
+        TypeIR::Tuple(elements) => TypeShape::Tuple(elements),
         TypeIR::Class(class) => {
-            return Node { ir, shape: Shape::Class(class), key: address(class.as_ref()) };
+            return ResolvedType {
+                ir,
+                shape: TypeShape::Class(class),
+                key: address(class.as_ref()),
+            };
         }
-        TypeIR::Union(_) => return look_at_union(ir, target, defs),
-        TypeIR::Named(name) => Shape::Unknown(name),
+        TypeIR::Union(_) => return resolve_union(ir, target, defs),
+        TypeIR::Named(name) => TypeShape::Unknown(name),
     };
-    Node { ir, shape, key: address(target) }
+    ResolvedType { ir, shape, key: address(target) }
 }
 
-fn look_at_union<'t>(ir: &'t TypeIR, union: &'t TypeIR, defs: &'t TypeDefs) -> Node<'t> {
-    let mut members: Vec<Node<'t>> = Vec::new();
+fn resolve_union<'t>(ir: &'t TypeIR, union: &'t TypeIR, defs: &'t TypeDefs) -> ResolvedType<'t> {
+    let mut members: Vec<ResolvedType<'t>> = Vec::new();
     let mut followed: Vec<&str> = Vec::new();
     let mut todo = vec![union];
     while let Some(next) = todo.pop() {
@@ -101,27 +107,27 @@ fn look_at_union<'t>(ir: &'t TypeIR, union: &'t TypeIR, defs: &'t TypeDefs) -> N
                     followed.push(name);
                     todo.push(target);
                 }
-                _ => members.push(look(next, defs)),
+                _ => members.push(resolve(next, defs)),
             },
-            TypeIR::Any => return Node { ir, shape: Shape::Any, key: address(union) },
-            other => members.push(look_at(other, other, defs)),
+            TypeIR::Any => return ResolvedType { ir, shape: TypeShape::Any, key: address(union) },
+            other => members.push(resolve_target(other, other, defs)),
         }
     }
     if members.len() == 1
         && let Some(only) = members.pop()
     {
-        return Node { ir, ..only };
+        return ResolvedType { ir, ..only };
     }
-    Node { ir, shape: Shape::Union(members.into()), key: address(union) }
+    ResolvedType { ir, shape: TypeShape::Union(members.into()), key: address(union) }
 }
 
-impl Node<'_> {
+impl ResolvedType<'_> {
     /// Whether it is written as a type that may be null. `any` is not: nobody said that the value
     /// may be left out.
     pub(crate) fn is_optional(&self) -> bool {
         match &self.shape {
-            Shape::Null => true,
-            Shape::Union(members) => members.iter().any(|m| matches!(m.shape, Shape::Null)),
+            TypeShape::Null => true,
+            TypeShape::Union(members) => members.iter().any(|m| matches!(m.shape, TypeShape::Null)),
             _ => false,
         }
     }

@@ -13,12 +13,12 @@ const COMPLETED: &str = "completed";
 
 /// Names taken so far.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct FieldNames {
     names: IndexMap<Arc<str>, Arc<str>>,
     lm_names: IndexMap<Arc<str>, Arc<str>>,
 }
 
-impl Seen {
+impl FieldNames {
     /// Takes the names of a field; reports and answers `false` when one is taken or kept for the
     /// system. `at` is where its name stands.
     pub(super) fn take(

@@ -1,0 +1,248 @@
+//! The table of pairs of types that one comparison touches, and the decision for each pair. Knows
+//! nothing of how a mismatch is explained.
+//!
+//! The relation is the greatest one that its rules allow. The table lists every pair of types that
+//! the comparison touches, with the pairs it depends on; failure then propagates upwards until
+//! nothing changes. No assumption can leak out of a failed branch, and the work is linear in the
+//! number of pairs and dependencies, whatever the types look like.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::PAIR_LIMIT;
+use crate::types::resolve::{ResolvedType, TypeShape, resolve};
+use crate::types::{Class, Enum, Literal, Type, TypeDefs, TypeIR};
+
+/// What the answer about one pair rests on. Numbers are positions in the table.
+#[derive(Debug)]
+pub(crate) enum PairRule<'t> {
+    /// It holds by itself.
+    Holds,
+    /// A whole number becomes a float.
+    Widens,
+    /// It does not hold, and why.
+    Fails(MismatchCause<'t>),
+    /// All of these must hold.
+    All(Vec<(TypeStep<'t>, usize)>),
+    /// One of these must hold.
+    One(Vec<usize>),
+}
+
+/// MismatchCause two types do not fit that rest on nothing else.
+#[derive(Debug)]
+pub(crate) enum MismatchCause<'t> {
+    Different,
+    MissingField(&'t str),
+    MissingMember(&'t str),
+    Length,
+    ErrorIntoAny,
+    OutOfAny,
+}
+
+/// The way from a pair to one that it rests on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TypeStep<'t> {
+    /// A member of a union: the same value.
+    Member,
+    /// An element of a list or a value of a dict.
+    Each,
+    /// An element of a tuple.
+    Position(usize),
+    /// A field of a class.
+    Field(&'t Arc<str>),
+}
+
+/// Two types under comparison.
+#[derive(Debug)]
+pub(crate) struct TypePair<'t> {
+    pub(crate) from: ResolvedType<'t>,
+    pub(crate) to: ResolvedType<'t>,
+    pub(crate) rule: PairRule<'t>,
+    /// Set once it is known not to hold: the how-manieth to fail. What it rests on failed before.
+    pub(crate) failed: Option<usize>,
+}
+
+/// All pairs that one question touches, decided.
+#[derive(Debug)]
+pub(crate) struct PairTable<'t> {
+    from: &'t TypeDefs,
+    to: &'t TypeDefs,
+    pub(crate) pairs: Vec<TypePair<'t>>,
+    index: HashMap<(usize, usize), usize>,
+}
+
+impl<'t> PairTable<'t> {
+    /// The pair that was asked about.
+    pub(crate) const ROOT: usize = 0;
+
+    /// Writes down and decides every pair; `None` when they are too many.
+    pub(crate) fn of(from: &'t Type, to: &'t Type) -> Option<Self> {
+        Self::within(PAIR_LIMIT, from, to)
+    }
+
+    pub(super) fn within(limit: usize, from: &'t Type, to: &'t Type) -> Option<Self> {
+        let mut table =
+            Self { from: &from.defs, to: &to.defs, pairs: Vec::new(), index: HashMap::new() };
+        table.pair(resolve(&from.ir, &from.defs), resolve(&to.ir, &to.defs));
+        let mut next = 0;
+        while next < table.pairs.len() {
+            if table.pairs.len() > limit {
+                return None;
+            }
+            let (from, to) = (table.pairs[next].from.clone(), table.pairs[next].to.clone());
+            table.pairs[next].rule = table.rule(&from, &to);
+            next += 1;
+        }
+        table.decide();
+        Some(table)
+    }
+
+    pub(crate) fn fails(&self, pair: usize) -> bool {
+        self.pairs[pair].failed.is_some()
+    }
+
+    fn pair(&mut self, from: ResolvedType<'t>, to: ResolvedType<'t>) -> usize {
+        let next = self.pairs.len();
+        let position = *self.index.entry((from.key, to.key)).or_insert(next);
+        if position == next {
+            self.pairs.push(TypePair { from, to, rule: PairRule::Holds, failed: None });
+        }
+        position
+    }
+
+    fn pair_of(&mut self, from: &'t TypeIR, to: &'t TypeIR) -> usize {
+        self.pair(resolve(from, self.from), resolve(to, self.to))
+    }
+
+    fn rule(&mut self, from: &ResolvedType<'t>, to: &ResolvedType<'t>) -> PairRule<'t> {
+        if from.key == to.key && std::ptr::eq(self.from, self.to) {
+            return PairRule::Holds;
+        }
+        match (&from.shape, &to.shape) {
+            (TypeShape::Union(members), _) => {
+                let pairs =
+                    members.iter().map(|m| (TypeStep::Member, self.pair(m.clone(), to.clone())));
+                PairRule::All(pairs.collect())
+            }
+            (_, TypeShape::Union(members)) => {
+                PairRule::One(members.iter().map(|m| self.pair(from.clone(), m.clone())).collect())
+            }
+            (TypeShape::Error, TypeShape::Any) => PairRule::Fails(MismatchCause::ErrorIntoAny),
+            (TypeShape::Unknown(_), TypeShape::Any) => PairRule::Fails(MismatchCause::Different),
+            (_, TypeShape::Any) => PairRule::Holds,
+            (TypeShape::Any, _) => PairRule::Fails(MismatchCause::OutOfAny),
+            (TypeShape::List(a), TypeShape::List(b)) | (TypeShape::Dict(a), TypeShape::Dict(b)) => {
+                PairRule::All(vec![(TypeStep::Each, self.pair_of(a, b))])
+            }
+            (TypeShape::Tuple(a), TypeShape::Tuple(b)) => self.tuple_rule(a, b),
+            (TypeShape::Class(a), TypeShape::Class(b)) => self.class_rule(a, b),
+            (TypeShape::Enum(a), TypeShape::Enum(b)) => enum_rule(a, b),
+            (a, b) => scalar_rule(a, b),
+        }
+    }
+
+    fn tuple_rule(&mut self, from: &'t [TypeIR], to: &'t [TypeIR]) -> PairRule<'t> {
+        if from.len() != to.len() {
+            return PairRule::Fails(MismatchCause::Length);
+        }
+        let both = from.iter().zip(to).enumerate();
+        PairRule::All(both.map(|(i, (a, b))| (TypeStep::Position(i), self.pair_of(a, b))).collect())
+    }
+
+    fn class_rule(&mut self, from: &'t Class, to: &'t Class) -> PairRule<'t> {
+        if let Some(name) = to.fields.keys().find(|name| !from.fields.contains_key(*name)) {
+            return PairRule::Fails(MismatchCause::MissingField(name));
+        }
+        let mut pairs = Vec::with_capacity(to.fields.len());
+        for (name, wanted) in &to.fields {
+            if let Some(given) = from.fields.get(name) {
+                pairs.push((TypeStep::Field(name), self.pair_of(&given.ty, &wanted.ty)));
+            }
+        }
+        PairRule::All(pairs)
+    }
+
+    /// Marks every pair that fails by itself, and all that rest on them.
+    fn decide(&mut self) {
+        let seeds =
+            |(position, pair): (usize, &TypePair<'t>)| hopeless(&pair.rule).then_some(position);
+        let seeds = self.pairs.iter().enumerate().filter_map(seeds).collect();
+        for (pair, order) in self.carry_up(seeds).into_iter().enumerate() {
+            self.pairs[pair].failed = order;
+        }
+    }
+
+    /// Carries a mark from some pairs to all that rest on them: to one that rests on all of its
+    /// parts as soon as one of them has it, to one that rests on any when all have it. Gives the
+    /// order in which the mark arrived, for each pair that it reached.
+    pub(crate) fn carry_up(&self, seeds: Vec<usize>) -> Vec<Option<usize>> {
+        let mut above: Vec<Vec<usize>> = vec![Vec::new(); self.pairs.len()];
+        let mut unmarked: Vec<usize> = vec![1; self.pairs.len()];
+        for (position, pair) in self.pairs.iter().enumerate() {
+            match &pair.rule {
+                PairRule::All(parts) => {
+                    parts.iter().for_each(|(_, part)| above[*part].push(position))
+                }
+                PairRule::One(parts) => {
+                    parts.iter().for_each(|part| above[*part].push(position));
+                    unmarked[position] = parts.len();
+                }
+                PairRule::Holds | PairRule::Widens | PairRule::Fails(_) => {}
+            }
+        }
+        let mut order: Vec<Option<usize>> = vec![None; self.pairs.len()];
+        // First in, first out: explanations then follow the written order.
+        let mut marked = VecDeque::from(seeds);
+        let mut count = 0;
+        while let Some(pair) = marked.pop_front() {
+            if order[pair].is_some() {
+                continue;
+            }
+            order[pair] = Some(count);
+            count += 1;
+            for &upper in &above[pair] {
+                unmarked[upper] = unmarked[upper].saturating_sub(1);
+                if unmarked[upper] == 0 {
+                    marked.push_back(upper);
+                }
+            }
+        }
+        order
+    }
+}
+
+const fn hopeless(rule: &PairRule<'_>) -> bool {
+    match rule {
+        PairRule::Fails(_) => true,
+        PairRule::One(parts) => parts.is_empty(),
+        PairRule::Holds | PairRule::Widens | PairRule::All(_) => false,
+    }
+}
+
+fn enum_rule<'t>(from: &'t Enum, to: &'t Enum) -> PairRule<'t> {
+    match from.members.keys().find(|name| !to.members.contains_key(*name)) {
+        Some(name) => PairRule::Fails(MismatchCause::MissingMember(name)),
+        None => PairRule::Holds,
+    }
+}
+
+fn scalar_rule<'t>(from: &TypeShape<'t>, to: &TypeShape<'t>) -> PairRule<'t> {
+    match (from, to) {
+        (TypeShape::Str, TypeShape::Str)
+        | (TypeShape::Int, TypeShape::Int)
+        | (TypeShape::Float, TypeShape::Float)
+        | (TypeShape::Bool, TypeShape::Bool)
+        | (TypeShape::Null, TypeShape::Null)
+        | (TypeShape::Bytes, TypeShape::Bytes)
+        | (TypeShape::Error, TypeShape::Error)
+        | (TypeShape::Enum(_) | TypeShape::Literal(Literal::Str(_)), TypeShape::Str)
+        | (TypeShape::Literal(Literal::Int(_)), TypeShape::Int)
+        | (TypeShape::Literal(Literal::Bool(_)), TypeShape::Bool) => PairRule::Holds,
+        (TypeShape::Int | TypeShape::Literal(Literal::Int(_)), TypeShape::Float) => {
+            PairRule::Widens
+        }
+        (TypeShape::Literal(a), TypeShape::Literal(b)) if a == b => PairRule::Holds,
+        (TypeShape::Unknown(a), TypeShape::Unknown(b)) if a == b => PairRule::Holds,
+        _ => PairRule::Fails(MismatchCause::Different),
+    }
+}
