@@ -5,16 +5,47 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::field::{FieldContext, check_alias, class_field_to_payload, read_outline};
-use super::names::{check_name, definition_name};
+use super::enum_members::{check_seen_names, enum_to_payload, read_enum_members};
+use super::field::{check_alias, class_field_to_payload};
+use super::names::{check_name, check_type_name, definition_name};
+use super::read_field::{FieldContext, read_outline};
 use super::schema;
-use super::{Class, ClassField, Enum, EnumMember, TypeDef, TypeDefs, TypeScope};
+use super::{Class, ClassField, Enum, TypeDef, TypeDefs, TypeScope};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, members, shared_text, wrong_type};
 use crate::value::{Map, Payload};
 
+impl TypeScope {
+    /// Reads a `types` member: classes, enums and JSON Schemas by name. What cannot be read is
+    /// reported and stands as `any`, so that it is not reported again where it is used.
+    #[must_use]
+    pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Self {
+        let mut scope = Self::new();
+        let Some(members) = payload.as_map() else {
+            wrong_type(at, problems, "an object", payload);
+            return scope;
+        };
+        for name in members.keys() {
+            if check_type_name(name, &at.key(name), problems) {
+                scope.declare(name);
+            }
+        }
+        for (name, member) in members {
+            let place = at.key(name);
+            let def = read_definition(name, member, &mut scope, &place, problems);
+            if scope.pending.remove(name)
+                && let Some(def) = def
+            {
+                scope.define(name.clone(), def, &place);
+            }
+        }
+        scope.settle(problems);
+        scope
+    }
+}
+
 /// Reads one entry of `types`.
-pub(super) fn read_definition(
+fn read_definition(
     name: &Arc<str>,
     payload: &Payload,
     scope: &mut TypeScope,
@@ -80,71 +111,6 @@ fn read_class_field(
     named.then_some(outline.field)
 }
 
-/// Reports two members of a class that an LM would see under one name.
-pub(super) fn check_seen_names(
-    fields: &IndexMap<Arc<str>, ClassField>,
-    at: &At<'_>,
-    problems: &mut Problems,
-) {
-    let seen = fields.iter().map(|(name, field)| (name, field.alias.as_ref()));
-    check_distinct(seen, at, problems);
-}
-
-fn check_distinct<'n>(
-    members: impl Iterator<Item = (&'n Arc<str>, Option<&'n Arc<str>>)>,
-    at: &At<'_>,
-    problems: &mut Problems,
-) {
-    let mut taken: IndexMap<&str, &str> = IndexMap::new();
-    for (name, alias) in members {
-        let seen = alias.unwrap_or(name);
-        if let Some(other) = taken.insert(seen, name) {
-            let detail =
-                format!("`{name}` and `{other}` would both be told as `{seen}`; change an alias");
-            problems.add(&at.key(name), Code::DuplicateName, detail);
-        }
-    }
-}
-
-/// Reads the members of an enum.
-pub(super) fn read_enum_members(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<IndexMap<Arc<str>, EnumMember>> {
-    let found = members(payload, at, problems, |_, payload, at, problems| {
-        read_enum_member(payload, at, problems)
-    })?;
-    let found: IndexMap<Arc<str>, EnumMember> = found.into_iter().collect();
-    if payload.as_map().is_some_and(Map::is_empty) {
-        problems.add(at, Code::InvalidType, "an enum has one member at least");
-        return None;
-    }
-    check_distinct(found.iter().map(|(name, member)| (name, member.alias.as_ref())), at, problems);
-    Some(found)
-}
-
-fn read_enum_member(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<EnumMember> {
-    match payload {
-        Payload::Null => Some(EnumMember::default()),
-        Payload::Str(text) => Some(EnumMember { description: Some(text.clone()), alias: None }),
-        Payload::Map(_) => {
-            let mut object = Object::open(payload, at, problems)?;
-            let description = object.optional("description", shared_text);
-            let alias = object.optional("alias", shared_text);
-            object.close();
-            if let Some(alias) = &alias {
-                check_alias(alias, &at.key("alias"), problems);
-            }
-            Some(EnumMember { description, alias })
-        }
-        other => {
-            wrong_type(at, problems, "null, a description or an object", other);
-            None
-        }
-    }
-}
-
 /// The canonical `types` member of definitions.
 #[must_use]
 pub fn defs_to_payload(defs: &TypeDefs) -> Payload {
@@ -171,21 +137,4 @@ fn class_to_payload(class: &Class) -> Payload {
     Payload::map(
         fields.map(|(name, field)| (name.clone(), class_field_to_payload(field))).collect(),
     )
-}
-
-/// The members of an enum, each as shortly as it can be said.
-pub(super) fn enum_to_payload(members: &Enum) -> Payload {
-    let one = |member: &EnumMember| match (&member.description, &member.alias) {
-        (None, None) => Payload::Null,
-        (Some(description), None) => Payload::Str(description.clone()),
-        (description, Some(alias)) => {
-            let mut object = Map::new();
-            if let Some(description) = description {
-                object.insert("description".into(), Payload::Str(description.clone()));
-            }
-            object.insert("alias".into(), Payload::Str(alias.clone()));
-            Payload::map(object)
-        }
-    };
-    Payload::map(members.members.iter().map(|(name, member)| (name.clone(), one(member))).collect())
 }

@@ -3,12 +3,9 @@
 
 use std::sync::Arc;
 
-use super::constraint::{constraints_to_payload, read_constraints};
-use super::schema::looks_like_schema;
-use super::scope::DefaultOwner;
-use super::{ClassField, TypeIR, TypeScope};
+use super::constraint::constraints_to_payload;
+use super::{ClassField, TypeIR};
 use crate::problem::{At, Code, Problems};
-use crate::read::{Object, boolean, shared_text};
 use crate::value::{Map, Payload};
 
 /// A field without its name: its type and what goes with it.
@@ -23,73 +20,6 @@ impl FieldOutline {
     pub(crate) const fn of(ty: TypeIR) -> Self {
         Self { field: ClassField::of(ty), format: None }
     }
-}
-
-/// What kind of field is read.
-#[derive(Clone, Debug)]
-pub(crate) struct FieldContext<'h> {
-    /// Its type where it names none; without it, a type must be named.
-    pub(crate) absent: Option<TypeIR>,
-    /// A name for definitions that its type may bring along.
-    pub(crate) hint: &'h str,
-    /// Whether it may say how it is written into a prompt.
-    pub(crate) format: bool,
-}
-
-/// Reads a field that may be a type or an object.
-pub(crate) fn read_outline(
-    payload: &Payload,
-    expect: &FieldContext<'_>,
-    scope: &mut TypeScope,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<FieldOutline> {
-    if !is_field_object(payload) {
-        return scope.read_described(payload, expect.hint, at, problems);
-    }
-    let mut object = Object::open(payload, at, problems)?;
-    let outline = read_members(&mut object, expect, scope);
-    object.close();
-    outline
-}
-
-/// Whether an object spells a field (`{"type": "str", …}`) and no JSON Schema.
-fn is_field_object(payload: &Payload) -> bool {
-    payload.as_map().is_some_and(|map| !looks_like_schema(map))
-}
-
-/// Reads the members of a field object, `name` excepted; the caller closes it.
-pub(crate) fn read_members(
-    object: &mut Object<'_, '_, '_>,
-    expect: &FieldContext<'_>,
-    scope: &mut TypeScope,
-) -> Option<FieldOutline> {
-    let read_type = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-        scope.read_described(payload, expect.hint, at, problems)
-    };
-    let outline = match &expect.absent {
-        Some(ty) if !object.has("type") => Some(FieldOutline::of(ty.clone())),
-        _ => object.required("type", read_type),
-    };
-    let description = object.optional("description", shared_text);
-    let alias = object.optional("alias", shared_text);
-    let default = object.raw("default").cloned();
-    let constraints = object.optional("constraints", read_constraints);
-    let strict = object.optional("strict", boolean);
-    let format = if expect.format { object.optional("format", shared_text) } else { None };
-    let mut outline = outline?;
-    outline.format = format.or(outline.format);
-    let field = &mut outline.field;
-    field.description = description.or(field.description.take());
-    field.alias = alias.or(field.alias.take());
-    field.constraints.extend(constraints.unwrap_or_default());
-    field.strict = strict.unwrap_or(field.strict);
-    if let Some(default) = default {
-        let at = object.at().key("default");
-        let owner = if expect.format { DefaultOwner::Field } else { DefaultOwner::Definition };
-        field.default = scope.fit_default(&default, &field.ty, owner, &at, object.problems());
-    }
-    Some(outline)
 }
 
 /// Checks the name that an LM sees in place of a member's own: one line of text.

@@ -4,15 +4,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::defs::read_definition;
-use super::field::FieldOutline;
 use super::finite::{names_itself, without_value};
 use super::names::{check_type_name, legal_name, unknown_type};
-use super::parse_expr::{NameUse, parse_with_names};
-use super::schema;
+use super::parse_expr::NameUse;
 use super::{Class, Type, TypeDef, TypeDefs, TypeIR, admit, admit_default};
 use crate::problem::{At, Code, Problem, Problems};
-use crate::read::wrong_type;
 use crate::value::Payload;
 
 /// How many definitions a graph may have.
@@ -70,50 +66,6 @@ impl TypeScope {
         Self::default()
     }
 
-    /// Reads a `types` member: classes, enums and JSON Schemas by name. What cannot be read is
-    /// reported and stands as `any`, so that it is not reported again where it is used.
-    #[must_use]
-    pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Self {
-        let mut scope = Self::new();
-        let Some(members) = payload.as_map() else {
-            wrong_type(at, problems, "an object", payload);
-            return scope;
-        };
-        for name in members.keys() {
-            if check_type_name(name, &at.key(name), problems) {
-                scope.declare(name);
-            }
-        }
-        for (name, member) in members {
-            let place = at.key(name);
-            let def = read_definition(name, member, &mut scope, &place, problems);
-            if scope.pending.remove(name)
-                && let Some(def) = def
-            {
-                scope.define(name.clone(), def, &place);
-            }
-        }
-        scope.settle(problems);
-        scope
-    }
-
-    /// Reads a type expression, or a JSON Schema object whose definitions are added to the scope.
-    pub fn read_type(
-        &mut self,
-        payload: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<TypeIR> {
-        match payload {
-            Payload::Str(text) => self.read_expression(text, at, problems),
-            Payload::Map(_) => schema::read_type(payload, place_hint(at), self, at, problems),
-            other => {
-                wrong_type(at, problems, "a type expression or a JSON Schema object", other);
-                None
-            }
-        }
-    }
-
     /// The definitions so far.
     #[must_use]
     pub const fn defs(&self) -> &Arc<TypeDefs> {
@@ -124,30 +76,6 @@ impl TypeScope {
     #[must_use]
     pub fn finish(self) -> Arc<TypeDefs> {
         self.defs
-    }
-
-    /// Reads a type where a description, default and the like may stand beside it.
-    pub(crate) fn read_described(
-        &mut self,
-        payload: &Payload,
-        hint: &str,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<FieldOutline> {
-        if payload.as_map().is_some() {
-            return schema::read_field(payload, hint, self, at, problems);
-        }
-        self.read_type(payload, at, problems).map(FieldOutline::of)
-    }
-
-    fn read_expression(&self, text: &str, at: &At<'_>, problems: &mut Problems) -> Option<TypeIR> {
-        match parse_with_names(text) {
-            Ok((ty, names)) => self.check_names(&names, at, problems).then_some(ty),
-            Err(error) => {
-                problems.add(at, Code::InvalidType, error.to_string());
-                None
-            }
-        }
     }
 
     /// Reports every name that nothing defines; whether there was none.
@@ -321,13 +249,4 @@ fn names_definitions(ty: &TypeIR) -> bool {
 
 fn class_names_definitions(class: &Class) -> bool {
     class.fields.values().any(|field| names_definitions(&field.ty))
-}
-
-/// What a place suggests as a name: its nearest member that is no keyword.
-fn place_hint<'a>(at: &At<'a>) -> &'a str {
-    match at {
-        At::Key(_, name) if !["type", "config", "from", "to", "signature"].contains(name) => name,
-        At::Key(parent, _) | At::Index(parent, _) => place_hint(parent),
-        At::Root => "type",
-    }
 }

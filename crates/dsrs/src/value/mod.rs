@@ -13,7 +13,6 @@ mod payload;
 mod reference;
 mod resolve;
 mod selection;
-mod selection_text;
 mod size_budget;
 mod valueify;
 

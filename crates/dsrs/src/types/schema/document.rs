@@ -6,8 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::keywords::group;
-use super::reader::{InlineDefinition, SchemaReader, SchemaReferences};
-use super::source::at_path;
+use super::reader::SchemaReader;
+use super::references::{InlineDefinition, SchemaReferences, at_path};
 use crate::problem::{At, Problems};
 use crate::types::names::{definition_name, legal_name};
 use crate::types::{TypeDef, TypeIR, TypeScope};

@@ -1,17 +1,13 @@
 //! JSON Schema (a subset of draft 2020-12) to types and back. What no type can keep is a problem
 //! with its place, never dropped. Knows nothing of signatures and nodes.
 
-mod close;
-mod combined;
-mod containers;
 mod document;
 mod keywords;
 mod limits;
 mod notes;
 mod parts;
 mod reader;
-mod source;
-mod values;
+mod references;
 mod write;
 
 use std::sync::Arc;
@@ -19,7 +15,8 @@ use std::sync::Arc;
 use self::document::{lift_definitions, names_root};
 use self::keywords::{KeywordGroup, group};
 use self::notes::SchemaNotes;
-use self::reader::{SchemaReader, SchemaReferences, SchemaShape};
+use self::reader::{SchemaReader, SchemaShape};
+use self::references::SchemaReferences;
 use super::field::FieldOutline;
 use super::names::definition_name;
 use super::{TypeDef, TypeIR, TypeScope};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::limits::{SchemaLimit, read_limits};
-use super::parts::{PartRemark, refuse, refuse_limit};
-use crate::problem::{At, Problems};
+use super::parts::{PartRemark, ValuePart};
+use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{boolean, shared_text};
 use crate::types::constraint::read_constraints;
 use crate::types::{Constraint, TypeIR};
@@ -133,4 +133,56 @@ impl SchemaNotes {
         self.refuse(&At::Root, &mut found);
         found.is_empty()
     }
+
+    /// Takes over what is said of a part: descriptions and formats in words, limits as conditions.
+    /// All else is reported.
+    pub(super) fn absorb_part(
+        &mut self,
+        mut inner: Self,
+        part: &ValuePart<'_>,
+        ty: &TypeIR,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) {
+        if let Some(said) = inner.description_text() {
+            let (keyword, pointer) = inner.first_remark(at);
+            self.remarks.push(PartRemark { text: part.describe(ty, &said), keyword, pointer });
+        }
+        for limit in std::mem::take(&mut inner.limits) {
+            match limit.of_part(part, ty) {
+                Ok(moved) => self.limits.push(moved),
+                Err(limit) => refuse_limit(&limit, problems),
+            }
+        }
+        inner.description = None;
+        inner.text_format = None;
+        inner.remarks.clear();
+        inner.refuse(at, problems);
+    }
+
+    fn first_remark(&self, at: &At<'_>) -> (&'static str, String) {
+        let own = match (&self.description, &self.text_format) {
+            (Some(_), _) => Some("description"),
+            (None, Some(_)) => Some("format"),
+            (None, None) => None,
+        };
+        match (own, self.remarks.first()) {
+            (None, Some(remark)) => (remark.keyword, remark.pointer.clone()),
+            (own, _) => {
+                let keyword = own.unwrap_or("description");
+                (keyword, at.key(keyword).pointer())
+            }
+        }
+    }
+}
+
+/// Reports a limit that would be lost.
+fn refuse_limit(limit: &SchemaLimit, problems: &mut Problems) {
+    refuse(limit.keyword(), limit.pointer().to_owned(), problems);
+}
+
+/// Reports a keyword that would be lost at a place where nothing can carry it.
+fn refuse(keyword: &str, pointer: String, problems: &mut Problems) {
+    let detail = format!("`{keyword}` cannot be kept here; only a field can carry it");
+    problems.push(Problem { pointer, code: Code::InvalidType, detail });
 }

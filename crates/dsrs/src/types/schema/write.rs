@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use crate::types::constraint::constraints_to_payload;
-use crate::types::defs::enum_to_payload;
+use crate::types::enum_members::enum_to_payload;
 use crate::types::{Class, ClassField, Enum, EnumMember, Literal, Type, TypeDef, TypeIR};
 use crate::value::{Map, Payload};
 

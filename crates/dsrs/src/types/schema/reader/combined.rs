@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::close::union;
-use super::notes::SchemaNotes;
-use super::parts::ValuePart;
-use super::reader::{SchemaReader, SchemaShape};
+use super::shape_type::union;
+use super::{SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
+use crate::types::schema::notes::SchemaNotes;
+use crate::types::schema::parts::ValuePart;
 use crate::types::{EnumMember, TypeIR};
 use crate::value::{Map, Payload};
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::notes::SchemaNotes;
-use super::reader::{InlineDefinition, SchemaReader, SchemaShape};
+use super::{SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
 use crate::types::TypeIR;
+use crate::types::schema::notes::SchemaNotes;
+use crate::types::schema::references::{InlineDefinition, at_path};
 use crate::value::{Map, Payload};
 
 /// The keyword other than `type` that says what the type is. Two cannot stand together.
@@ -89,13 +90,5 @@ impl SchemaReader<'_, '_> {
         let (shape, inner) = read?;
         notes.absorb(inner);
         Some(shape)
-    }
-}
-
-/// Calls with the place to which a path of members leads.
-pub(super) fn at_path<R>(at: &At<'_>, path: &[String], go: impl FnOnce(&At<'_>) -> R) -> R {
-    match path {
-        [] => go(at),
-        [first, rest @ ..] => at_path(&at.key(first), rest, go),
     }
 }

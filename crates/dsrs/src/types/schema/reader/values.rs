@@ -2,13 +2,13 @@
 
 use indexmap::IndexMap;
 
-use super::keywords::{KeywordGroup, group};
-use super::limits::width;
-use super::notes::SchemaNotes;
-use super::reader::SchemaShape;
+use super::SchemaShape;
 use crate::problem::{At, Code, Problems};
-use crate::types::defs::read_enum_members;
+use crate::types::enum_members::read_enum_members;
 use crate::types::parse_expr::UNION_LIMIT;
+use crate::types::schema::keywords::{KeywordGroup, group};
+use crate::types::schema::limits::width;
+use crate::types::schema::notes::SchemaNotes;
 use crate::types::{EnumMember, Literal, TypeIR};
 use crate::value::{Map, Payload};
 

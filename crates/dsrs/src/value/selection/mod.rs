@@ -2,10 +2,12 @@
 //! types, by which `types/select.rs` checks them, nor of nodes; whoever reads `node.field` takes the
 //! first step off.
 
+mod parse;
+
 use std::fmt;
 use std::sync::Arc;
 
-use super::Payload;
+use crate::value::Payload;
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +54,7 @@ impl Selection {
     /// # Errors
     /// Where the text leaves this grammar; an empty text too.
     pub fn parse(text: &str) -> Result<Self, SelectionSyntaxError> {
-        super::selection_text::parse(text).map(Self)
+        parse::parse(text).map(Self)
     }
 
     /// The steps.

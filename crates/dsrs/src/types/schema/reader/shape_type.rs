@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::reader::{SchemaReader, SchemaShape};
+use super::{SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
-use crate::types::defs::check_seen_names;
+use crate::types::enum_members::check_seen_names;
 use crate::types::field::{FieldOutline, check_alias};
 use crate::types::names::definition_name;
 use crate::types::parse_expr::{UNION_LIMIT, count_members};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::notes::SchemaNotes;
-use super::parts::ValuePart;
-use super::reader::{SchemaReader, SchemaShape};
+use super::{SchemaReader, SchemaShape};
 use crate::problem::{At, Code, Problems};
 use crate::read::{list, shared_text};
 use crate::types::TypeIR;
 use crate::types::field::FieldOutline;
 use crate::types::names::{check_name, definition_name};
+use crate::types::schema::notes::SchemaNotes;
+use crate::types::schema::parts::ValuePart;
 use crate::value::{Map, Payload};
 
 impl SchemaReader<'_, '_> {

@@ -4,10 +4,10 @@ use std::iter::Peekable;
 use std::str::CharIndices;
 use std::sync::Arc;
 
-use super::name::is_identifier;
-use super::selection::{SelectionStep, SelectionSyntaxError};
+use super::{SelectionStep, SelectionSyntaxError};
+use crate::value::is_identifier;
 
-pub(crate) fn parse(text: &str) -> Result<Vec<SelectionStep>, SelectionSyntaxError> {
+pub(super) fn parse(text: &str) -> Result<Vec<SelectionStep>, SelectionSyntaxError> {
     let mut reader = SelectionReader { text, rest: text.char_indices().peekable() };
     let mut steps = Vec::new();
     if !text.starts_with('[') {

@@ -1,41 +1,29 @@
 //! One JSON Schema to one type, with what stands beside it. Knows the names that its references
 //! mean and nothing of how they came about.
 
+mod combined;
+mod containers;
+mod shape_type;
+mod source;
+mod values;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::close::{class_fields, union};
+use self::shape_type::{class_fields, union};
+use self::source::source;
+use self::values::{JsonKind, read_kinds};
 use super::keywords::{KeywordGroup, check_keywords};
 use super::notes::SchemaNotes;
 use super::parts::ValuePart;
-use super::source::source;
-use super::values::{JsonKind, read_kinds};
+use super::references::SchemaReferences;
 use crate::problem::{At, Code, Problems};
 use crate::types::field::FieldOutline;
 use crate::types::parse_expr::DEPTH_LIMIT;
 use crate::types::scope::DefaultOwner;
 use crate::types::{Class, ClassField, Enum, EnumMember, TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
-
-/// What the references of a document mean.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SchemaReferences {
-    /// Its definitions, by their pointer.
-    pub(super) names: IndexMap<String, Arc<str>>,
-    /// Its definitions that say what no definition can carry: they are read where they are used.
-    pub(super) inlined: IndexMap<String, InlineDefinition>,
-    /// The document itself.
-    pub(super) root: Option<Arc<str>>,
-}
-
-/// A definition that is read where it is used.
-#[derive(Clone, Debug)]
-pub(super) struct InlineDefinition {
-    pub(super) schema: Payload,
-    /// The members of the document that lead to it.
-    pub(super) path: Vec<String>,
-}
 
 /// What a schema describes, before it is known where it goes.
 #[derive(Clone, Debug)]
@@ -247,7 +235,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         match source {
             Some((word @ ("enum" | "const"), value)) => {
                 let explained = map.get("x-dsrs-enum");
-                super::values::fixed(word, value, explained, &kinds, at, problems)
+                values::fixed(word, value, explained, &kinds, at, problems)
             }
             Some(("$ref", value)) => self.reference(value, notes, &at.key("$ref"), problems),
             Some(("x-dsrs-type", value)) => {
@@ -300,9 +288,9 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         let ty = match kind {
             JsonKind::Object => return self.object(map, hint, notes, at, problems),
             JsonKind::Array => self.array(map, hint, notes, at, problems)?,
-            JsonKind::Text => super::values::text_type(map, notes, at, problems),
-            JsonKind::Integer => super::values::whole_number(notes, at),
-            JsonKind::Number => super::values::number(notes),
+            JsonKind::Text => values::text_type(map, notes, at, problems),
+            JsonKind::Integer => values::whole_number(notes, at),
+            JsonKind::Number => values::number(notes),
             JsonKind::Flag => TypeIR::Bool,
             JsonKind::Null => TypeIR::Null,
         };
