@@ -1,4 +1,4 @@
-//! A text that is wanted as a type.
+//! Coerces a text to a type.
 #![no_main]
 
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! A text in which any data may stand.
+//! Finds data of any type in a text.
 #![no_main]
 
 #[allow(dead_code)]

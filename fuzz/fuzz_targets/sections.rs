@@ -1,4 +1,4 @@
-//! A whole answer, read as the outputs of several signatures.
+//! Reads a whole answer as the outputs of several signatures.
 #![no_main]
 
 #[allow(dead_code)]

@@ -1,11 +1,11 @@
-//! The attributes of a field, read and checked, and written again as attributes of Facet.
+//! Reads and checks the attributes of a field, and writes them as Facet attributes.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result, Token};
 
-/// Which side of a signature a field stands on.
+/// The side of a signature that a field belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Input,
@@ -41,7 +41,7 @@ fn is_flattened(attribute: &Attribute) -> Result<bool> {
             }
             Err(syn::Error::new_spanned(word, "the only word here is `flatten`"))
         }
-        Meta::NameValue(_) => Err(syn::Error::new_spanned(attribute, "takes no value")),
+        Meta::NameValue(_) => Err(syn::Error::new_spanned(attribute, "this attribute has no value")),
     }
 }
 
@@ -70,10 +70,10 @@ fn alias(attribute: &Attribute) -> Result<TokenStream> {
     let alias = text(attribute)?;
     let mut letters = alias.value().chars().collect::<Vec<_>>().into_iter();
     let starts = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    let goes_on =
+    let continues =
         letters.clone().count() <= 62 && letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !starts || !goes_on {
-        let text = "an alias is a letter or `_`, then up to 62 letters, digits or `_`";
+    if !starts || !continues {
+        let text = "an alias is a letter or `_`, followed by up to 62 letters, digits or `_`";
         return Err(syn::Error::new_spanned(alias, text));
     }
     Ok(quote!(#[facet(dsrs::alias = #alias)]))
@@ -141,14 +141,14 @@ pub(crate) fn text(attribute: &Attribute) -> Result<LitStr> {
     match &attribute.meta {
         Meta::NameValue(pair) => match &pair.value {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.clone()),
-            other => Err(syn::Error::new_spanned(other, "a text in quotes is wanted here")),
+            other => Err(syn::Error::new_spanned(other, "expected a string in quotes")),
         },
         Meta::List(list) => list.parse_args(),
-        Meta::Path(path) => Err(syn::Error::new_spanned(path, "a text in quotes is wanted here")),
+        Meta::Path(path) => Err(syn::Error::new_spanned(path, "expected a string in quotes")),
     }
 }
 
-/// The lines of the doc comments, without the space that `///` leaves in front.
+/// The lines of the doc comments, without the space after `///`.
 pub(crate) fn docs(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
     let lines = lines.filter_map(|attribute| text(attribute).ok()).map(|text| {

@@ -1,4 +1,4 @@
-//! `derive(Augmentation)`: the wrapper that holds more fields beside those of any output.
+//! `derive(Augmentation)`: a wrapper that adds fields to any outputs.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -60,7 +60,7 @@ fn wrapper(
     let (ident, vis) = (&input.ident, &input.vis);
     let with = format_ident!("With{ident}");
     let docs =
-        format!("Outputs with those that [`{ident}`] adds; the others are reached by `Deref`.");
+        format!("Outputs with those that [`{ident}`] adds; the others are accessible by `Deref`.");
     let inner = quote! {
         /// The outputs without the added ones.
         #[facet(flatten)]
@@ -107,7 +107,7 @@ fn wrapper(
             type Wrap<T: ::dsrs::signature::Data> = #with<T>;
         }
 
-        // The struct only names what is added; this says so to the compiler.
+        // The struct only declares the added fields; this use avoids warnings about dead code.
         const _: fn(&#ident) = |added| { #(let _ = &added.#idents;)* };
     }
 }

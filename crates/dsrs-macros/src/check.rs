@@ -1,4 +1,4 @@
-//! What a field of a signature cannot be, said at the field instead of deep inside an expansion.
+//! Reports unsupported fields at the field instead of inside an expansion.
 
 use syn::visit::{self, Visit};
 use syn::{DeriveInput, Error, Fields, FieldsNamed, Result, Type};
@@ -23,7 +23,7 @@ pub(crate) fn named_fields<'d>(input: &'d DeriveInput, what: &str) -> Result<&'d
     }
 }
 
-/// Refuses types that have no place in a prompt.
+/// Rejects types that cannot appear in a prompt.
 pub(crate) fn supported(ty: &Type) -> Result<()> {
     let mut search = UnsupportedTypeFinder { found: None };
     search.visit_type(ty);
@@ -37,7 +37,7 @@ struct UnsupportedTypeFinder {
 impl<'t> Visit<'t> for UnsupportedTypeFinder {
     fn visit_type(&mut self, ty: &'t Type) {
         let text = match ty {
-            Type::Reference(_) => "borrows; a signature owns its values: use String, Vec or Box",
+            Type::Reference(_) => "a signature owns its values; use String, Vec or Box",
             Type::Ptr(_) => "a raw pointer has no value that an LM could read or write",
             Type::BareFn(_) => "a function has no value that an LM could read or write",
             Type::TraitObject(_) => "a trait object has no fixed shape; use a struct or an enum",

@@ -1,4 +1,4 @@
-//! An emitted struct: some fields of the user's own, with the type parameters that they mention.
+//! A generated struct: some fields of the derived struct, with the type parameters that they use.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,7 +7,7 @@ use syn::{Field, GenericParam, Generics, Ident, Result, Type, Visibility};
 
 use crate::attributes::emitted;
 
-/// A struct that is written beside the user's.
+/// A struct that is generated beside the derived one.
 pub(crate) struct EmittedStruct<'f> {
     pub(crate) ident: Ident,
     pub(crate) docs: String,
@@ -16,8 +16,8 @@ pub(crate) struct EmittedStruct<'f> {
 }
 
 impl EmittedStruct<'_> {
-    /// The struct. Its parameters have no bounds: Facet's derive adds its own, and a second one of
-    /// the same trait would be ambiguous.
+    /// The struct. Its parameters have no bounds: the derive of Facet adds bounds, and a second bound
+    /// of the same trait would be ambiguous.
     pub(crate) fn item(&self, vis: &Visibility, generics: &Generics) -> Result<TokenStream> {
         let (ident, docs) = (&self.ident, &self.docs);
         let parameters = self.parameters(generics).map(declared);
@@ -38,14 +38,14 @@ impl EmittedStruct<'_> {
         })
     }
 
-    /// The type as the user's parameters make it.
+    /// The type with the parameters of the derived struct.
     pub(crate) fn ty(&self, generics: &Generics) -> TokenStream {
         let ident = &self.ident;
         let arguments = self.parameters(generics).map(named);
         quote!(#ident <#(#arguments),*>)
     }
 
-    /// The names that the struct holds, for the check that no two are the same.
+    /// The field names of the struct, for the check that they are distinct.
     fn names(&self, generics: &Generics) -> TokenStream {
         let ty = self.ty(generics);
         let parameters: Vec<_> = self.parameters(generics).map(declared).collect();
@@ -53,7 +53,7 @@ impl EmittedStruct<'_> {
         let own = own.filter_map(|(field, _)| field.ident.as_ref().map(bare));
         let flattened = self.fields.iter().filter(|(_, flatten)| *flatten);
         let flattened: Vec<_> = flattened.map(|(field, _)| &field.ty).collect();
-        // A type that is not emitted by these derives has names that only its shape knows.
+        // The field names of a type that these derives did not generate are only in its shape.
         let probes = flattened.iter().map(|ty| {
             quote! {
                 &{
@@ -93,7 +93,7 @@ impl EmittedStruct<'_> {
     }
 }
 
-/// A field's name as Rust code spells it, without the mark of a raw identifier.
+/// The name of a field without the prefix of a raw identifier.
 fn bare(ident: &Ident) -> String {
     let name = ident.to_string();
     name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)

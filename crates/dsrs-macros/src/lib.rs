@@ -1,5 +1,5 @@
-//! The derives of `dsrs`. They turn one struct into the types that the engine reflects on and know
-//! nothing of prompts: names, order, docs and attributes travel in Facet shapes.
+//! The derives of `dsrs`. They turn one struct into the types that the engine reflects on: names,
+//! order, docs and attributes are part of the Facet shapes. They know nothing of prompts.
 
 mod attributes;
 mod augmentation;
@@ -13,10 +13,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// Makes a signature of a struct: see `dsrs::signature::Signature`.
 ///
 /// Every field is `#[input]` or `#[output]`; doc comments are the instructions and descriptions.
-/// `#[input(flatten)]` and `#[output(flatten)]` put the fields of a struct in the place of the
-/// field. Further attributes of a field: `#[alias = "…"]`, `#[format("json" | "yaml" | "text")]`,
+/// `#[input(flatten)]` and `#[output(flatten)]` replace the field by the fields of its struct. Further attributes of a field: `#[alias = "…"]`, `#[format("json" | "yaml" | "text")]`,
 /// `#[check("expression", label = "…")]`, `#[assert("expression", label = "…")]`, `#[strict]`,
-/// `#[default]` or `#[default = value]`. `#[instruction = "…"]` on the struct stands over its docs.
+/// `#[default]` or `#[default = value]`. `#[instruction = "…"]` on the struct replaces its docs.
 #[proc_macro_derive(
     Signature,
     attributes(input, output, flatten, alias, format, check, assert, strict, default, instruction)
@@ -28,8 +27,8 @@ pub fn signature(input: TokenStream) -> TokenStream {
 
 /// Makes an augmentation of a struct: see `dsrs::signature::Augmentation`.
 ///
-/// For `struct Reasoning { reasoning: String }` it writes `WithReasoning<O>`, which holds the
-/// fields beside those of `O`; `#[augment(output, prepend)]` puts them before, `append` behind.
+/// For `struct Reasoning { reasoning: String }` it generates `WithReasoning<O>`, which has the fields
+/// of both; `#[augment(output, prepend)]` puts the added ones first, `append` last.
 #[proc_macro_derive(
     Augmentation,
     attributes(augment, alias, format, check, assert, strict, default)

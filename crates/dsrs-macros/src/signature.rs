@@ -45,8 +45,8 @@ fn sides(input: &DeriveInput) -> Result<(EmittedStruct<'_>, EmittedStruct<'_>)> 
     problems.map_or(Ok((inputs, outputs)), Err)
 }
 
-/// A signature type is never built at run time; modules that are generic over it are reflected on,
-/// so it needs a shape, and an opaque one says all there is.
+/// A signature type is never constructed. Modules that are generic over it are reflected on, so it
+/// needs a shape: an opaque one.
 fn marker(input: &DeriveInput) -> TokenStream {
     let (ident, name) = (&input.ident, input.ident.to_string());
     let mut generics = input.generics.clone();
@@ -96,7 +96,7 @@ fn implementation(
     })
 }
 
-/// The defaults of inputs, as data; without any, the trait's own answer serves.
+/// The defaults of inputs as data. Without any, the method of the trait is used.
 fn defaults(inputs: &EmittedStruct<'_>) -> Option<TokenStream> {
     let mut each = Vec::new();
     for (field, _) in &inputs.fields {
@@ -119,7 +119,7 @@ fn defaults(inputs: &EmittedStruct<'_>) -> Option<TokenStream> {
     })
 }
 
-/// Every type parameter stands in a prompt, so it is data.
+/// Every type parameter can appear in a prompt, so it must be data.
 fn bounded(generics: &Generics) -> Generics {
     let mut generics = generics.clone();
     for ty in generics.type_params_mut() {
@@ -128,7 +128,7 @@ fn bounded(generics: &Generics) -> Generics {
     generics
 }
 
-/// The user's struct as a pair of its halves, and back.
+/// Conversions between the derived struct and its inputs and outputs.
 fn conversion(
     input: &DeriveInput,
     inputs: &EmittedStruct<'_>,
@@ -145,12 +145,12 @@ fn conversion(
     quote! {
         #[allow(dead_code)]
         impl #implementing #ident #arguments #clause {
-            /// The inputs and the outputs, apart.
+            /// Splits into inputs and outputs.
             pub fn into_parts(self) -> (#input_ty, #output_ty) {
                 (#input_ident { #(#ins: self.#ins),* }, #output_ident { #(#outs: self.#outs),* })
             }
 
-            /// Inputs and outputs in one.
+            /// Combines inputs and outputs.
             pub fn from_parts(input: #input_ty, output: #output_ty) -> Self {
                 Self { #(#ins: input.#ins,)* #(#outs: output.#outs,)* }
             }

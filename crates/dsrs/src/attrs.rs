@@ -1,9 +1,9 @@
-//! The attributes that the engine understands in Facet shapes: `#[facet(dsrs::…)]`. Knows nothing
-//! of those who read them; the payload of `accessor` belongs to the room of predictors.
+//! The attributes of the engine in Facet shapes: `#[facet(dsrs::…)]`. Knows nothing of the code that
+//! reads them; the payload of `accessor` is defined in `predict`.
 
 use facet::{Facet, Field, Shape, Variant};
 
-/// An attribute of a field or a type, read back from its shape.
+/// An attribute of a field or a type, read from its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
 #[facet(opaque)]
 #[repr(u8)]
@@ -12,31 +12,31 @@ pub enum Attr {
     Alias(&'static str),
     /// How an input is written into a prompt.
     Format(&'static str),
-    /// A condition that is reported.
+    /// A condition that is only recorded.
     Check(ConstraintAttr),
     /// A condition that must hold.
     Assert(ConstraintAttr),
-    /// No leniency of the parser.
+    /// Coercion accepts only exact text.
     Strict,
     /// The type is a predictor.
     Parameter,
-    /// The walker leaves this out.
+    /// The walker skips this.
     Skip,
-    /// The type is a module that only exists at run time.
+    /// The type is a module that is built at run time.
     DynModule,
 }
 
-/// An expression over `this`, and the name under which it is reported.
+/// An expression over `this`, and the label under which it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConstraintAttr {
     /// The expression.
     pub expression: &'static str,
-    /// The name, if it has one.
+    /// The label, if it has one.
     pub label: Option<&'static str>,
 }
 
-// Facet's own grammar macro loses the namespace of attributes on generic types and wants `facet`
-// in the user's manifest, so the dispatch is written out.
+// The grammar macro of Facet loses the namespace of attributes on generic types and requires `facet`
+// in the manifest of the user, so the dispatch is written out.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __attr {
@@ -88,17 +88,17 @@ macro_rules! __attr {
     };
 }
 
-/// The engine's attributes of a type.
+/// The attributes of a type.
 pub fn of_shape(shape: &'static Shape) -> impl Iterator<Item = Attr> {
     read(shape.attributes)
 }
 
-/// The engine's attributes of a field.
+/// The attributes of a field.
 pub fn of_field(field: &'static Field) -> impl Iterator<Item = Attr> {
     read(field.attributes)
 }
 
-/// The engine's attributes of an enum's variant.
+/// The attributes of an enum variant.
 pub fn of_variant(variant: &'static Variant) -> impl Iterator<Item = Attr> {
     read(variant.attributes)
 }

@@ -1,9 +1,9 @@
 //! The engine of dsrs-server: types, prompts, strategies and graphs of them.
 //!
-//! It knows no HTTP routes and no SQL. The rooms below stand in the order in which they may use
-//! each other: a room may use only those listed before it.
+//! It knows no HTTP routes and no SQL. A module may use only the modules that are declared before
+//! it.
 
-// Attributes and derives name the crate `dsrs`, inside of it too.
+// Attributes and derives refer to the crate as `dsrs`, also inside it.
 extern crate self as dsrs;
 
 pub use dsrs_macros::{Augmentation, Signature};
@@ -46,7 +46,7 @@ pub mod optimize;
 pub use module::{Module, Predicted};
 pub use predict::typed::Demo;
 pub use predict::{Ctx, Predict};
-// The traits beside their derives: one import brings both.
+// The traits have the names of their derives: one import includes both.
 pub use signature::{Augmentation, Augmented, Signature};
 pub use strategy::{
     BestOfN, ChainOfThought, MultiChainComparison, ProgramOfThought, Rationale, ReAct, Reasoning,

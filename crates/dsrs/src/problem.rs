@@ -1,22 +1,21 @@
-//! What is wrong with a document, where, and under which stable code: the one currency in which
-//! every reader and checker reports. Knows nothing of HTTP; a `Problem` is what later stands in
-//! the `errors` array of an answer.
+//! Problems of a document: the place, a stable code and a text. All readers and checkers report
+//! them. Knows nothing of HTTP; a response lists them as `errors`.
 
 use std::collections::HashSet;
 use std::fmt;
 
-/// Stable, machine-readable codes of single problems. Grown by addition only.
+/// Stable, machine-readable codes of problems. Codes are added, never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// A member that the document's shape does not have, or a path that names no field.
+    /// An unknown member, or a path without a field.
     UnknownField,
-    /// A member that must be there and is not.
+    /// A required member is missing.
     MissingField,
-    /// A member of the wrong JSON kind.
+    /// A member has the wrong JSON type.
     WrongType,
-    /// A member of the right kind whose value is not allowed.
+    /// A member has the right type, but a value that is not allowed.
     InvalidValue,
-    /// Two things of one name where names are unique; also a duplicate JSON key.
+    /// Two things have the same name, or a JSON object has a duplicate key.
     DuplicateName,
     /// The strategy is not in the registry.
     UnknownStrategy,
@@ -28,32 +27,32 @@ pub enum Code {
     InvalidType,
     /// The name does not match the grammar of names.
     InvalidName,
-    /// The name is kept for the system.
+    /// The name is reserved.
     ReservedName,
     /// An edge, output or edit names a node that does not exist.
     UnknownNode,
-    /// The types at both ends of an edge do not fit.
+    /// The source of an edge is not assignable to its target.
     TypeMismatch,
     /// Edges form a cycle.
     Cycle,
-    /// The same edge twice.
+    /// The same edge occurs twice.
     DuplicateEdge,
-    /// Another source for an input that is already fed.
+    /// An input has more than one source.
     InputAlreadyConnected,
-    /// An input that nothing feeds and that has no default.
+    /// An input has neither a source nor a default.
     UnconnectedInput,
-    /// A type that cannot be inferred from what is connected.
+    /// A type cannot be inferred from the connected nodes.
     UndeterminedType,
     /// The model alias is not configured.
     UnknownModel,
-    /// Over a limit of size, count or depth.
+    /// A size, count or depth exceeds its limit.
     TooLarge,
     /// The `name` in the body is not the name in the path.
     NameMismatch,
 }
 
 impl Code {
-    /// The code as clients see it.
+    /// The code that clients see.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -88,8 +87,8 @@ impl fmt::Display for Code {
     }
 }
 
-/// A place in a JSON document, as a chain of borrowed steps: extending it costs nothing, and only
-/// a problem pays for the text.
+/// A place in a JSON document, as a chain of borrowed steps. Extending it is free; only a problem
+/// allocates the text.
 ///
 /// ```
 /// use dsrs::problem::At;
@@ -101,20 +100,20 @@ impl fmt::Display for Code {
 pub enum At<'a> {
     /// The whole document.
     Root,
-    /// A member of the object at the first place.
+    /// A member of the object at the place.
     Key(&'a At<'a>, &'a str),
-    /// An element of the array at the first place.
+    /// An element of the array at the place.
     Index(&'a At<'a>, usize),
 }
 
 impl<'a> At<'a> {
-    /// The member `name` of the object here.
+    /// The place of the member `name`.
     #[must_use]
     pub const fn key(&'a self, name: &'a str) -> At<'a> {
         At::Key(self, name)
     }
 
-    /// The element `index` of the array here.
+    /// The place of the element `index`.
     #[must_use]
     pub const fn index(&'a self, index: usize) -> At<'a> {
         At::Index(self, index)
@@ -145,14 +144,14 @@ impl<'a> At<'a> {
     }
 }
 
-/// One thing that is wrong, at one place.
+/// One problem at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// JSON Pointer into the document that was read.
+    /// JSON Pointer into the document.
     pub pointer: String,
     /// Stable code.
     pub code: Code,
-    /// Names the thing and the way out, for a person.
+    /// Names the thing and how to fix it, for a person.
     pub detail: String,
 }
 
@@ -163,7 +162,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong, in the order in which it was found.
+/// All problems, in the order of detection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
@@ -179,13 +178,13 @@ impl Problems {
         self.0.push(Problem { pointer: at.pointer(), code, detail: detail.into() });
     }
 
-    /// Adds a problem that was made elsewhere.
+    /// Adds an existing problem.
     pub fn push(&mut self, problem: Problem) {
         self.0.push(problem);
     }
 
-    /// Adds what a later look at the same document found, without what merely follows: the same
-    /// again, and whatever stands inside a part that is missing or of the wrong kind.
+    /// Adds the problems of a later check of the same document, except consequences of known ones:
+    /// repetitions, and problems inside a part that is missing or of the wrong type.
     pub fn also(&mut self, later: Self) {
         let known: HashSet<(&str, Code)> =
             self.0.iter().map(|found| (found.pointer.as_str(), found.code)).collect();
@@ -202,27 +201,27 @@ impl Problems {
         self.0.extend(fresh);
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no problems.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many were found.
+    /// The number of problems.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The problems, in the order in which they were found.
+    /// The problems, in the order of detection.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 
-    /// `Ok(value)` if nothing was found, else the problems.
+    /// `Ok(value)` if there are no problems, else the problems.
     ///
     /// # Errors
-    /// All problems found so far.
+    /// All problems so far.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_look_adds_what_does_not_merely_follow() {
+    fn consequences_of_known_problems_are_not_added() {
         let found = |all: &[(&str, Code)]| {
             let mut problems = Problems::new();
             problems.extend(all.iter().map(|(pointer, code)| Problem {

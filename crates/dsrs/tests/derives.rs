@@ -1,6 +1,6 @@
-//! What the derives refuse, in the compiler's words. `TRYBUILD=overwrite` writes them anew.
+//! The compiler errors of the derives. `TRYBUILD=overwrite` updates the expected output.
 
 #[test]
-fn mistakes_in_a_signature_are_told_where_they_stand() {
+fn mistakes_in_a_signature_are_reported_at_their_place() {
     trybuild::TestCases::new().compile_fail("tests/derives/*.rs");
 }

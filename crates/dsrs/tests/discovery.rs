@@ -1,4 +1,4 @@
-//! Which predictors are found in a module, under which paths, and what is refused.
+//! Which predictors are found in a module, under which paths, and which modules are rejected.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -88,7 +88,7 @@ fn every_container_has_its_path() {
 }
 
 #[test]
-fn a_hundred_walks_give_one_answer() {
+fn a_hundred_walks_return_the_same_paths() {
     let module = everything();
     let first = paths(&module);
     assert!((0..100).all(|_| paths(&module) == first));
@@ -96,7 +96,7 @@ fn a_hundred_walks_give_one_answer() {
 }
 
 #[test]
-fn what_is_changed_by_path_is_changed_in_the_module() {
+fn a_change_by_path_changes_the_module() {
     let mut module = everything();
     let mut handles = named_predictors_mut(&mut module).unwrap();
     for (path, predictor) in &mut handles {
@@ -112,7 +112,7 @@ fn what_is_changed_by_path_is_changed_in_the_module() {
     assert_eq!(module.boxed.predict.instruction(), "then boxed.predict");
 }
 
-/// Predictors behind a type that names itself: a find must not hide the rest of the circle.
+/// Predictors in a recursive type: finding one must not end the search.
 #[derive(Facet)]
 struct Chain {
     link: Link,
@@ -141,7 +141,7 @@ enum Either {
 }
 
 #[test]
-fn the_variant_at_hand_is_searched() {
+fn the_active_variant_is_searched() {
     assert_eq!(paths(&Either::One { first: Predict::new() }), ["first"]);
     assert_eq!(paths(&Either::Other(Inner::default())), ["0.predict"]);
 }
@@ -163,7 +163,7 @@ struct Hidden {
     callback: Box<dyn Fn() + Send + Sync>,
 }
 
-/// A type of its own that does not let itself be looked into.
+/// An opaque type.
 #[derive(Facet)]
 #[facet(opaque)]
 #[allow(dead_code)]
@@ -201,7 +201,7 @@ fn refusal<M: Facet<'static>>(module: &mut M) -> String {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused_with_its_path_and_type() {
+fn a_type_that_cannot_be_searched_is_rejected_with_its_path() {
     let container = "may hold predictors and cannot be searched; use a struct, Option, Vec, array, \
                      Box, or a map with String keys";
     let mut shared = Shared { ok: Predict::new(), many: vec![Arc::new(Predict::new())] };
@@ -224,20 +224,20 @@ fn what_cannot_be_searched_is_refused_with_its_path_and_type() {
 }
 
 #[test]
-fn what_is_marked_to_be_skipped_is_skipped() {
+fn fields_marked_to_be_skipped_are_skipped() {
     let module = Allowed { callback: Box::new(|| ()), predict: Predict::new() };
     (module.callback)();
     assert_eq!(paths(&module), ["predict"]);
 }
 
 #[test]
-fn empty_containers_of_shared_predictors_are_refused_where_they_hold_something() {
+fn shared_predictors_are_rejected_unless_the_container_is_empty() {
     let empty = Shared { ok: Predict::new(), many: Vec::new() };
     assert_eq!(paths(&empty), ["ok"]);
 }
 
 #[test]
-fn the_shape_of_a_predictor_carries_its_mark_and_accessor() {
+fn the_shape_of_a_predictor_has_its_mark_and_accessor() {
     fn is_plain<T: Copy + 'static>() {}
     fn is_predictor<T: DynPredictor>() {}
     is_plain::<PredictAccessorFns>();
@@ -270,9 +270,9 @@ fn structs_in_structs_have_dotted_paths() {
     assert_eq!(paths(&Three::default()), ["p.a", "p.b.predictor"]);
 }
 
-/// A `Box<dyn …>` of somebody else's trait has no shape at all; one of ours has one that is refused.
+/// A `Box<dyn …>` of a foreign trait has no shape; one of ours has a shape that is rejected.
 #[test]
-fn a_module_that_only_exists_at_run_time_is_refused() {
+fn a_module_that_is_built_at_run_time_is_rejected() {
     #[derive(Facet)]
     struct Dynamic {
         ok: Predict<Qa>,

@@ -1,5 +1,5 @@
-//! JSON Schemas as types: what they become, what is lifted into `types`, what is refused and
-//! where, and that writing and reading again changes nothing.
+//! JSON Schemas as types: the types they become, the definitions they add, the problems and their
+//! places, and round trips.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use dsrs::types::{
 use dsrs::value::Payload;
 use proptest::prelude::*;
 
-/// The type and the `types` it brought along, or the problems.
+/// The type and the definitions that it adds, or the problems.
 fn read(json: &str) -> String {
     let payload = Payload::from_json(json).unwrap();
     let mut problems = Problems::new();
@@ -84,7 +84,7 @@ fn schemas_become_types() {
 }
 
 #[test]
-fn what_a_string_cannot_carry_is_lifted_into_types() {
+fn schemas_that_no_expression_can_represent_become_definitions() {
     assert_eq!(
         read(
             r#"{"type": "object", "properties": {
@@ -109,7 +109,7 @@ fn what_a_string_cannot_carry_is_lifted_into_types() {
 }
 
 #[test]
-fn nothing_is_dropped_silently() {
+fn every_unsupported_keyword_is_reported() {
     for (schema, expected) in [
         (
             r#"{"type": "text"}"#,
@@ -117,27 +117,27 @@ fn nothing_is_dropped_silently() {
         ),
         (
             r#"{"type": "string", "pattern": "^a"}"#,
-            "/person/pattern: `pattern` cannot be kept here; only a field can carry it (invalid_type)",
+            "/person/pattern: `pattern` is not supported here; only a field can have it (invalid_type)",
         ),
         (
             r#"{"properties": {"a": {"type": "string", "pattern": "("}}}"#,
-            "/person/properties/a/pattern: no regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis (invalid_type)",
+            "/person/properties/a/pattern: not a regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis (invalid_type)",
         ),
         (
             r#"{"type": "object", "patternProperties": {"^a": {}}}"#,
-            "/person/patternProperties: `patternProperties` has no type that could keep it; take it out, or say it as a constraint (invalid_type)",
+            "/person/patternProperties: `patternProperties` is not supported by any type; remove it, or express it as a constraint (invalid_type)",
         ),
         (
             r#"{"type": "string", "minimum": 1}"#,
-            "/person/minimum: `minimum` says nothing of a value of this `type`; take it out or change the type (invalid_type); /person/minimum: `minimum` cannot be kept here; only a field can carry it (invalid_type)",
+            "/person/minimum: `minimum` does not apply to this `type`; remove it or change the type (invalid_type); /person/minimum: `minimum` is not supported here; only a field can have it (invalid_type)",
         ),
         (
             r#"{"type": "array", "items": {"type": "string", "description": "d"}}"#,
-            "/person/items/description: `description` cannot be kept here; only a field can carry it (invalid_type)",
+            "/person/items/description: `description` is not supported here; only a field can have it (invalid_type)",
         ),
         (
             r#"{"type": "integer", "default": 3}"#,
-            "/person/default: `default` cannot be kept here; only a field can carry it (invalid_type)",
+            "/person/default: `default` is not supported here; only a field can have it (invalid_type)",
         ),
         (
             r#"{"typ": "string"}"#,
@@ -157,15 +157,15 @@ fn nothing_is_dropped_silently() {
         ),
         (
             r#"{"enum": []}"#,
-            "/person/enum: `enum` wants an array of one value at least (invalid_type)",
+            "/person/enum: `enum` must be a non-empty array (invalid_type)",
         ),
         (
             r#"{"enum": [1.5]}"#,
-            "/person/enum/0: a number cannot be a type; texts, whole numbers, true, false and null can (invalid_type)",
+            "/person/enum/0: a number cannot be a literal; use a string, an integer, true, false or null (invalid_type)",
         ),
         (
             r#"{"properties": {"a-b": {}}}"#,
-            "/person/properties/a-b: `a-b` cannot name a field: names are a letter or `_`, then up to 62 letters, digits or `_` (invalid_name)",
+            "/person/properties/a-b: `a-b` cannot name a field: a name is a letter or `_`, followed by up to 62 letters, digits or `_` (invalid_name)",
         ),
         (
             r#"{"properties": {"a": {"type": "integer", "default": "x"}}}"#,
@@ -173,15 +173,15 @@ fn nothing_is_dropped_silently() {
         ),
         (
             r#"{"properties": {}, "required": ["a"]}"#,
-            "/person/required/0: `a` is required and no property (invalid_type)",
+            "/person/required/0: `a` is required but not in `properties` (invalid_type)",
         ),
         (
             r##"{"$ref": "#/$defs/N", "$defs": {"N": {"properties": {"n": {"$ref": "#/$defs/N"}}, "required": ["n"]}}}"##,
-            "/person/$defs/N: no value of `N` could ever end; make a field on the way optional or a list (invalid_type)",
+            "/person/$defs/N: `N` has no finite value; make one of the fields in the cycle optional or a list (invalid_type)",
         ),
         (
             r##"{"anyOf": [{"$ref": "#"}, {"type": "string"}]}"##,
-            "/person: `Person` is defined by itself alone; put a list, dict or class between (invalid_type)",
+            "/person: `Person` is defined only by itself; put a list, dict or class in between (invalid_type)",
         ),
     ] {
         assert_eq!(read(schema), expected, "{schema}");
@@ -189,7 +189,7 @@ fn nothing_is_dropped_silently() {
 }
 
 #[test]
-fn definitions_of_one_name_are_shared_or_told_apart() {
+fn definitions_with_one_name_are_shared_or_renamed() {
     let mut scope = TypeScope::new();
     let mut problems = Problems::new();
     let mut names = Vec::new();
@@ -248,14 +248,14 @@ fn described() -> impl Strategy<Value = Option<Arc<str>>> {
     prop::option::of(any::<String>().prop_map(Arc::from))
 }
 
-/// A class of one member with a default that fits its type.
+/// A class with one member and a default that fits its type.
 fn holding(name: &str, ty: TypeIR) -> Class {
     let default = if let TypeIR::List(_) = ty { Payload::list(vec![]) } else { Payload::Null };
     let field = ClassField { default: Some(default), ..ClassField::of(ty) };
     Class { description: None, fields: [(Arc::from(name), field)].into_iter().collect() }
 }
 
-/// The definitions that generated types name; `tree` has a member of a generated type.
+/// The definitions that generated types refer to; `tree` has a member of a generated type.
 fn defs(ty: TypeIR, described: Option<Arc<str>>, strict: bool) -> Arc<TypeDefs> {
     let mut tree = Class { description: described.clone(), ..Class::default() };
     tree.fields.insert("kids".into(), ClassField::of(TypeIR::list(TypeIR::Named("Tree".into()))));
@@ -293,7 +293,7 @@ fn defs(ty: TypeIR, described: Option<Arc<str>>, strict: bool) -> Arc<TypeDefs> 
     Arc::new(TypeDefs(all.into_iter().map(|(name, def)| (Arc::from(name), def)).collect()))
 }
 
-/// The type, and every definition beside it.
+/// The type and every definition.
 fn with_all(ty: TypeIR) -> TypeIR {
     let named = NAMES.map(|name| TypeIR::Named(name.into()));
     TypeIR::Tuple([ty].into_iter().chain(named).collect())
@@ -301,12 +301,12 @@ fn with_all(ty: TypeIR) -> TypeIR {
 
 proptest! {
     #[test]
-    fn what_is_printed_parses_to_the_same_type(ty in types()) {
+    fn a_printed_type_parses_to_the_same_type(ty in types()) {
         prop_assert_eq!(parse_type_expr(&ty.to_string()).unwrap(), ty);
     }
 
     #[test]
-    fn what_is_printed_with_its_types_reads_back_to_the_same_type(
+    fn a_printed_type_with_definitions_reads_as_the_same_type(
         ty in types(), inner in types(), described in described(), strict in any::<bool>()
     ) {
         let defs = defs(inner, described, strict);
@@ -320,21 +320,21 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_type_or_an_error_with_a_column_inside_it(text in any::<String>()) {
+    fn any_text_is_a_type_or_an_error_with_a_valid_column(text in any::<String>()) {
         if let Err(error) = parse_type_expr(&text) {
             prop_assert!((1..=text.chars().count() + 1).contains(&error.column));
         }
     }
 
     #[test]
-    fn texts_of_the_signs_of_the_language_never_crash(text in r#"([ \[\]{}(),:|?"'\\-]|list|dict|str|Literal|int|a|9){0,40}"#) {
+    fn random_tokens_never_crash_the_parser(text in r#"([ \[\]{}(),:|?"'\\-]|list|dict|str|Literal|int|a|9){0,40}"#) {
         if let Ok(ty) = parse_type_expr(&text) {
             prop_assert_eq!(parse_type_expr(&ty.to_string()).unwrap(), ty);
         }
     }
 
     #[test]
-    fn a_written_schema_reads_back_to_the_same_type(
+    fn a_written_schema_reads_as_the_same_type(
         ty in types(), inner in types(), described in described(), strict in any::<bool>()
     ) {
         let whole = Type::new(with_all(ty), defs(inner, described, strict));
@@ -351,7 +351,7 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_types_member_reads_back_to_the_same(
+    fn the_canonical_types_member_reads_as_the_same_types(
         inner in types(), described in described(), strict in any::<bool>()
     ) {
         let defs = defs(inner, described, strict);

@@ -1,5 +1,4 @@
-//! Signatures and `types`: every spelling in, the canonical one out, and what is said of those
-//! that cannot be read.
+//! Signatures and `types`: every notation, the canonical one, and the problems of invalid ones.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +29,7 @@ fn canonical(json: &str) -> String {
 }
 
 #[test]
-fn three_spellings_have_one_canonical_answer() {
+fn three_notations_have_one_canonical_form() {
     let expected = r#"{"instructions":"Read `question` and `people`, then write `answer` and `score`.","inputs":[{"name":"question","type":"str"},{"name":"people","type":"list[Person]"}],"outputs":[{"name":"answer","type":"str"},{"name":"score","type":"float?"}]}"#;
     for spelling in [
         r#""question, people: list[Person] -> answer: str, score: float?""#,
@@ -48,7 +47,7 @@ fn three_spellings_have_one_canonical_answer() {
 }
 
 #[test]
-fn everything_a_field_has_survives() {
+fn all_attributes_of_a_field_survive() {
     let full = r#"{"instructions":"Do.","inputs":[{"name":"q","type":"int","description":"d","alias":"Question","default":3,"constraints":[{"check":"this > 1","label":"big"}],"strict":true,"format":"yaml"}],"outputs":[{"name":"a","type":"str"}]}"#;
     assert_eq!(canonical(full), full);
     let schema = r#"{"instructions": "Do.", "input_schema": {"properties": {"q": {"type": "integer", "description": "d", "default": 3, "x-dsrs-alias": "Question", "x-dsrs-constraints": [{"check": "this > 1", "label": "big"}], "x-dsrs-strict": true, "x-dsrs-format": "yaml"}}},
@@ -57,7 +56,7 @@ fn everything_a_field_has_survives() {
 }
 
 #[test]
-fn errors_of_signatures_name_place_and_column() {
+fn errors_of_signatures_have_place_and_column() {
     for (spelling, expected) in [
         (
             r#""question -> ""#,
@@ -89,7 +88,7 @@ fn errors_of_signatures_name_place_and_column() {
         ),
         (
             r#""größe -> b""#,
-            "/signature: column 1: `größe` cannot name a field: names are a letter or `_`, then up to 62 letters, digits or `_` (invalid_name)",
+            "/signature: column 1: `größe` cannot name a field: a name is a letter or `_`, followed by up to 62 letters, digits or `_` (invalid_name)",
         ),
         (
             r#""a, b -> a""#,
@@ -102,20 +101,20 @@ fn errors_of_signatures_name_place_and_column() {
         ("3", "/signature: expected a signature string or object, found an integer (wrong_type)"),
         (
             r#"{"inputs": [], "outputs": []}"#,
-            "/signature/outputs: a signature has one output at least (invalid_signature)",
+            "/signature/outputs: a signature needs at least one output (invalid_signature)",
         ),
         (r#"{"inputs": []}"#, "/signature/outputs: `outputs` is missing (missing_field)"),
         (
             r#"{"inputs": [{"name": "a"}], "outputs": [{"name": "b", "alias": "a"}]}"#,
-            "/signature/outputs/0/alias: the fields `a` and `b` would both be told as `a` (duplicate_name)",
+            "/signature/outputs/0/alias: the fields `a` and `b` would both appear to the LM as `a` (duplicate_name)",
         ),
         (
             r#"{"outputs": [{"name": "b-c"}, {"name": "a", "type": "lst[int]"}, {"nam": "x"}]}"#,
-            "/signature/outputs/0/name: `b-c` cannot name a field: names are a letter or `_`, then up to 62 letters, digits or `_` (invalid_name); /signature/outputs/1/type: column 1: expected `list`, `dict` or `tuple` before `[`, found `lst` (invalid_type); /signature/outputs/2/name: `name` is missing (missing_field); /signature/outputs/2/nam: unknown member `nam`; did you mean `name`? (unknown_field)",
+            "/signature/outputs/0/name: `b-c` cannot name a field: a name is a letter or `_`, followed by up to 62 letters, digits or `_` (invalid_name); /signature/outputs/1/type: column 1: expected `list`, `dict` or `tuple` before `[`, found `lst` (invalid_type); /signature/outputs/2/name: `name` is missing (missing_field); /signature/outputs/2/nam: unknown member `nam`; did you mean `name`? (unknown_field)",
         ),
         (
             r#"{"outputs": [{"name": "a", "format": "xml"}]}"#,
-            "/signature/outputs/0/format: `format` is `json`, `yaml` or `text` (invalid_value)",
+            "/signature/outputs/0/format: `format` must be `json`, `yaml` or `text` (invalid_value)",
         ),
         (
             r#"{"outputs": [{"name": "a", "type": "int", "default": "x"}]}"#,
@@ -195,19 +194,19 @@ fn types_are_read_and_written_canonically() {
         ),
         (
             r#"{"int": {"class": {}}}"#,
-            "/types/int: `int` is a word of the type language; choose another name (reserved_name)",
+            "/types/int: `int` is a reserved word of the type language; choose another name (reserved_name)",
         ),
         (
             r#"{"a-b": {"class": {}}}"#,
-            "/types/a-b: `a-b` cannot name a type: names are a letter or `_`, then up to 62 letters, digits or `_` (invalid_name)",
+            "/types/a-b: `a-b` cannot name a type: a name is a letter or `_`, followed by up to 62 letters, digits or `_` (invalid_name)",
         ),
         (
             r#"{"N": {"class": {"next": "N"}}}"#,
-            "/types/N: no value of `N` could ever end; make a field on the way optional or a list (invalid_type)",
+            "/types/N: `N` has no finite value; make one of the fields in the cycle optional or a list (invalid_type)",
         ),
         (
             r##"{"A": {"$ref": "#/$defs/A"}}"##,
-            "/types/A: `A` is defined by itself alone; put a list, dict or class between (invalid_type)",
+            "/types/A: `A` is defined only by itself; put a list, dict or class in between (invalid_type)",
         ),
         (
             r#"{"A": {"class": {"x": {"type": "int", "default": "no"}, "y": "B"}}}"#,
@@ -215,9 +214,9 @@ fn types_are_read_and_written_canonically() {
         ),
         (
             r#"{"A": {"class": {"x": {"type": "int", "alias": "y"}, "y": "int"}}}"#,
-            "/types/A/class/y: `y` and `x` would both be told as `y`; change an alias (duplicate_name)",
+            "/types/A/class/y: `y` and `x` would both appear to the LM as `y`; change an alias (duplicate_name)",
         ),
-        (r#"{"A": {"enum": {}}}"#, "/types/A/enum: an enum has one member at least (invalid_type)"),
+        (r#"{"A": {"enum": {}}}"#, "/types/A/enum: an enum needs at least one member (invalid_type)"),
         (
             r#"{"A": "int"}"#,
             "/types/A: expected `{\"class\": …}`, `{\"enum\": …}` or a JSON Schema object, found a string (wrong_type)",

@@ -1,4 +1,4 @@
-//! Type expressions: text in, canonical text out, and what is said of text that is none.
+//! Type expressions: every accepted text, its canonical form, and the errors of invalid texts.
 
 use dsrs::types::parse_type_expr;
 
@@ -58,7 +58,7 @@ fn every_accepted_spelling_has_one_canonical_form() {
 }
 
 #[test]
-fn errors_say_where_what_was_expected_and_what_was_found() {
+fn errors_name_the_column_the_expected_and_the_found_token() {
     for (written, expected) in [
         ("", "column 1: expected a type, found the end"),
         ("list", "column 1: `list` needs the type of its elements, as in `list[str]`"),
@@ -66,7 +66,7 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
         ("list[int", "column 9: expected `,`, `|` or `]`, found the end"),
         (
             "list[int, str]",
-            "column 1: `list` takes one type; it needs the type of its elements, as in `list[str]`",
+            "column 1: `list` has one type argument; it needs the type of its elements, as in `list[str]`",
         ),
         ("list[]", "column 6: expected a type, found `]`"),
         ("\"é\" | list[€]", "column 12: expected a type, found `€`"),
@@ -79,24 +79,24 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
         ("tuple[int, ...]", "column 12: expected a type, found `.`"),
         (
             "Literal[str]",
-            "column 1: `Literal` holds texts, whole numbers, true, false or null, not `str`",
+            "column 1: `Literal` accepts strings, integers, true, false and null, not `str`",
         ),
         ("int str", "column 5: expected the end of the type, found `str`"),
         ("int |", "column 6: expected a type, found the end"),
         ("| int", "column 1: expected a type, found `|`"),
-        ("\"low", "column 1: expected a type, found a text without its closing quote"),
+        ("\"low", "column 1: expected a type, found a string without a closing quote"),
         (
             "\"\\x\"",
-            "column 1: expected a type, found a text with an escape that JSON does not have",
+            "column 1: expected a type, found a string with an escape sequence that JSON does not have",
         ),
-        ("1.5", "column 1: expected a type, found `1.5`, which is no whole number"),
+        ("1.5", "column 1: expected a type, found `1.5`, which is not an integer"),
         (
             "9223372036854775808",
             "column 1: expected a type, found `9223372036854775808`, which does not fit into 64 bits",
         ),
         ("{name}", "column 6: expected `:` and the type of the field, found `}`"),
-        ("{name: str, name: int}", "column 13: the field `name` stands here twice"),
-        ("{\"name\": str}", "column 2: expected a field name, found the text \"name\""),
+        ("{name: str, name: int}", "column 13: the field `name` appears twice"),
+        ("{\"name\": str}", "column 2: expected a field name, found the string \"name\""),
         ("{a: str", "column 8: expected `,`, `|` or `}`, found the end"),
         ("Set[int]", "column 1: expected `list`, `dict` or `tuple` before `[`, found `Set`"),
         ("naïve", "column 1: `naïve` cannot be the name of a type"),
@@ -108,7 +108,7 @@ fn errors_say_where_what_was_expected_and_what_was_found() {
 }
 
 #[test]
-fn deep_nesting_and_huge_unions_are_errors_and_not_crashes() {
+fn deep_nesting_and_huge_unions_are_errors() {
     let deep = "list[".repeat(100_000);
     assert_eq!(canonical(&deep), "column 321: types nest at most 64 levels deep");
     let parens = "(".repeat(100_000);

@@ -1,5 +1,4 @@
-//! Signatures as Rust types: what the derive makes of a struct, against the same signature posted
-//! as data.
+//! Signatures as Rust types: the derived schema equals that of the same signature in a document.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod story;
@@ -39,7 +38,7 @@ struct Qa {
 }
 
 #[test]
-fn a_derived_signature_is_the_posted_one() {
+fn a_derived_signature_equals_the_posted_one() {
     let posted = signature(
         "{}",
         r#"{"instructions": "Answer the question from the context.\n\nStay short.",
@@ -55,7 +54,7 @@ fn a_derived_signature_is_the_posted_one() {
 }
 
 #[test]
-fn a_schema_is_made_once_for_each_type() {
+fn a_schema_is_built_once_per_type() {
     assert!(Arc::ptr_eq(&SignatureSchema::of::<Qa>(), &SignatureSchema::of::<Qa>()));
     let augmented = SignatureSchema::of::<Augmented<Qa, Reasoning>>();
     assert_ne!(augmented.outputs.len(), SignatureSchema::of::<Qa>().outputs.len());
@@ -76,7 +75,7 @@ struct Confidence {
 }
 
 #[test]
-fn augmentations_stand_where_they_say_and_read_naturally_two_layers_deep() {
+fn augmentations_add_fields_in_place_through_two_layers() {
     type Both = Augmented<Qa, (Reasoning, Confidence)>;
     let schema = SignatureSchema::of::<Both>();
     let outputs = schema.outputs.iter();
@@ -153,7 +152,7 @@ struct Rich<I: Clone + std::fmt::Debug> {
 }
 
 #[test]
-fn nested_recursive_generic_and_flattened_types_become_the_posted_ones() {
+fn complex_types_equal_the_posted_ones() {
     let types = r#"{"Person": {"class": {"name": "str", "age": {"type": "int?", "alias": "years"},
                                          "friends": "list[Person]"}},
                     "Mood": {"enum": {"Happy": "smiling", "Sad": null}}}"#;
@@ -174,7 +173,7 @@ fn nested_recursive_generic_and_flattened_types_become_the_posted_ones() {
 }
 
 #[test]
-fn values_go_to_data_and_back_without_loss() {
+fn values_survive_a_round_trip_through_data() {
     let data = json(
         r#"{"people": {"a": {"name": "Ann", "age": 3, "friends": [{"name": "Bo", "age": null, "friends": []}]}},
             "mood": "Sad", "shapes": [{"side": 2.0}, "blob", {"radius": 1.5}], "pair": [-1, true]}"#,
@@ -187,27 +186,27 @@ fn values_go_to_data_and_back_without_loss() {
 }
 
 #[test]
-fn a_short_float_is_told_as_it_was_written() {
+fn an_f32_keeps_its_shortest_decimal_form() {
     assert_eq!(
         to_payload(&[0.1_f32, 16_777_216.0, -1e-30]).unwrap().to_json(),
         "[0.1,16777216.0,-1e-30]"
     );
     assert_eq!(from_payload::<f32>(&json("0.1")).unwrap(), 0.1);
     let told = from_payload::<f32>(&json("1e300")).unwrap_err().to_string();
-    assert_eq!(told, "1e+300 is no value of `f32`");
+    assert_eq!(told, "1e+300 is not a value of `f32`");
 }
 
 #[test]
-fn what_does_not_fit_a_rust_type_is_told_with_its_place() {
+fn data_that_does_not_fit_a_rust_type_is_reported_with_its_place() {
     let refused = |text: &str| from_payload::<Person>(&json(text)).unwrap_err().to_string();
     let told = refused(r#"{"name": "Ann", "age": 300, "friends": []}"#);
-    assert_eq!(told, "`age`: 300 is no value of `u8`");
+    assert_eq!(told, "`age`: 300 is not a value of `u8`");
     let told = refused(r#"{"name": "Ann", "friends": [{"name": 1, "friends": []}]}"#);
-    assert_eq!(told, "`friends[0].name`: 1 is no value of `String`");
+    assert_eq!(told, "`friends[0].name`: 1 is not a value of `String`");
     assert_eq!(refused(r#"{"name": "Ann"}"#), "`friends`: is missing");
     assert_eq!(
         to_payload(&u64::MAX).unwrap_err().to_string(),
-        "a value of `u64`: is beyond 64 bits with a sign"
+        "a value of `u64`: is outside the range of signed 64-bit integers"
     );
 }
 
@@ -228,7 +227,7 @@ struct Keyed {
 }
 
 #[test]
-fn what_only_the_shapes_know_is_told_when_the_schema_is_made() {
+fn errors_of_shapes_are_reported_when_the_schema_is_built() {
     let error = SignatureSchema::try_of::<Twice<Common>>().unwrap_err();
     assert_eq!(error.to_string(), "the signature has two fields named `language`");
     let error = SignatureSchema::try_of::<Keyed>().unwrap_err();
@@ -236,7 +235,7 @@ fn what_only_the_shapes_know_is_told_when_the_schema_is_made() {
 }
 
 #[test]
-fn the_struct_itself_is_both_halves() {
+fn a_derived_struct_converts_to_inputs_and_outputs_and_back() {
     let input = QaInput { question: "?".into(), context: vec![], sentences: 1 };
     let output = QaOutput { answer: "!".into(), score: None };
     let (input, output) = Qa::from_parts(input, output).into_parts();

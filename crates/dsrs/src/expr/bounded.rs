@@ -1,17 +1,16 @@
-//! Filters that give no more than a bounded text, and are charged for what they walk: fuel counts
-//! instructions, not bytes, and a filter that doubles its text could be asked to do so again and
-//! again.
+//! Filters whose output is bounded and whose input is charged. Fuel counts instructions, not bytes,
+//! and an expression could apply a filter that doubles its text many times.
 
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
 use super::work::{add_filter, meter};
 
-/// The longest text that a filter may give, in bytes.
+/// The longest text that a filter may return, in bytes.
 const LIMIT: usize = 4 << 20;
 
-/// Puts bounds on the filters of an engine that could give far more than they take; those that
-/// nobody needs go.
+/// Bounds the filters of an engine that can return far more than they get, and removes those that
+/// no expression needs.
 pub(super) fn bound(engine: &mut Environment<'_>) {
     meter(engine);
     add_filter(engine, "replace", Value::from_function(replace));
@@ -52,6 +51,6 @@ fn within(length: usize) -> Result<(), Error> {
     if length <= LIMIT {
         return Ok(());
     }
-    let reason = format!("a filter would give a text of more than {LIMIT} bytes");
+    let reason = format!("a filter would produce a text of more than {LIMIT} bytes");
     Err(Error::new(ErrorKind::InvalidOperation, reason))
 }

@@ -1,6 +1,5 @@
-//! Arithmetic on numbers, with Python's operators and precedence: whole numbers stay exact, and
-//! nothing takes long or much. Ours, because the crates for it count in floats alone, lack `//` or
-//! `**`, or are no longer kept.
+//! Arithmetic with the operators and the precedence of Python. Integers stay exact; time and memory
+//! are bounded. The crates for this only compute with floats, lack `//` or `**`, or are unmaintained.
 
 use super::ExprError;
 use crate::value::Payload;
@@ -11,7 +10,7 @@ const LENGTH: usize = 2_000;
 /// How deep brackets, signs and powers may nest.
 const DEPTH: usize = 64;
 
-/// The value of an arithmetic expression. Whole numbers beyond 64 bits are given as their digits.
+/// The value of an arithmetic expression. An integer beyond 64 bits is returned as its digits.
 ///
 /// ```
 /// use dsrs::{expr::calculate, value::Payload};
@@ -20,7 +19,7 @@ const DEPTH: usize = 64;
 /// ```
 ///
 /// # Errors
-/// What cannot be read, or has no value: a division by zero, a result that is too large.
+/// If the expression cannot be parsed or has no value: a division by zero, a result that is too large.
 pub fn calculate(source: &str) -> Result<Payload, ExprError> {
     if source.len() > LENGTH {
         return Err(fault(format!("the expression is longer than {LENGTH} bytes")));
@@ -59,7 +58,7 @@ impl ArithmeticToken {
     }
 }
 
-/// The signs, longer ones first; what other hands write for them is read as well.
+/// The operators, longer ones first, with their alternative spellings.
 const SIGNS: [(&str, &str); 14] = [
     ("**", "**"),
     ("//", "//"),
@@ -99,14 +98,14 @@ fn tokens(source: &str) -> Result<Vec<ArithmeticToken>, ExprError> {
             tokens.push(ArithmeticToken::Sign(sign));
             written.len()
         } else {
-            return Err(fault(format!("`{first}` has no place in arithmetic")));
+            return Err(fault(format!("`{first}` is not allowed in arithmetic")));
         };
         rest = rest.get(length..).unwrap_or_default().trim_start();
     }
     Ok(tokens)
 }
 
-/// How long the numeral at the start of a text is: `12`, `1_000`, `1.5`, `.5`, `2e-3`.
+/// The length of the number at the start of a text: `12`, `1_000`, `1.5`, `.5`, `2e-3`.
 fn numeral(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
@@ -138,7 +137,7 @@ impl ArithmeticParser {
         self.tokens.get(self.next)
     }
 
-    /// Takes the next sign if it is one of these.
+    /// Consumes the next token if it is one of these signs.
     fn take(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         match self.peek() {
             Some(ArithmeticToken::Sign(sign)) if signs.contains(sign) => {
@@ -168,7 +167,7 @@ impl ArithmeticParser {
         Ok(value)
     }
 
-    /// A sign binds less than a power: `-2 ** 2` is -4.
+    /// A sign binds weaker than a power: `-2 ** 2` is -4.
     fn signed(&mut self) -> Result<ArithmeticNumber, ExprError> {
         self.depth += 1;
         if self.depth > DEPTH {
@@ -186,14 +185,14 @@ impl ArithmeticParser {
     fn power(&mut self) -> Result<ArithmeticNumber, ExprError> {
         let base = self.atom()?;
         match self.take(&["**"]) {
-            // From the right: 2 ** 3 ** 2 is 512.
+            // Right-associative: 2 ** 3 ** 2 is 512.
             Some(_) => base.power(self.signed()?),
             None => Ok(base),
         }
     }
 
     fn atom(&mut self) -> Result<ArithmeticNumber, ExprError> {
-        let token = self.peek().cloned().ok_or_else(|| fault("the expression breaks off"))?;
+        let token = self.peek().cloned().ok_or_else(|| fault("the expression is incomplete"))?;
         self.next += 1;
         match token {
             ArithmeticToken::Number(text) => number(&text),
@@ -201,7 +200,7 @@ impl ArithmeticParser {
                 (_, Some(ArithmeticToken::Sign("("))) => self.function(&name),
                 ("pi" | "π", _) => Ok(ArithmeticNumber::Float(std::f64::consts::PI)),
                 ("e", _) => Ok(ArithmeticNumber::Float(std::f64::consts::E)),
-                _ => Err(fault(format!("`{name}` is not known; there are no variables"))),
+                _ => Err(fault(format!("`{name}` is not defined; variables are not supported"))),
             },
             ArithmeticToken::Sign("(") => {
                 let value = self.sum()?;
@@ -214,10 +213,10 @@ impl ArithmeticParser {
 
     fn function(&mut self, name: &str) -> Result<ArithmeticNumber, ExprError> {
         self.next += 1;
-        let mut given = Vec::new();
+        let mut arguments = Vec::new();
         if self.take(&[")"]).is_none() {
             loop {
-                given.push(self.sum()?);
+                arguments.push(self.sum()?);
                 match self.take(&[",", ")"]) {
                     Some(",") => {}
                     Some(_) => break,
@@ -225,7 +224,7 @@ impl ArithmeticParser {
                 }
             }
         }
-        apply(name, &given)
+        apply(name, &arguments)
     }
 }
 
@@ -233,22 +232,22 @@ fn number(text: &str) -> Result<ArithmeticNumber, ExprError> {
     if let Ok(whole) = text.parse() {
         return Ok(ArithmeticNumber::Whole(whole));
     }
-    let float = text.parse().map_err(|_| fault(format!("`{text}` is no number")))?;
+    let float = text.parse().map_err(|_| fault(format!("`{text}` is not a number")))?;
     ArithmeticNumber::finite(float)
 }
 
-fn apply(name: &str, given: &[ArithmeticNumber]) -> Result<ArithmeticNumber, ExprError> {
-    let float = |f: fn(f64) -> f64| match given {
+fn apply(name: &str, arguments: &[ArithmeticNumber]) -> Result<ArithmeticNumber, ExprError> {
+    let float = |f: fn(f64) -> f64| match arguments {
         [one] => ArithmeticNumber::finite(f(one.float())),
-        _ => Err(fault(format!("`{name}` takes one number"))),
+        _ => Err(fault(format!("`{name}` accepts one number"))),
     };
-    let whole = |f: fn(f64) -> f64| match given {
+    let whole = |f: fn(f64) -> f64| match arguments {
         [ArithmeticNumber::Whole(whole)] => Ok(ArithmeticNumber::Whole(*whole)),
         [ArithmeticNumber::Float(float)] => Ok(ArithmeticNumber::rounded(f(*float))),
-        _ => Err(fault(format!("`{name}` takes one number"))),
+        _ => Err(fault(format!("`{name}` accepts one number"))),
     };
     let pick = |better: fn(f64, f64) -> bool| {
-        let picked = given.iter().copied().reduce(|best, next| match (best, next) {
+        let picked = arguments.iter().copied().reduce(|best, next| match (best, next) {
             (ArithmeticNumber::Whole(a), ArithmeticNumber::Whole(b))
                 if (a < b) == better(0.0, 1.0) =>
             {
@@ -258,9 +257,9 @@ fn apply(name: &str, given: &[ArithmeticNumber]) -> Result<ArithmeticNumber, Exp
             _ if better(next.float(), best.float()) => next,
             _ => best,
         });
-        picked.ok_or_else(|| fault(format!("`{name}` takes numbers")))
+        picked.ok_or_else(|| fault(format!("`{name}` accepts one or more numbers")))
     };
-    match (name, given) {
+    match (name, arguments) {
         ("abs", [ArithmeticNumber::Whole(whole)]) => {
             whole.checked_abs().map(ArithmeticNumber::Whole).ok_or_else(too_large)
         }
@@ -284,7 +283,7 @@ fn apply(name: &str, given: &[ArithmeticNumber]) -> Result<ArithmeticNumber, Exp
         ("pow", [base, exponent]) => base.power(*exponent),
         ("min", _) => pick(|a, b| a < b),
         ("max", _) => pick(|a, b| a > b),
-        _ => Err(fault(format!("`{name}` is no function here"))),
+        _ => Err(fault(format!("there is no function `{name}`"))),
     }
 }
 
@@ -298,7 +297,7 @@ impl ArithmeticNumber {
 
     fn finite(float: f64) -> Result<Self, ExprError> {
         if float.is_nan() {
-            return Err(fault("this has no value among the real numbers"));
+            return Err(fault("the result is not a real number"));
         }
         if float.is_infinite() {
             return Err(fault("the result is too large, or infinite"));
@@ -306,14 +305,14 @@ impl ArithmeticNumber {
         Ok(Self::Float(float))
     }
 
-    /// A float without a fraction as a whole number, where that is exact.
+    /// An integral float as an integer if that is exact.
     fn rounded(float: f64) -> Self {
         if float.abs() < 9e15 { Self::Whole(float as i128) } else { Self::Float(float) }
     }
 
     fn by(self, sign: &str, other: Self) -> Result<Self, ExprError> {
         if matches!(sign, "/" | "//" | "%") && other.float() == 0.0 {
-            return Err(fault("a division by zero"));
+            return Err(fault("division by zero"));
         }
         match (self, other) {
             (Self::Whole(a), Self::Whole(b)) => whole(a, sign, b),
@@ -341,14 +340,14 @@ impl ArithmeticNumber {
             return power.map(Self::Whole).ok_or_else(too_large);
         }
         if self.float() == 0.0 && exponent.float() < 0.0 {
-            return Err(fault("a division by zero"));
+            return Err(fault("division by zero"));
         }
         Self::finite(self.float().powf(exponent.float()))
     }
 
     fn round(self, places: Self) -> Result<Self, ExprError> {
         let Self::Whole(places @ -15..=15) = places else {
-            return Err(fault("`round` takes a number and how many places, up to 15"));
+            return Err(fault("`round` accepts a number and a number of decimal places, up to 15"));
         };
         let scale = 10_f64.powi(places as i32);
         Self::finite((self.float() * scale).round_ties_even() / scale)
@@ -364,7 +363,7 @@ impl ArithmeticNumber {
 }
 
 fn too_large() -> ExprError {
-    fault("the result is too large for exact arithmetic; with a decimal point it may do")
+    fault("the result is too large for exact arithmetic; write a decimal point to calculate with floats")
 }
 
 fn whole(a: i128, sign: &str, b: i128) -> Result<ArithmeticNumber, ExprError> {
@@ -420,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_take_what_they_take_in_mathematics() {
+    fn functions_accept_the_usual_arguments() {
         for (source, expected) in [
             ("sqrt(16)", "4.0"),
             ("abs(-3)", "3"),
@@ -440,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_says_why() {
+    fn an_expression_without_a_value_says_why() {
         for (source, reason) in [
             ("1 / 0", "division by zero"),
             ("1 % 0.0", "division by zero"),
@@ -448,15 +447,15 @@ mod tests {
             ("9 ** 9 ** 9", "too large"),
             ("1e308 * 10", "too large"),
             ("sqrt(-1)", "real numbers"),
-            ("2 +", "breaks off"),
-            ("", "breaks off"),
+            ("2 +", "incomplete"),
+            ("", "incomplete"),
             ("(1", "not closed"),
             ("min(1", "not closed"),
-            ("min()", "takes numbers"),
+            ("min()", "accepts one or more numbers"),
             ("1 2", "expected an operator"),
-            ("x + 1", "`x` is not known"),
-            ("open('a')", "has no place"),
-            ("exit(1)", "no function"),
+            ("x + 1", "`x` is not defined"),
+            ("open('a')", "is not allowed"),
+            ("exit(1)", "there is no function `exit`"),
             ("1.2.3", "expected an operator"),
         ] {
             assert!(value(source).contains(reason), "{source}: {}", value(source));
@@ -464,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_too_deep_or_too_long() {
+    fn depth_length_and_size_are_bounded() {
         for part in ["(", "-", "2**", "abs("] {
             let deep = part.repeat(LENGTH / part.len());
             assert!(value(&deep).contains("deeper"), "{part}");

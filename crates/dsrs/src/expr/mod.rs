@@ -1,5 +1,5 @@
-//! Jinja expressions over data, compiled once and evaluated with fuel, so that none runs for long.
-//! Knows payloads and nothing of signatures, prompts or nodes.
+//! Jinja expressions over data: compiled once, evaluated with bounded fuel. Knows payloads, but no
+//! signatures, prompts or nodes.
 
 mod bounded;
 mod calculate;
@@ -21,17 +21,17 @@ pub use calculate::calculate;
 pub(crate) use pattern::{add_matching_test, explain_pattern};
 pub use template::Template;
 
-/// How many instructions one evaluation may take.
+/// How many instructions one evaluation may execute.
 const FUEL: u64 = 50_000;
 
 /// The longest expression.
 const LENGTH_LIMIT: usize = 2_000;
 
-/// How deep brackets may nest. The engine's own limit does not see those of filters and calls, each
-/// of which takes far more stack.
+/// How deep brackets may nest. The limit of the engine does not count brackets of filters and calls,
+/// which need far more stack.
 const NESTING_LIMIT: usize = 24;
 
-/// The engine that all expressions share. It is constant: no templates, no state.
+/// The engine that all expressions share. It is constant: it has no templates and no state.
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_fuel(Some(FUEL));
@@ -40,11 +40,11 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine
 });
 
-/// An expression that cannot be read or evaluated.
+/// An expression cannot be compiled or evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct ExprError {
-    /// What the engine stumbled over.
+    /// The reason.
     pub reason: String,
 }
 
@@ -68,15 +68,15 @@ impl Condition {
         Expression::compile(source).map(Self)
     }
 
-    /// Whether it holds of a value.
+    /// Whether the condition holds for a value.
     ///
     /// # Errors
-    /// When the evaluation fails: operands that do not fit, or out of fuel.
+    /// If the evaluation fails, for example because of operand types or fuel.
     pub fn holds(&self, this: &Payload) -> Result<bool, ExprError> {
         Ok(self.0.evaluate([("this", this)])?.is_true())
     }
 
-    /// The expression as it was written.
+    /// The text of the expression.
     #[must_use]
     pub const fn source(&self) -> &Arc<str> {
         self.0.source()
@@ -100,7 +100,7 @@ impl Expression {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// When it is not a Jinja expression, or is too long to be compiled on a bounded stack.
+    /// If it is not a Jinja expression, or too long or too deep to compile on a bounded stack.
     pub fn compile(source: &str) -> Result<Self, ExprError> {
         if source.len() > LENGTH_LIMIT {
             let reason = format!("the expression is longer than {LENGTH_LIMIT} bytes");
@@ -114,10 +114,10 @@ impl Expression {
         Ok(Self { source: Arc::from(source), compiled: Arc::new(compiled) })
     }
 
-    /// The number that it gives over these values; true counts as 1, false as 0.
+    /// The number that it evaluates to; true is 1, false is 0.
     ///
     /// # Errors
-    /// When the evaluation fails (operands that do not fit, or out of fuel), or gives no number.
+    /// If the evaluation fails, or the result is neither a number nor a boolean.
     pub fn number<'v>(
         &self,
         values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
@@ -131,18 +131,18 @@ impl Expression {
             _ => None,
         };
         number.ok_or_else(|| {
-            let reason = format!("it gives `{found}`, which is neither a number nor true or false");
+            let reason = format!("the result `{found}` is neither a number nor a boolean");
             ExprError { reason }
         })
     }
 
-    /// The values that it asks for, as paths: `name` or `name.member`.
+    /// The paths of the values that it uses: `name` or `name.member`.
     #[must_use]
     pub fn referenced_paths(&self) -> HashSet<String> {
         self.compiled.undeclared_variables(true)
     }
 
-    /// The values that it asks for, by name alone, in the order of the alphabet.
+    /// The names of the values that it uses, in alphabetical order.
     #[must_use]
     pub fn names(&self) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> =
@@ -152,10 +152,10 @@ impl Expression {
         names
     }
 
-    /// Whether it gives what counts as true over these values.
+    /// Whether it evaluates to a true value.
     ///
     /// # Errors
-    /// When the evaluation fails: operands that do not fit, or out of fuel.
+    /// If the evaluation fails, for example because of operand types or fuel.
     pub fn is_true<'v>(
         &self,
         values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
@@ -170,7 +170,7 @@ impl Expression {
         self.compiled.eval(named_values(values)?).map_err(explain)
     }
 
-    /// The expression as it was written.
+    /// The text of the expression.
     #[must_use]
     pub const fn source(&self) -> &Arc<str> {
         &self.source
@@ -189,7 +189,7 @@ impl fmt::Debug for Expression {
     }
 }
 
-/// How deep brackets nest, those in quoted texts aside.
+/// How deep brackets nest, except those in quoted strings.
 fn nesting(source: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut quote = None;
@@ -212,7 +212,7 @@ fn nesting(source: &str) -> usize {
     deepest
 }
 
-/// The values as the engine takes them, where there is room: each is copied part by part.
+/// The values as values of the engine. Each is copied part by part, so their size is bounded.
 fn named_values<'v>(
     values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
 ) -> Result<Value, ExprError> {
@@ -220,7 +220,7 @@ fn named_values<'v>(
     let mut named = Vec::new();
     for (name, value) in values {
         room.take(value)
-            .map_err(|excess| ExprError { reason: format!("the values that it takes {excess}") })?;
+            .map_err(|excess| ExprError { reason: format!("the input values {excess}") })?;
         named.push((name, to_value(value)));
     }
     Ok(Value::from_pairs(named))
@@ -264,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn expressions_that_would_take_long_or_much_are_refused() {
+    fn expressions_that_need_too_much_time_or_memory_fail() {
         assert!(holds(&vec!["this"; 1000].join("+"), "1").unwrap_err().reason.contains("longer"));
         assert!(holds(&format!("{}1", "(".repeat(1900)), "1").is_err());
         assert!(holds("('x' * 1000000000000)|length > 1", "1").is_err());
     }
 
     #[test]
-    fn no_expression_doubles_a_text_for_ever() {
+    fn no_expression_doubles_a_text_without_bound() {
         let text = format!("{:?}", "x".repeat(1000));
         for step in ["|replace('x', this)", "|join(this)", "|list|string"] {
             let grown = format!("(this{})|length > 1", step.repeat(1900 / step.len()));

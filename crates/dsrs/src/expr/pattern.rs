@@ -1,5 +1,5 @@
-//! `matching`, the word that constraints have beside Jinja's own: whether a text matches a regular
-//! expression, as JSON Schema's `pattern` wants it. Knows nothing of schemas.
+//! `matching`, a Jinja test for constraints: whether a text matches a regular expression, with the
+//! semantics of `pattern` in JSON Schema. Knows nothing of schemas.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -20,43 +20,43 @@ const SIZE_LIMIT: usize = 1 << 20;
 
 type PatternCache = HashMap<Arc<str>, Arc<Regex>>;
 
-/// Patterns as they were compiled: some take longer to compile than to be used a thousand times. A
-/// memo of a pure function, of which nobody can see whether it is there.
+/// Compiled patterns: compiling some takes longer than matching a thousand texts. Caching a pure
+/// function has no visible effect.
 static COMPILED: LazyLock<Mutex<PatternCache>> = LazyLock::new(Mutex::default);
 
-/// Teaches an engine of conditions the test `matching`.
+/// Adds the test `matching` to an engine.
 pub(crate) fn add_matching_test(engine: &mut Environment<'_>) {
     engine.add_test("matching", |state: &mut State<'_, '_>, text: &str, pattern: &str| {
         spend(state, text.len())?;
         let invalid = |reason: String| Error::new(ErrorKind::InvalidOperation, reason);
-        let regex = compiled(pattern).map_err(invalid)?;
+        let regex = compile(pattern).map_err(invalid)?;
         regex.is_match(text).map_err(|error| invalid(error.to_string()))
     });
 }
 
-/// What is wrong with a pattern, if anything.
+/// The problem of a pattern, if it has one.
 pub(crate) fn explain_pattern(pattern: &str) -> Option<String> {
-    compiled(pattern).err()
+    compile(pattern).err()
 }
 
-fn compiled(pattern: &str) -> Result<Arc<Regex>, String> {
-    if let Some(known) = cached().get(pattern) {
+fn compile(pattern: &str) -> Result<Arc<Regex>, String> {
+    if let Some(known) = lock_cache().get(pattern) {
         return Ok(known.clone());
     }
     if pattern.len() > LENGTH_LIMIT {
         return Err(format!("a pattern has at most {LENGTH_LIMIT} bytes"));
     }
     let built = RegexBuilder::new(pattern).delegate_size_limit(SIZE_LIMIT).build();
-    let regex = Arc::new(built.map_err(|error| format!("no regular expression: {error}"))?);
-    let mut cached = cached();
-    if cached.len() >= CACHE_LIMIT {
-        cached.clear();
+    let regex = Arc::new(built.map_err(|error| format!("not a regular expression: {error}"))?);
+    let mut cache = lock_cache();
+    if cache.len() >= CACHE_LIMIT {
+        cache.clear();
     }
-    cached.insert(pattern.into(), regex.clone());
+    cache.insert(pattern.into(), regex.clone());
     Ok(regex)
 }
 
-fn cached() -> std::sync::MutexGuard<'static, PatternCache> {
+fn lock_cache() -> std::sync::MutexGuard<'static, PatternCache> {
     COMPILED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_matches_as_json_schema_means_it() {
+    fn a_pattern_matches_anywhere_in_a_text() {
         let mut engine = Environment::new();
         add_matching_test(&mut engine);
         let holds = |source: &str| {
@@ -75,11 +75,11 @@ mod tests {
         assert_eq!(holds(r#""a1b" is matching("[0-9]")"#), Ok(true));
         assert_eq!(holds(r#""a1b" is matching("^[0-9]")"#), Ok(false));
         assert_eq!(holds(r#"["ab", "a"]|select("matching", "^(?=.*b)a")|list|length"#), Ok(true));
-        assert!(holds(r#""a" is matching("(")"#).unwrap_err().contains("no regular expression"));
+        assert!(holds(r#""a" is matching("(")"#).unwrap_err().contains("not a regular expression"));
     }
 
     #[test]
-    fn a_pattern_that_would_take_for_ever_is_an_error() {
+    fn a_pattern_with_catastrophic_backtracking_is_an_error() {
         let text = format!("{}b", "a".repeat(40));
         let mut engine = Environment::new();
         add_matching_test(&mut engine);

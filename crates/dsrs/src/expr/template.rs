@@ -1,6 +1,6 @@
-//! Jinja templates over named values, compiled once and rendered with fuel: conditions, loops and
-//! expressions, and nothing that gives a value a name, so that no template grows what it writes
-//! without end.
+//! Jinja templates over named values: compiled once, rendered with bounded fuel. They have
+//! conditions, loops and expressions, but no assignments, so that no template can grow a text without
+//! bound.
 
 use std::fmt;
 use std::io;
@@ -18,19 +18,19 @@ const LENGTH_LIMIT: usize = 20_000;
 /// The longest text that a template may write, in bytes.
 const TEXT_LIMIT: usize = 4 << 20;
 
-/// How deep loops may stand in loops.
+/// How deep loops may nest.
 const LOOP_LIMIT: usize = 4;
 
-/// How many times a template may put texts or lists together.
+/// How often a template may concatenate texts or lists.
 const JOIN_LIMIT: usize = 100;
 
-/// The tags that a template may have.
+/// The allowed tags.
 const TAGS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 
-/// The name under which the only template of an engine stands.
+/// The name of the only template of an engine.
 const NAME: &str = "template";
 
-/// The engine that every template starts from.
+/// The engine that every template copies.
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
     engine.set_fuel(Some(FUEL));
@@ -43,7 +43,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine
 });
 
-/// A compiled template. A line break at its very end is not written.
+/// A compiled template. A line break at the end of its source is not written.
 ///
 /// ```
 /// use dsrs::{expr::Template, value::Payload};
@@ -62,7 +62,7 @@ impl Template {
     /// Compiles a template.
     ///
     /// # Errors
-    /// When it is no Jinja template, has tags other than `if` and `for`, or is too large.
+    /// If it is not a Jinja template, has tags other than `if` and `for`, or is too large.
     pub fn compile(source: &str) -> Result<Self, ExprError> {
         if source.len() > LENGTH_LIMIT {
             return refuse(format!("the template is longer than {LENGTH_LIMIT} bytes"));
@@ -79,16 +79,16 @@ impl Template {
         Ok(Self { engine, names })
     }
 
-    /// The values that it asks for, in the order in which they first stand there.
+    /// The names of the values that it uses, in order of appearance.
     #[must_use]
     pub fn names(&self) -> &[Arc<str>] {
         &self.names
     }
 
-    /// The text that it writes over these values.
+    /// Renders the template with these values.
     ///
     /// # Errors
-    /// When an expression fails, or the text is too long, or takes too long.
+    /// If an expression fails, or the text is too long, or rendering takes too long.
     pub fn render<'v>(
         &self,
         values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
@@ -99,11 +99,11 @@ impl Template {
         match template.render_captured_to(values, &mut text) {
             Ok(_) => {}
             Err(_) if text.0.len() >= TEXT_LIMIT => {
-                return refuse(format!("it writes more than {TEXT_LIMIT} bytes"));
+                return refuse(format!("the template writes more than {TEXT_LIMIT} bytes"));
             }
             Err(error) => return Err(explain(error)),
         }
-        String::from_utf8(text.0).or_else(|_| refuse("it writes what is no text".to_owned()))
+        String::from_utf8(text.0).or_else(|_| refuse("the output of the template is not text".to_owned()))
     }
 }
 
@@ -117,7 +117,7 @@ fn refuse<T>(reason: String) -> Result<T, ExprError> {
     Err(ExprError { reason })
 }
 
-/// Looks at every tag and expression before the engine does, which knows no bounds of its own.
+/// Checks every tag and expression before the engine compiles them without bounds.
 fn check(source: &str) -> Result<(), ExprError> {
     let (mut loops, mut joins) = (0_usize, 0);
     for (position, opening) in source.match_indices('{') {
@@ -129,12 +129,12 @@ fn check(source: &str) -> Result<(), ExprError> {
         if nesting(inner) > NESTING_LIMIT {
             return refuse(format!("an expression nests deeper than {NESTING_LIMIT} brackets"));
         }
-        let put_together = inner.matches(['~', '+', '*']).count();
-        joins += put_together;
+        let concatenations = inner.matches(['~', '+', '*']).count();
+        joins += concatenations;
         if kind == '%' {
             let word = inner.trim_start_matches(['-', '+', ' ', '\t', '\n', '\r']);
             let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-            check_tag(word, put_together, &mut loops)?;
+            check_tag(word, concatenations, &mut loops)?;
         }
     }
     if joins > JOIN_LIMIT {
@@ -146,23 +146,23 @@ fn check(source: &str) -> Result<(), ExprError> {
 fn check_tag(word: &str, joins: usize, loops: &mut usize) -> Result<(), ExprError> {
     if !TAGS.contains(&word) {
         let known = TAGS.join(", ");
-        return refuse(format!("the tag `{word}` is not allowed here; known ones: {known}"));
+        return refuse(format!("the tag `{word}` is not allowed here; allowed tags: {known}"));
     }
     match word {
         "for" if joins > 0 => {
-            return refuse("what a loop goes through has no `~`, `+` or `*`".to_owned());
+            return refuse("the expression of a loop cannot have `~`, `+` or `*`".to_owned());
         }
         "for" => *loops += 1,
         "endfor" => *loops = loops.saturating_sub(1),
         _ => {}
     }
     if *loops > LOOP_LIMIT {
-        return refuse(format!("loops stand at most {LOOP_LIMIT} deep in each other"));
+        return refuse(format!("loops can be nested at most {LOOP_LIMIT} levels deep"));
     }
     Ok(())
 }
 
-/// Takes so many bytes and no more.
+/// A buffer that accepts a limited number of bytes.
 struct BoundedText(Vec<u8>);
 
 impl io::Write for BoundedText {
@@ -182,9 +182,9 @@ mod tests {
     use super::*;
 
     fn render(source: &str, x: &str) -> Result<String, String> {
-        let told = |error: ExprError| error.reason;
+        let reason = |error: ExprError| error.reason;
         let x = Payload::from_json(x).unwrap();
-        Template::compile(source).map_err(told)?.render([("x", &x)]).map_err(told)
+        Template::compile(source).map_err(reason)?.render([("x", &x)]).map_err(reason)
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_in_the_order_in_which_they_stand() {
+    fn names_are_in_order_of_appearance() {
         let template = Template::compile("{{ b }} {% for a in list %}{{ a }}{% endfor %} {{ a }}");
         let template = template.unwrap();
         let names: Vec<&str> = template.names().iter().map(AsRef::as_ref).collect();
@@ -203,16 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_gives_a_value_a_name_is_a_template() {
+    fn tags_that_assign_names_are_not_allowed() {
         for source in ["{% set y = x ~ x %}", "{%- macro m() %}{% endmacro %}", "{% with %}"] {
             assert!(render(source, "1").unwrap_err().contains("is not allowed"), "{source}");
         }
         let grows = "{% for y in [x ~ x] %}{% endfor %}";
-        assert!(render(grows, "\"a\"").unwrap_err().contains("goes through"));
+        assert!(render(grows, "\"a\"").unwrap_err().contains("expression of a loop"));
     }
 
     #[test]
-    fn a_template_that_would_write_long_or_much_is_refused() {
+    fn time_and_output_of_a_template_are_bounded() {
         let forever =
             "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
         assert!(render(forever, "1").unwrap_err().contains("fuel"));

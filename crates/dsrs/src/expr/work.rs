@@ -1,44 +1,44 @@
-//! The work that one evaluation may do: fuel counts instructions, however long the text is that one
-//! of them walks, so what walks texts and lists is charged for what it reads and gives.
+//! Bounds the work of one evaluation. Fuel counts instructions, but one instruction may process a
+//! text of any length, so filters and tests are charged for the values that they read and return.
 
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters, tests as conditions};
 
-/// How many bytes the filters and tests of one evaluation may touch.
+/// How many bytes the filters and tests of one evaluation may process.
 const WORK: usize = 64 << 20;
 
-/// What an element of a list counts for, beside its text.
+/// The charge for an element of a list, in addition to its text.
 const ELEMENT: usize = 16;
 
-/// What is left to one evaluation.
+/// The remaining work of one evaluation, in bytes.
 struct RemainingWork(usize);
 
-/// Charges an evaluation for bytes that it touches.
+/// Charges an evaluation for the bytes that it processes.
 pub(super) fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     let left = state.get_or_insert_extension(RemainingWork(WORK));
     match left.0.checked_sub(bytes) {
         Some(less) => left.0 = less,
         None => {
-            let reason = format!("the evaluation walks more than {} MiB of values", WORK >> 20);
+            let reason = format!("the evaluation reads more than {} MiB of values", WORK >> 20);
             return Err(Error::new(ErrorKind::InvalidOperation, reason));
         }
     }
     Ok(())
 }
 
-/// How far a filter walks what it is given.
+/// How far a filter walks its input.
 #[derive(Clone, Copy)]
 enum WalkDepth {
-    /// A text; of a list its elements but not what is in them.
+    /// A text, or the elements of a list without their contents.
     Elements,
-    /// Everything in it, once.
+    /// All contents, once.
     Everything,
-    /// Everything in it, once for each comparison.
+    /// All contents, once for each comparison.
     Order,
 }
 
-/// Has an engine charge for its filters and tests. Those that look at one element or a number cost
-/// no more than their instruction.
+/// Makes an engine charge for its filters and tests. Those that process one element or number cost
+/// only their instruction.
 pub(super) fn meter(engine: &mut Environment<'_>) {
     meter_filters(engine);
     let walks_text: [(&'static str, Value); 3] = [
@@ -47,10 +47,10 @@ pub(super) fn meter(engine: &mut Environment<'_>) {
         ("upper", Value::from_function(conditions::is_upper)),
     ];
     for (name, test) in walks_text {
-        engine.add_test(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
-            let given = given.into_values();
-            charge(state, &given, WalkDepth::Elements)?;
-            test.call(state, &given)
+        engine.add_test(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
+            let arguments = arguments.into_values();
+            charge(state, &arguments, WalkDepth::Elements)?;
+            test.call(state, &arguments)
         });
     }
 }
@@ -97,23 +97,23 @@ fn meter_filters(engine: &mut Environment<'_>) {
     }
 }
 
-/// Adds a filter that is charged for all that is in what it is given, and for what it gives.
+/// Adds a filter that is charged for the contents of its input and for its output.
 pub(super) fn add_filter(engine: &mut Environment<'_>, name: &'static str, filter: Value) {
     add_metered(engine, name, WalkDepth::Everything, filter);
 }
 
 fn add_metered(engine: &mut Environment<'_>, name: &'static str, walk: WalkDepth, filter: Value) {
-    engine.add_filter(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
-        let given = given.into_values();
-        charge(state, &given, walk)?;
-        let result = filter.call(state, &given)?;
+    engine.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
+        let arguments = arguments.into_values();
+        charge(state, &arguments, walk)?;
+        let result = filter.call(state, &arguments)?;
         charge(state, std::slice::from_ref(&result), WalkDepth::Elements)?;
         Ok::<_, Error>(result)
     });
 }
 
-fn charge(state: &mut State<'_, '_>, given: &[Value], walk: WalkDepth) -> Result<(), Error> {
-    for value in given {
+fn charge(state: &mut State<'_, '_>, arguments: &[Value], walk: WalkDepth) -> Result<(), Error> {
+    for value in arguments {
         let times = match walk {
             WalkDepth::Order => value.len().unwrap_or_default().max(1).ilog2() as usize + 1,
             WalkDepth::Elements | WalkDepth::Everything => 1,
@@ -123,7 +123,7 @@ fn charge(state: &mut State<'_, '_>, given: &[Value], walk: WalkDepth) -> Result
     Ok(())
 }
 
-/// Walks a value as a filter will, which ends where nothing is left.
+/// Charges for the walk of a filter over a value. Stops when no work is left.
 fn charge_walk(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -154,7 +154,7 @@ mod tests {
     use crate::expr::{Expression, Template};
     use crate::value::Payload;
 
-    /// A template over `x`, a text of so many bytes, and over the words that it is made of.
+    /// Renders a template over `x`, a text of `length` bytes, and over the list of its words.
     fn render(source: &str, length: usize) -> Result<String, String> {
         let x = Payload::from("ab ".repeat(length / 3));
         let words = Payload::from(vec![Payload::from("ab"); length / 3]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_over_a_long_text_ends_once_it_has_walked_enough() {
+    fn a_loop_over_a_long_text_runs_out_of_work() {
         for (walks, length) in [
             ("x|replace('a', 'bb')|length", 1 << 20),
             ("x|upper|length", 1 << 20),
@@ -182,12 +182,12 @@ mod tests {
         ] {
             let source = format!("{{% for i in range(10000) %}}{{{{ {walks} }}}}{{% endfor %}}");
             let reason = render(&source, length).unwrap_err();
-            assert!(reason.contains("walks more than 64 MiB"), "{walks}: {reason}");
+            assert!(reason.contains("reads more than 64 MiB"), "{walks}: {reason}");
         }
     }
 
     #[test]
-    fn a_loop_over_many_elements_pays_for_what_it_looks_at() {
+    fn a_loop_is_charged_for_the_elements_that_it_reads() {
         let source = "{% for w in words %}{{ w|upper }}{% if words|length > 3 %},{% endif %}\
                       {% endfor %}{{ words|sort|unique|join }}";
         assert!(render(source, 3_000).unwrap().starts_with("AB,AB,"));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_evaluation_takes_is_bounded_as_often_as_it_is_told() {
+    fn every_occurrence_of_a_shared_input_counts() {
         let doubled =
             (0..40).fold(Payload::Null, |half, _| Payload::list(vec![half.clone(), half]));
         let error = Expression::compile("x|length").unwrap().number([("x", &doubled)]);

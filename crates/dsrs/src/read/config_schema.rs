@@ -1,5 +1,5 @@
-//! The JSON Schema that configs of something are held to: compiled once, and every problem told. And
-//! the problem of a name that nothing has. Knows nothing of what is configured.
+//! Validates configs against a JSON Schema that is compiled once, and reports every problem. Also the
+//! problem of an unknown name. Knows nothing of the configured things.
 
 use jsonschema::Validator;
 
@@ -7,20 +7,19 @@ use super::nearest;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::value::{Map, Payload};
 
-/// What configs of one thing look like.
+/// The compiled schema of configs.
 pub struct ConfigSchema {
     validator: Validator,
-    /// Whether an empty config will do: then it needs no look.
+    /// Whether an empty config is valid: it needs no validation then.
     accepts_empty: bool,
 }
 
 impl ConfigSchema {
-    /// Compiles a schema. Schemas of configs are constants of the program, so one that does not
-    /// compile is caught by the tests of whoever has it; here it refuses everything, which keeps a
-    /// release build from guessing.
+    /// Compiles a schema. Schemas of configs are constants of the program, so the tests of their
+    /// owners find one that does not compile. In a release build it rejects every config.
     #[must_use]
     pub fn of(schema: &Payload) -> Self {
-        // The validator reads serde_json's own tree; a payload always has one.
+        // The validator reads values of serde_json; every payload converts to one.
         let schema = serde_json::to_value(schema).unwrap_or_default();
         let refuse_all = serde_json::Value::Bool(false);
         let validator = jsonschema::validator_for(&schema)
@@ -30,10 +29,10 @@ impl ConfigSchema {
         Self { validator, accepts_empty }
     }
 
-    /// Holds a config of what has this name to the schema.
+    /// Validates the config of the thing with this name.
     ///
     /// # Errors
-    /// Every `invalid_config`; pointers below `at`, the config's place.
+    /// Every problem, as `invalid_config`, with pointers below `at`, the place of the config.
     pub fn check(&self, name: &str, config: &Payload, at: &At<'_>) -> Result<(), Problems> {
         if self.accepts_empty && config.as_map().is_some_and(Map::is_empty) {
             return Ok(());
@@ -52,7 +51,7 @@ impl ConfigSchema {
     }
 }
 
-/// The problem of a name that nothing of a kind has, with the nearest that there is.
+/// The problem of an unknown name, with the nearest known one.
 #[must_use]
 pub fn unknown_name(kind: &str, name: &str, known: &[&str], code: Code, at: &At<'_>) -> Problems {
     let hint = nearest(name, known.iter().copied())

@@ -1,6 +1,5 @@
-//! The collecting reader: documents that people post are read with it, and it reports every
-//! problem with its place instead of stopping at the first. Knows JSON objects and nothing of what
-//! they mean.
+//! The collecting reader of documents from clients: it reports every problem with its place instead
+//! of stopping at the first. Knows JSON, but not the meaning of documents.
 
 mod config_schema;
 
@@ -11,12 +10,13 @@ use std::sync::Arc;
 use crate::problem::{At, Code, Problems};
 use crate::value::{Map, Payload};
 
-/// Reads one member: `None` when it does not fit, with the reasons in the problems.
+/// A function that reads one member. It returns `None` if the member is invalid and adds the reasons
+/// to the problems.
 pub trait MemberReader<'v, T>: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T> {}
 impl<'v, T, F: FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T>> MemberReader<'v, T> for F {}
 
-/// An object being read: hands out its members by name and, when closed, reports those that
-/// nobody asked for.
+/// Reads an object: returns its members by name and, when closed, reports those that were not
+/// requested.
 ///
 /// ```
 /// use dsrs::{problem::{At, Problems}, read::{Object, text}, value::Payload};
@@ -32,22 +32,22 @@ pub struct Object<'v, 'a, 'p> {
     map: &'v Map,
     at: &'a At<'a>,
     problems: &'p mut Problems,
-    asked: Vec<&'static str>,
+    requested: Vec<&'static str>,
 }
 
 impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
-    /// Starts reading `payload`; reports `wrong_type` when it is no object.
+    /// Starts to read `payload`. Reports `wrong_type` if it is not an object.
     pub fn open(payload: &'v Payload, at: &'a At<'a>, problems: &'p mut Problems) -> Option<Self> {
         if let Payload::Map(map) = payload {
-            return Some(Self { map, at, problems, asked: Vec::new() });
+            return Some(Self { map, at, problems, requested: Vec::new() });
         }
         wrong_type(at, problems, "an object", payload);
         None
     }
 
-    /// A member that must be there.
+    /// A required member.
     pub fn required<T>(&mut self, name: &'static str, read: impl MemberReader<'v, T>) -> Option<T> {
-        self.asked.push(name);
+        self.requested.push(name);
         match self.map.get(name) {
             Some(member) => read(member, &self.at.key(name), self.problems),
             None => {
@@ -58,30 +58,30 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
         }
     }
 
-    /// A member that may be absent; `null` counts as absent.
+    /// An optional member; `null` counts as absent.
     pub fn optional<T>(&mut self, name: &'static str, read: impl MemberReader<'v, T>) -> Option<T> {
-        self.asked.push(name);
+        self.requested.push(name);
         match self.map.get(name) {
             None | Some(Payload::Null) => None,
             Some(member) => read(member, &self.at.key(name), self.problems),
         }
     }
 
-    /// A member that may be absent, where `null` has a meaning of its own.
+    /// An optional member, unread; `null` is a value.
     pub fn raw(&mut self, name: &'static str) -> Option<&'v Payload> {
-        self.asked.push(name);
+        self.requested.push(name);
         self.map.get(name)
     }
 
-    /// Whether the member stands there, null or not. Does not count as asking for it.
+    /// Whether the member is present, null or not. Does not count as requesting it.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
 
-    /// Names members that are accepted and ignored (the read-only ones of a resource).
+    /// Accepts members and ignores them (the read-only ones of a resource).
     pub fn ignore(&mut self, names: &[&'static str]) {
-        self.asked.extend_from_slice(names);
+        self.requested.extend_from_slice(names);
     }
 
     /// The place of this object.
@@ -90,15 +90,15 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
         self.at
     }
 
-    /// The problems, to add to.
+    /// The problems, to add more.
     pub fn problems(&mut self) -> &mut Problems {
         self.problems
     }
 
-    /// Reports every member that was not asked for.
+    /// Reports every member that was not requested.
     pub fn close(self) {
-        for name in self.map.keys().filter(|name| !self.asked.contains(&name.as_ref())) {
-            let hint = nearest(name, self.asked.iter().copied())
+        for name in self.map.keys().filter(|name| !self.requested.contains(&name.as_ref())) {
+            let hint = nearest(name, self.requested.iter().copied())
                 .map_or_else(String::new, |known| format!("; did you mean `{known}`?"));
             let detail = format!("unknown member `{name}`{hint}");
             self.problems.add(&self.at.key(name), Code::UnknownField, detail);
@@ -106,13 +106,13 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
     }
 }
 
-/// The longest name that is compared with others: comparing takes the product of both lengths.
+/// The longest name that is compared with others: the cost is the product of both lengths.
 const COMPARED_LENGTH: usize = 100;
-/// The most names that one is compared with: a document may hold thousands of unknown ones.
+/// The number of names that one is compared with: a document may have thousands of unknown names.
 const COMPARED_NAMES: usize = 50;
 
-/// The known name that the unknown one most likely meant, if any is near. Looks at short names and
-/// not too many of them, so that a hint never costs more than what it hints at.
+/// The known name that is most similar to an unknown one, if any is similar enough. Compares a
+/// limited number of short names, so that hints stay cheap.
 pub fn nearest<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let slips = |name: &str| 1 + name.len() / 4;
     let length = unknown.len();
@@ -122,13 +122,13 @@ pub fn nearest<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> O
         .filter(|name| length.abs_diff(name.len()) <= slips(name))
         .take(COMPARED_NAMES)
         .map(|name| (strsim::osa_distance(unknown, name), name))
-        // Names without a letter in common are not near, however short they are.
+        // Short names without a common letter are not similar.
         .filter(|(distance, name)| *distance <= slips(name) && *distance < length.min(name.len()))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
-/// Names as a message lists them: the first ten, and how many more there are.
+/// Names as a list for a message: the first ten, and the number of further ones.
 pub fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     let mut names = names.into_iter();
     let mut text = names.by_ref().take(10).collect::<Vec<_>>().join(", ");
@@ -139,7 +139,7 @@ pub fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     text
 }
 
-/// Reports that `found` is not what is wanted here (`an object`, `a string`, …).
+/// Reports that `found` is not of the expected kind (`an object`, `a string`, …).
 pub fn wrong_type(at: &At<'_>, problems: &mut Problems, wanted: &str, found: &Payload) {
     problems.add(at, Code::WrongType, format!("expected {wanted}, found {}", found.kind()));
 }
@@ -162,7 +162,7 @@ pub fn shared_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
     None
 }
 
-/// Reads an object as it is.
+/// Reads an object without its members.
 pub fn map<'v>(payload: &'v Payload, at: &At<'_>, problems: &mut Problems) -> Option<&'v Map> {
     let found = payload.as_map();
     if found.is_none() {
@@ -206,8 +206,7 @@ pub fn number(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option
     }
 }
 
-/// Reads an array and hands out its elements with their places; unreadable ones are left out and
-/// reported.
+/// Reads an array, each element with its place. Invalid elements are reported and left out.
 pub fn list<'v, T>(
     payload: &'v Payload,
     at: &At<'_>,
@@ -222,7 +221,7 @@ pub fn list<'v, T>(
     Some(elements.iter().enumerate().filter_map(read_one).collect())
 }
 
-/// Reads an object as a dictionary and hands out its members with their places, in written order.
+/// Reads an object as a dictionary, each member with its place, in order.
 pub fn members<'v, T>(
     payload: &'v Payload,
     at: &At<'_>,
@@ -264,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_a_name_with_few_slips_and_something_in_common() {
+    fn a_hint_is_a_name_with_few_differences_and_a_common_letter() {
         assert_eq!(nearest("tikcet", ["mood", "ticket"]), Some("ticket"));
         assert_eq!(nearest("b", ["a"]), None);
         assert_eq!(nearest("mood", ["ticket"]), None);
     }
 
     #[test]
-    fn a_hint_for_a_huge_name_is_not_looked_for() {
+    fn a_huge_name_gets_no_hint() {
         let huge = "k".repeat(200_000);
         assert_eq!(nearest(&huge, [huge.as_str()]), None);
     }

@@ -1,5 +1,5 @@
-//! Plain data as a Rust value. What stands in the data and not in the type is an error of whoever
-//! made the data; what is missing takes the field's default, or nothing where it is optional.
+//! Converts payloads to Rust values. A missing member gets the default of the field, or `None` if the
+//! field is optional.
 
 use facet::{
     Def, Facet, Field, ScalarType, Shape, StructKind, Type as FacetType, UserType, Variant,
@@ -15,7 +15,7 @@ use crate::value::{Map, Payload};
 type PartialValue = Partial<'static, false>;
 type BuildResult = Result<PartialValue, ReflectError>;
 
-/// The data as a value of a Rust type.
+/// Converts data to a value of a Rust type.
 ///
 /// ```
 /// use dsrs::{reflect::from_payload, value::Payload};
@@ -25,7 +25,7 @@ type BuildResult = Result<PartialValue, ReflectError>;
 /// ```
 ///
 /// # Errors
-/// Where the data does not fit, and why.
+/// The place where the data does not fit, and why.
 pub fn from_payload<T: Facet<'static>>(data: &Payload) -> Result<T, ReflectError> {
     let building =
         Partial::alloc_owned::<T>().map_err(|error| ReflectError::new(error.to_string()))?;
@@ -38,7 +38,7 @@ fn step(error: &FacetError) -> ReflectError {
 }
 
 fn misfit(shape: &'static Shape, data: &Payload) -> ReflectError {
-    ReflectError::new(format!("{} is no value of `{shape}`", abbreviate(data)))
+    ReflectError::new(format!("{} is not a value of `{shape}`", abbreviate(data)))
 }
 
 fn fill(building: PartialValue, data: &Payload) -> BuildResult {
@@ -73,7 +73,7 @@ fn fill(building: PartialValue, data: &Payload) -> BuildResult {
     }
 }
 
-/// Fills what was just begun, and ends it.
+/// Fills the value that was just begun, and ends it.
 fn within(begun: Result<PartialValue, FacetError>, data: &Payload) -> BuildResult {
     let filled = fill(begun.map_err(|error| step(&error))?, data)?;
     filled.end().map_err(|error| step(&error))
@@ -126,7 +126,7 @@ fn user_type(building: PartialValue, shape: &'static Shape, data: &Payload) -> B
     }
 }
 
-/// Whether data is what a variant holds; a variant without data is its name.
+/// Whether data matches a variant. A variant without fields matches its name.
 fn fits(variant: &'static Variant, data: &Payload) -> bool {
     if variant.data.kind == StructKind::Unit {
         return data.as_str() == Some(variant.effective_name());
@@ -165,7 +165,7 @@ fn members(
     }
 }
 
-/// A flattened field takes its members out of the same object as the fields beside it.
+/// Fills one field. A flattened field reads its members from the same object as its siblings.
 fn member(
     building: PartialValue,
     index: usize,

@@ -1,5 +1,5 @@
-//! Rust types by reflection: a Facet shape as a type, a Rust value as plain data, and back. Knows
-//! nothing of signatures or prompts.
+//! Rust types by reflection: Facet shapes as types, Rust values as payloads and back. Knows nothing
+//! of signatures or prompts.
 
 mod from_payload;
 mod shape;
@@ -11,13 +11,13 @@ pub use from_payload::from_payload;
 pub use shape::{FlatField, ShapeTypes, flat_fields};
 pub use to_payload::to_payload;
 
-/// A Rust type or value that cannot be what it should be.
+/// A Rust type or value cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", if path.is_empty() { String::new() } else { format!("`{path}`: ") })]
 pub struct ReflectError {
-    /// Where in the type or value, by Rust's names.
+    /// The place in the type or value, by Rust names.
     pub path: String,
-    /// What does not fit, and the way out.
+    /// The reason, and how to fix it.
     pub reason: String,
 }
 
@@ -26,7 +26,7 @@ impl ReflectError {
         Self { path: String::new(), reason: reason.into() }
     }
 
-    /// The same error seen from one step further out.
+    /// The same error with a step before its path.
     pub(crate) fn below(mut self, step: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);
@@ -34,7 +34,7 @@ impl ReflectError {
     }
 }
 
-/// What a misfit found, shortened.
+/// The JSON of a payload, shortened for a message.
 fn abbreviate(found: &Payload) -> String {
     let text = found.to_json();
     match text.char_indices().nth(60) {

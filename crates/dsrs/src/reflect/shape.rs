@@ -1,5 +1,6 @@
-//! Facet shapes as types. Structs and enums become definitions under their Rust names, so that
-//! recursive ones work; newtypes marked transparent, boxes and smart containers are looked through.
+//! Converts Facet shapes to types. Structs and enums become definitions under their Rust names, which
+//! makes recursive types possible. Transparent newtypes, boxes and smart pointers have the type of
+//! their content.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::types::{
 };
 use crate::value::Payload;
 
-/// A field after flattening: the field itself and the steps to it.
+/// A field after flattening, with its path.
 #[derive(Clone, Debug)]
 pub struct FlatField {
     /// The field as its struct declares it.
@@ -27,17 +28,17 @@ pub struct FlatField {
 }
 
 impl FlatField {
-    /// The name by which data has it.
+    /// The name of the field in data.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.field.effective_name()
     }
 }
 
-/// The fields of a struct in order, with those of flattened structs in their places.
+/// The fields of a struct in order, with flattened structs replaced by their fields.
 ///
 /// # Errors
-/// When the shape is no struct with named fields, or something else is flattened.
+/// If the shape or a flattened field is not a struct with named fields.
 pub fn flat_fields(shape: &'static Shape) -> Result<Vec<FlatField>, ReflectError> {
     let mut fields = Vec::new();
     flatten(shape, &[], &mut fields)?;
@@ -50,7 +51,7 @@ fn flatten(
     out: &mut Vec<FlatField>,
 ) -> Result<(), ReflectError> {
     let FacetType::User(UserType::Struct(found)) = shape.ty else {
-        let reason = format!("`{shape}` is no struct with named fields, so it cannot be flattened");
+        let reason = format!("`{shape}` is not a struct with named fields, so it cannot be flattened");
         return Err(ReflectError::new(reason));
     };
     if found.kind != StructKind::Struct && !found.fields.is_empty() {
@@ -68,7 +69,7 @@ fn flatten(
     Ok(())
 }
 
-/// Collects the types of shapes and the definitions that they name.
+/// Collects the types of shapes and the definitions that they refer to.
 #[derive(Debug, Default)]
 pub struct ShapeTypes {
     defs: TypeDefs,
@@ -85,7 +86,7 @@ impl ShapeTypes {
     /// The type of a shape.
     ///
     /// # Errors
-    /// For what has no place in data: other keys than text, references, trait objects.
+    /// For types that data cannot represent: keys other than strings, references, trait objects.
     pub fn type_of(&mut self, shape: &'static Shape) -> Result<TypeIR, ReflectError> {
         if let Some(scalar) = shape.scalar_type() {
             return self::scalar(scalar, shape);
@@ -138,7 +139,7 @@ impl ShapeTypes {
         }
     }
 
-    /// A definition under the type's name; a type that is already there, or on its way, is named.
+    /// Adds a definition under the name of the type, or refers to it if it exists already.
     fn named(
         &mut self,
         shape: &'static Shape,
@@ -149,7 +150,7 @@ impl ShapeTypes {
         }
         let name = self.free_name(&identifier(shape));
         self.names.insert(shape.id, name.clone());
-        // The place is taken before descending, so that definitions stand in order of first mention.
+        // Insert before descending, so that definitions are in order of first mention.
         self.defs.0.insert(name.clone(), TypeDef::Alias(TypeIR::Any));
         let def = define(self).map_err(|error| error.below(&name))?;
         self.defs.0.insert(name.clone(), def);
@@ -177,14 +178,14 @@ impl ShapeTypes {
         for flat in flat_fields(shape)? {
             let member = self.class_field(flat.field).map_err(|e| e.below(flat.field.name))?;
             if members.insert(Arc::from(flat.name()), member).is_some() {
-                let reason = format!("two fields are called `{}` after flattening", flat.name());
+                let reason = format!("two fields are named `{}` after flattening", flat.name());
                 return Err(ReflectError::new(reason));
             }
         }
         Ok(members)
     }
 
-    /// A field with all that its attributes say, its default excepted: only a value has that.
+    /// A field with its attributes, except its default: that needs a value.
     ///
     /// # Errors
     /// As [`Self::type_of`].
@@ -207,15 +208,15 @@ impl ShapeTypes {
         Ok(found)
     }
 
-    /// An enum that holds data: each variant is what it holds, one without data is its name.
+    /// An enum with fields: each variant has the type of its fields, one without fields is its name.
     fn variants(&mut self, variants: &'static [Variant]) -> Result<TypeIR, ReflectError> {
         let mut members: Vec<TypeIR> = Vec::with_capacity(variants.len());
         for variant in variants {
             let member = self.variant(variant).map_err(|error| error.below(variant.name))?;
             if members.contains(&member) {
                 let reason = format!(
-                    "holds the same as another variant, so that data cannot tell them apart; give \
-                     `{}` a field that the others lack",
+                    "holds the same data as another variant, so the two cannot be distinguished; \
+                     give `{}` a field that the others do not have",
                     variant.name
                 );
                 return Err(ReflectError::new(reason));
@@ -274,7 +275,7 @@ fn scalar(scalar: ScalarType, shape: &'static Shape) -> Result<TypeIR, ReflectEr
 }
 
 fn unsupported(shape: &'static Shape) -> ReflectError {
-    ReflectError::new(format!("`{shape}` has no place in a prompt; use a type of plain data"))
+    ReflectError::new(format!("`{shape}` cannot appear in a prompt; use a type of plain data"))
 }
 
 fn constraint(kind: ConstraintKind, condition: ConstraintAttr) -> Constraint {
@@ -282,7 +283,7 @@ fn constraint(kind: ConstraintKind, condition: ConstraintAttr) -> Constraint {
     Constraint { kind, expression: condition.expression.into(), label }
 }
 
-/// The type's name with those of its parameters, as one word.
+/// The name of a type and its parameters as one identifier.
 fn identifier(shape: &'static Shape) -> String {
     let name = shape.to_string();
     let words = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -290,7 +291,7 @@ fn identifier(shape: &'static Shape) -> String {
     joined.chars().take(63).collect()
 }
 
-/// Doc lines as one description, without the space that `///` leaves in front of each.
+/// Doc lines as one description, without the space after `///`.
 pub(crate) fn docs(lines: &[&str]) -> Option<Arc<str>> {
     let lines = lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line));
     let text = lines.collect::<Vec<_>>().join("\n");

@@ -1,5 +1,5 @@
-//! A Rust value as plain data, field for field, flattened and renamed as its shape says. Maps
-//! without an order are written in the order of their keys.
+//! Converts Rust values to payloads, flattened and renamed as the attributes of their shapes require.
+//! Maps are written in the order of their keys.
 
 use facet::{Def, Facet, ScalarType, StructKind, Type as FacetType, UserType};
 use facet_reflect::{HasFields, Peek};
@@ -7,7 +7,7 @@ use facet_reflect::{HasFields, Peek};
 use super::ReflectError;
 use crate::value::{Map, Payload};
 
-/// The value as plain data.
+/// Converts a value to plain data.
 ///
 /// ```
 /// use dsrs::reflect::to_payload;
@@ -15,7 +15,7 @@ use crate::value::{Map, Payload};
 /// ```
 ///
 /// # Errors
-/// For a whole number beyond `i64`, a float that is not finite, and types without a place in data.
+/// For an integer beyond `i64`, a float that is not finite, and types that data cannot represent.
 pub fn to_payload<T: Facet<'static>>(value: &T) -> Result<Payload, ReflectError> {
     write(Peek::new(value))
 }
@@ -44,7 +44,7 @@ fn write(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
         Def::Map(_) => return map(value),
         Def::Pointer(_) => {
             let pointer = value.into_pointer().map_err(|error| broken(value, &error))?;
-            let inner = pointer.borrow_inner().ok_or_else(|| broken(value, &"points nowhere"))?;
+            let inner = pointer.borrow_inner().ok_or_else(|| broken(value, &"is an empty pointer"))?;
             return write(inner);
         }
         _ => {}
@@ -52,7 +52,7 @@ fn write(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
     match shape.ty {
         FacetType::User(UserType::Struct(_)) => structure(value),
         FacetType::User(UserType::Enum(_)) => variant(value),
-        _ => Err(broken(value, &"has no place in data")),
+        _ => Err(broken(value, &"cannot be represented as data")),
     }
 }
 
@@ -67,7 +67,7 @@ fn map(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
     let map = value.into_map().map_err(|error| broken(value, &error))?;
     let mut members = Map::new();
     for (key, member) in map.iter() {
-        let name = key.as_str().ok_or_else(|| broken(value, &"has a key that is no text"))?;
+        let name = key.as_str().ok_or_else(|| broken(value, &"has a key that is not a string"))?;
         members.insert(name.into(), write(member).map_err(|error| error.below(name))?);
     }
     members.sort_unstable_keys();
@@ -104,7 +104,7 @@ fn variant(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
     let fields = variant.data.fields;
     let member = |index: usize| {
         let field = found.field(index).map_err(|error| broken(value, &error))?;
-        write(field.ok_or_else(|| broken(value, &"has lost a field"))?)
+        write(field.ok_or_else(|| broken(value, &"lacks a field"))?)
     };
     match variant.data.kind {
         StructKind::Unit => Ok(variant.effective_name().into()),
@@ -127,7 +127,7 @@ fn scalar(value: Peek<'_, 'static>, kind: ScalarType) -> Result<Payload, Reflect
         S::Bool => read::<bool>(value).map(|flag| (*flag).into()),
         S::Char => read::<char>(value).map(|c| c.to_string().into()),
         S::String | S::CowStr | S::Str => {
-            value.as_str().map(Payload::from).ok_or_else(|| broken(value, &"is no text"))
+            value.as_str().map(Payload::from).ok_or_else(|| broken(value, &"is not a string"))
         }
         S::F32 => read::<f32>(value).and_then(|number| float(value, widened(*number))),
         S::F64 => read::<f64>(value).and_then(|number| float(value, *number)),
@@ -141,7 +141,7 @@ fn scalar(value: Peek<'_, 'static>, kind: ScalarType) -> Result<Payload, Reflect
         S::I32 => whole::<i32>(value),
         S::I64 => whole::<i64>(value),
         S::ISize => whole::<isize>(value),
-        _ => Err(broken(value, &"has no place in data")),
+        _ => Err(broken(value, &"cannot be represented as data")),
     }
 }
 
@@ -153,10 +153,10 @@ fn whole<T: Facet<'static> + Copy + TryInto<i64>>(
     value: Peek<'_, 'static>,
 ) -> Result<Payload, ReflectError> {
     let number = (*read::<T>(value)?).try_into();
-    number.map(Payload::Int).map_err(|_| broken(value, &"is beyond 64 bits with a sign"))
+    number.map(Payload::Int).map_err(|_| broken(value, &"is outside the range of signed 64-bit integers"))
 }
 
-/// The number that is written as the short one is: 0.1 and not 0.10000000149011612.
+/// The `f64` with the same shortest decimal form: 0.1 and not 0.10000000149011612.
 fn widened(number: f32) -> f64 {
     number.to_string().parse().unwrap_or_else(|_| f64::from(number))
 }

@@ -1,4 +1,5 @@
-//! Values for fields at the rim: exact types, defaults filled in, the fields' order, every problem.
+//! The boundary for field values: converts them to exactly their types, adds defaults, puts them in
+//! the order of the fields and reports every problem.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use crate::read::{nearest, wrong_type};
 use crate::types::{Type, TypeDefs, absent_value, admit};
 use crate::value::{Fields, Payload};
 
-/// Checks an object of field values and completes it. `None` when anything is wrong.
+/// Checks an object of field values and completes it. Returns `None` if there is any problem.
 pub fn admit_inputs<'f>(
     fields: impl Iterator<Item = &'f FieldSchema> + Clone,
     defs: &Arc<TypeDefs>,
@@ -29,7 +30,7 @@ pub fn admit_inputs<'f>(
                 admit(value, &Type::new(field.ty.clone(), defs.clone()), &place, problems)
             }
             None => absent_value(&field.ty, defs, field.default.as_ref()).or_else(|| {
-                let detail = format!("`{}` is missing; it is `{}`", field.name, field.ty);
+                let detail = format!("`{}` is missing; its type is `{}`", field.name, field.ty);
                 problems.add(&place, Code::MissingField, detail);
                 None
             }),

@@ -1,5 +1,4 @@
-//! One field of a signature, or one input of a graph, read from what is posted. Knows nothing of
-//! the fields beside it.
+//! Reads one field of a signature or one input of a graph. Knows nothing of the other fields.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::types::{
 };
 use crate::value::{Payload, is_identifier};
 
-/// Reads a field whose name stands outside of it: a type, or a field object without `name`.
+/// Reads a field whose name is outside of it: a type, or a field object without `name`.
 pub fn read_field(
     name: &str,
     payload: &Payload,
@@ -50,7 +49,7 @@ const fn expect(hint: &str) -> FieldContext<'_> {
     FieldContext { absent: Some(TypeIR::Str), hint, format: true }
 }
 
-/// A field of a name from what was read of it.
+/// The field of a name from its outline.
 pub(super) fn from_outline(
     name: Arc<str>,
     outline: FieldOutline,
@@ -65,8 +64,8 @@ pub(super) fn from_outline(
     if let Some(alias) = &field.alias
         && !is_identifier(alias)
     {
-        // The alias stands in the marks between sections of a prompt, where only a word is safe.
-        let detail = "the alias of a signature's field is a letter or `_`, then up to 62 letters, digits or `_`";
+        // The alias appears in the section headers of prompts, where only an identifier is safe.
+        let detail = "the alias of a signature field is a letter or `_`, followed by up to 62 letters, digits or `_`";
         problems.add(&at.key("alias"), Code::InvalidName, detail);
         return None;
     }
@@ -86,7 +85,7 @@ pub(super) fn from_outline(
 fn read_format(word: &str, at: &At<'_>, problems: &mut Problems) -> Option<FieldFormat> {
     let found = FieldFormat::named(word);
     if found.is_none() {
-        problems.add(at, Code::InvalidValue, "`format` is `json`, `yaml` or `text`");
+        problems.add(at, Code::InvalidValue, "`format` must be `json`, `yaml` or `text`");
     }
     found
 }

@@ -1,5 +1,4 @@
-//! The names already taken in one signature, its own and those that an LM sees. Knows nothing of
-//! how fields are spelled.
+//! The names in one signature: real names and those that an LM sees. Each must be unique.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use crate::problem::{At, Code, Problems};
 /// The section that ends an answer.
 const COMPLETED: &str = "completed";
 
-/// Names taken so far.
+/// The names that are in use so far.
 #[derive(Debug, Default)]
 pub(super) struct FieldNames {
     names: IndexMap<Arc<str>, Arc<str>>,
@@ -19,9 +18,9 @@ pub(super) struct FieldNames {
 }
 
 impl FieldNames {
-    /// Takes the names of a field; reports and answers `false` when one is taken or kept for the
-    /// system. `at` is where its name stands.
-    pub(super) fn take(
+    /// Adds the names of a field. Reports a name that is in use or reserved, at `at`, and returns
+    /// `false`.
+    pub(super) fn add(
         &mut self,
         field: &FieldSchema,
         column: Option<usize>,
@@ -37,7 +36,7 @@ impl FieldNames {
         } else {
             self.lm_names.get(seen).map(|other| {
                 let detail =
-                    format!("the fields `{other}` and `{name}` would both be told as `{seen}`");
+                    format!("the fields `{other}` and `{name}` would both appear to the LM as `{seen}`");
                 (Code::DuplicateName, detail)
             })
         };

@@ -1,5 +1,5 @@
-//! Signatures: the typed contract of one prompt, as data. Every spelling, and later every Rust
-//! type, becomes the same `SignatureSchema`. Knows types and nothing of prompts or LMs.
+//! Signatures: the typed contract of one prompt, as data. Every notation and every Rust type becomes
+//! the same `SignatureSchema`. Knows types, but no prompts or LMs.
 
 mod admit;
 mod field;

@@ -1,4 +1,4 @@
-//! The three spellings of a signature, read into one draft. Knows nothing of prompts.
+//! Reads the three notations of a signature into one draft. Knows nothing of prompts.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::read::{Object, list, shared_text, wrong_type};
 use crate::types::{TypeDefs, TypeScope, read_object_fields};
 use crate::value::Payload;
 
-/// How many fields a signature may have; no prompt of so many makes sense.
+/// How many fields a signature may have.
 const FIELD_LIMIT: usize = 1000;
 
-/// A signature that has been read, while other parts of the graph may still add definitions.
+/// A signature before all definitions of its graph are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignatureDraft {
-    /// What the LM is told to do; never empty.
+    /// The instruction for the LM; never empty.
     pub instructions: Arc<str>,
     /// Inputs, in order.
     pub inputs: Vec<FieldSchema>,
-    /// Outputs, in order; one at least.
+    /// Outputs, in order; at least one.
     pub outputs: Vec<FieldSchema>,
 }
 
@@ -34,7 +34,7 @@ impl SignatureDraft {
     }
 }
 
-/// Reads a signature in any of its three spellings; what its types define is added to the scope.
+/// Reads a signature in any of its three notations. Adds the definitions of its types to the scope.
 pub fn read_signature(
     payload: &Payload,
     scope: &mut TypeScope,
@@ -79,11 +79,11 @@ fn read_text(
         }
     };
     scope.check_names(&parsed.names, at, problems);
-    let mut field_names = FieldNames::default();
+    let mut names = FieldNames::default();
     let mut take = |fields: Vec<TextField>| -> Vec<FieldSchema> {
         let made = fields.into_iter().map(|TextField { name, column, ty }| {
             let field = FieldSchema::of(name, ty);
-            field_names.take(&field, Some(column), at, problems);
+            names.add(&field, Some(column), at, problems);
             field
         });
         made.collect()
@@ -105,18 +105,18 @@ fn read_fields(
     problems: &mut Problems,
 ) -> Option<SignatureDraft> {
     let mut object = Object::open(payload, at, problems)?;
-    let mut field_names = FieldNames::default();
+    let mut names = FieldNames::default();
     let instructions = object.optional("instructions", shared_text);
     let inputs =
         object.optional("inputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            read_field_list(payload, scope, &mut field_names, at, problems)
+            read_field_list(payload, scope, &mut names, at, problems)
         });
     let outputs =
         object.required("outputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
             if payload.as_list().is_some_and(<[Payload]>::is_empty) {
-                problems.add(at, Code::InvalidSignature, "a signature has one output at least");
+                problems.add(at, Code::InvalidSignature, "a signature needs at least one output");
             }
-            read_field_list(payload, scope, &mut field_names, at, problems)
+            read_field_list(payload, scope, &mut names, at, problems)
         });
     object.close();
     Some(draft(instructions, inputs.unwrap_or_default(), outputs?))
@@ -125,14 +125,14 @@ fn read_fields(
 fn read_field_list(
     payload: &Payload,
     scope: &mut TypeScope,
-    field_names: &mut FieldNames,
+    names: &mut FieldNames,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Vec<FieldSchema>> {
     list(payload, at, problems, |payload, at, problems| {
         let field = read_named_field(payload, scope, at, problems)?;
         let place = if field.alias.is_some() { "alias" } else { "name" };
-        field_names.take(&field, None, &at.key(place), problems);
+        names.add(&field, None, &at.key(place), problems);
         Some(field)
     })
 }
@@ -144,20 +144,20 @@ fn read_schemas(
     problems: &mut Problems,
 ) -> Option<SignatureDraft> {
     let mut object = Object::open(payload, at, problems)?;
-    let mut field_names = FieldNames::default();
+    let mut names = FieldNames::default();
     let instructions = object.optional("instructions", shared_text);
     let inputs = object.optional(
         "input_schema",
         |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            read_schema(payload, scope, &mut field_names, at, problems)
+            read_schema(payload, scope, &mut names, at, problems)
         },
     );
     let outputs = object.required(
         "output_schema",
         |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            let found = read_schema(payload, scope, &mut field_names, at, problems)?;
+            let found = read_schema(payload, scope, &mut names, at, problems)?;
             if found.fields.is_empty() {
-                problems.add(at, Code::InvalidSignature, "a signature has one output at least");
+                problems.add(at, Code::InvalidSignature, "a signature needs at least one output");
             }
             Some(found)
         },
@@ -165,31 +165,31 @@ fn read_schemas(
     object.close();
     let inputs = inputs.unwrap_or_default();
     let outputs = outputs?;
-    let told = [inputs.description, outputs.description];
-    let instructions = settle_instructions(instructions, told, at, problems);
+    let descriptions = [inputs.description, outputs.description];
+    let instructions = choose_instructions(instructions, descriptions, at, problems);
     Some(draft(instructions, inputs.fields, outputs.fields))
 }
 
-/// The instructions, or the one description that stands in for them; a description that would be
-/// lost is reported.
-fn settle_instructions(
+/// The instructions, or a description that serves as instructions. Reports a description that would
+/// be lost.
+fn choose_instructions(
     instructions: Option<Arc<str>>,
-    told: [Option<Arc<str>>; 2],
+    descriptions: [Option<Arc<str>>; 2],
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Arc<str>> {
-    let mut told_at = ["input_schema", "output_schema"].into_iter().zip(told);
-    let mut settled = instructions;
-    for (schema, description) in told_at.by_ref() {
+    let sides = ["input_schema", "output_schema"].into_iter().zip(descriptions);
+    let mut chosen = instructions;
+    for (schema, description) in sides {
         let Some(description) = description else { continue };
-        if settled.is_some() {
-            let detail = "this description has no place beside the instructions; put it into them";
+        if chosen.is_some() {
+            let detail = "the signature already has instructions; merge this description into them";
             problems.add(&at.key(schema).key("description"), Code::InvalidSignature, detail);
         } else {
-            settled = Some(description);
+            chosen = Some(description);
         }
     }
-    settled
+    chosen
 }
 
 #[derive(Default)]
@@ -201,7 +201,7 @@ struct SchemaSide {
 fn read_schema(
     payload: &Payload,
     scope: &mut TypeScope,
-    field_names: &mut FieldNames,
+    names: &mut FieldNames,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<SchemaSide> {
@@ -211,7 +211,7 @@ fn read_schema(
     for (name, outline) in outlines {
         let at = place.key(&name);
         let Some(field) = from_outline(name.clone(), outline, &at, problems) else { continue };
-        field_names.take(&field, None, &at, problems);
+        names.add(&field, None, &at, problems);
         fields.push(field);
     }
     Some(SchemaSide { description, fields })
@@ -228,7 +228,7 @@ fn draft(
     SignatureDraft { instructions, inputs, outputs }
 }
 
-/// What an LM is told to do by a signature that does not say.
+/// The instruction of a signature that has none.
 pub(super) fn default_instructions(inputs: &[FieldSchema], outputs: &[FieldSchema]) -> Arc<str> {
     let outputs = enumerate(outputs);
     if inputs.is_empty() {

@@ -1,4 +1,4 @@
-//! The schema of a typed signature, made of the shapes of its inputs and outputs, once per type.
+//! The schema of a typed signature, built once per type from the shapes of its inputs and outputs.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ use crate::problem::{At, Problems};
 use crate::reflect::{FlatField, ReflectError, ShapeTypes, flat_fields};
 use crate::value::Payload;
 
-/// What was made of each signature type. A `static` in a generic function would be one for all.
+/// The schemas by signature type. A `static` in a generic function would be shared by all types.
 type SchemaCache = RwLock<HashMap<TypeId, Result<Arc<SignatureSchema>, ReflectError>>>;
 
 impl SignatureSchema {
-    /// The schema of a typed signature; made once per type and shared.
+    /// The schema of a typed signature; built once per type and shared.
     ///
     /// # Panics
-    /// When the signature cannot be told to an LM: two fields of one name, a type without a place
-    /// in data. That is a mistake in the program and the message names it; [`Self::try_of`] gives
-    /// it as an error.
+    /// If the signature is invalid: two fields with the same name, or a type that data cannot
+    /// represent. This is a mistake in the program, and the message names it. [`Self::try_of`]
+    /// returns it as an error.
     #[must_use]
     #[expect(
         clippy::panic,
@@ -40,7 +40,7 @@ impl SignatureSchema {
     /// The schema of a typed signature.
     ///
     /// # Errors
-    /// The first field that cannot be told to an LM.
+    /// The first invalid field.
     pub fn try_of<S: Signature>() -> Result<Arc<Self>, ReflectError> {
         static CACHE: OnceLock<SchemaCache> = OnceLock::new();
         let known = CACHE.get_or_init(SchemaCache::default);
@@ -48,13 +48,13 @@ impl SignatureSchema {
         if let Some(found) = known.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
             return found.clone();
         }
-        let made = make::<S>().map(Arc::new);
+        let built = build::<S>().map(Arc::new);
         let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
-        known.entry(id).or_insert(made).clone()
+        known.entry(id).or_insert(built).clone()
     }
 }
 
-fn make<S: Signature>() -> Result<SignatureSchema, ReflectError> {
+fn build<S: Signature>() -> Result<SignatureSchema, ReflectError> {
     let mut schema = from_types::<S::Input, S::Output>(S::instructions(), S::defaults())?;
     if S::instructions().trim().is_empty()
         && let Some(plain) = S::unaugmented()?
@@ -64,10 +64,10 @@ fn make<S: Signature>() -> Result<SignatureSchema, ReflectError> {
     Ok(schema)
 }
 
-/// The schema of whatever takes one struct and gives another.
+/// The schema for a pair of structs, inputs and outputs.
 ///
 /// # Errors
-/// The first field that cannot be told to an LM.
+/// The first invalid field.
 pub(crate) fn from_types<I: Data, O: Data>(
     instructions: &str,
     defaults: Vec<FieldDefault>,
@@ -81,16 +81,16 @@ pub(crate) fn from_types<I: Data, O: Data>(
     check_names(inputs.iter().chain(&outputs))?;
     let instructions = match instructions.trim() {
         "" => default_instructions(&inputs, &outputs),
-        told => told.into(),
+        text => text.into(),
     };
     Ok(SignatureSchema { instructions, inputs, outputs, defs: types.finish().into() })
 }
 
-/// The outputs that an augmentation adds, for strategies over signatures that are data.
+/// The outputs that an augmentation adds, for strategies over schemas.
 ///
 /// # Panics
-/// As [`SignatureSchema::of`], and when the added outputs name types of their own: a schema that
-/// is data has no place for them.
+/// As [`SignatureSchema::of`], and if the added outputs have named types: the definitions of the
+/// schema do not include them.
 #[must_use]
 #[expect(clippy::panic, reason = "an augmentation is written by a programmer, not read from input")]
 pub fn added_outputs<A: Augmentation>() -> Vec<FieldSchema> {
@@ -103,7 +103,7 @@ pub fn added_outputs<A: Augmentation>() -> Vec<FieldSchema> {
     }
 }
 
-/// Outputs of nothing.
+/// An empty struct of outputs.
 #[derive(Facet)]
 struct Nothing {}
 
@@ -142,12 +142,12 @@ fn set_default(
     Ok(())
 }
 
-/// The same rules for names as of signatures that are posted.
+/// Checks names by the same rules as for signatures in documents.
 fn check_names<'f>(fields: impl Iterator<Item = &'f FieldSchema>) -> Result<(), ReflectError> {
     let mut problems = Problems::new();
-    let mut field_names = FieldNames::default();
+    let mut names = FieldNames::default();
     for field in fields {
-        field_names.take(field, None, &At::Root, &mut problems);
+        names.add(field, None, &At::Root, &mut problems);
     }
     problems.iter().next().map_or(Ok(()), |found| Err(ReflectError::new(found.detail.clone())))
 }

@@ -1,22 +1,22 @@
-//! `SignatureSchema`: instructions and fields, with the definitions that their types name. Knows
-//! nothing of how it was spelled.
+//! `SignatureSchema`: instructions and fields, with the definitions of their types. Knows nothing of
+//! the notation that it was read from.
 
 use std::sync::Arc;
 
 use crate::types::{Constraint, Type, TypeDefs, TypeIR};
 use crate::value::Payload;
 
-/// The contract of one prompt: what goes in, what comes out, what is to be done.
+/// The contract of one prompt: inputs, outputs and instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignatureSchema {
-    /// What the LM is told to do. Never empty: a signature without its own gets a plain sentence
-    /// made from its field names by the reader.
+    /// The instruction for the LM. Never empty: for a signature without one, the reader makes a plain
+    /// sentence of the field names.
     pub instructions: Arc<str>,
     /// Inputs, in order.
     pub inputs: Vec<FieldSchema>,
     /// Outputs, in order.
     pub outputs: Vec<FieldSchema>,
-    /// What the types of the fields may name.
+    /// The definitions that the types of the fields refer to.
     pub defs: Arc<TypeDefs>,
 }
 
@@ -25,21 +25,21 @@ pub struct SignatureSchema {
 pub struct FieldSchema {
     /// Its name on edges, in inputs and in outputs.
     pub name: Arc<str>,
-    /// The name that the LM sees instead.
+    /// The name that the LM sees instead of the real one.
     pub alias: Option<Arc<str>>,
     /// Its type, over the definitions of the signature.
     pub ty: TypeIR,
-    /// What it stands for.
+    /// The description for LMs and readers.
     pub description: Option<Arc<str>>,
-    /// How an input of it is written into the prompt.
+    /// How an input is written into the prompt.
     pub format: Option<FieldFormat>,
-    /// The value it takes when it is not given.
+    /// The value if none is provided.
     pub default: Option<Payload>,
-    /// What must, or should, hold of it.
+    /// Conditions on the value.
     pub constraints: Vec<Constraint>,
-    /// Whether the parser may use no leniency for it.
+    /// Whether coercion accepts only exact text.
     pub strict: bool,
-    /// Where it stands in the value: its own name, unless a typed signature flattens.
+    /// Its place in the value: its own name, unless a typed signature flattens.
     pub path: FieldPath,
 }
 
@@ -65,7 +65,7 @@ impl FieldFormat {
         [Self::Json, Self::Yaml, Self::Text].into_iter().find(|format| format.as_str() == name)
     }
 
-    /// As it is spelled in a field.
+    /// The name of the format in documents.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ impl FieldFormat {
 }
 
 impl FieldSchema {
-    /// A field of a name and type and nothing else.
+    /// A field with a name and a type, and no attributes.
     #[must_use]
     pub fn of(name: impl Into<Arc<str>>, ty: TypeIR) -> Self {
         let name = name.into();

@@ -1,24 +1,24 @@
-//! The names of the fields of emitted structs, at compile time, so that two of one name after
-//! flattening are an error of the compiler and not of the first call. Only the derives use this.
+//! The field names of generated structs at compile time: duplicate names after flattening are a
+//! compiler error instead of an error of the first call. Only the derives use this.
 
 use std::marker::PhantomData;
 
-/// The names of a struct's fields: its own, and those of what it flattens.
+/// The field names of a struct: its own, and those of flattened structs.
 #[derive(Debug)]
 pub struct NameTree {
-    /// Of the fields that are not flattened.
+    /// The names of fields that are not flattened.
     pub own: &'static [&'static str],
-    /// Of the flattened ones.
+    /// The names of flattened structs.
     pub flattened: &'static [&'static NameTree],
 }
 
-/// A struct whose names are known at compile time.
+/// A struct whose field names are known at compile time.
 pub trait NamedFields {
     /// The names.
     const NAMES: NameTree;
 }
 
-/// Asks for the names of any type: those of a [`NamedFields`] one, else none.
+/// Finds the field names of any type: those of a [`NamedFields`] type, else none.
 pub struct NameProbe<T>(PhantomData<T>);
 
 impl<T: NamedFields> NameProbe<T> {
@@ -26,8 +26,8 @@ impl<T: NamedFields> NameProbe<T> {
     pub const NAMES: NameTree = T::NAMES;
 }
 
-/// What [`NameProbe`] answers for types whose names only their shape knows; those are checked when the
-/// schema is made.
+/// The fallback of [`NameProbe`] for types whose names only the shape has: they are checked when the
+/// schema is built.
 pub trait UnknownFields {
     /// No names.
     const NAMES: NameTree = NameTree { own: &[], flattened: &[] };
@@ -35,7 +35,7 @@ pub trait UnknownFields {
 
 impl<T> UnknownFields for NameProbe<T> {}
 
-/// Fails the compilation when a name stands twice.
+/// Fails the compilation if a name occurs twice.
 pub const fn assert_distinct(names: &NameTree) {
     let mut index = 0;
     while index < names.own.len() {

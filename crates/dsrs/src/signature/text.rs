@@ -1,5 +1,5 @@
-//! The string spelling of a signature, `question, context: list[str] -> answer: float`, to names
-//! and types. Knows nothing of what is defined.
+//! Parses the string notation of a signature, `question, context: list[str] -> answer: float`, into
+//! names and types. Does not know which types are defined.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::problem::Code;
 use crate::types::{NameUse, Token, TypeExprError, TypeIR, TypeParser};
 use crate::value::is_identifier;
 
-/// A field as a string spells it.
+/// A field in the string notation.
 #[derive(Debug, PartialEq)]
 pub(super) struct TextField {
     pub(super) name: Arc<str>,
@@ -15,23 +15,23 @@ pub(super) struct TextField {
     pub(super) ty: TypeIR,
 }
 
-/// A signature as a string spells it.
+/// A signature in the string notation.
 #[derive(Debug, PartialEq)]
 pub(super) struct TextSignature {
     pub(super) inputs: Vec<TextField>,
     pub(super) outputs: Vec<TextField>,
-    /// The names of types in it.
+    /// The names of types that it uses.
     pub(super) names: Vec<NameUse>,
 }
 
-/// Why a string is no signature.
+/// Why a string is not a signature.
 #[derive(Debug, PartialEq)]
 pub(super) struct TextError {
     pub(super) code: Code,
     pub(super) error: TypeExprError,
 }
 
-/// Parses the string spelling.
+/// Parses the string notation.
 pub(super) fn parse(text: &str) -> Result<TextSignature, TextError> {
     let mut parser = TypeParser::new(text);
     let inputs = fields(&mut parser, &Token::Arrow)?;
@@ -66,7 +66,7 @@ fn field(parser: &mut TypeParser) -> Result<TextField, TextError> {
     };
     if !is_identifier(&name) {
         let reason = format!(
-            "{} cannot name a field: names are a letter or `_`, then up to 62 letters, digits or `_`",
+            "{} cannot name a field: a name is a letter or `_`, followed by up to 62 letters, digits or `_`",
             parser.peek()
         );
         return Err(TextError { code: Code::InvalidName, error: TypeExprError { column, reason } });

@@ -1,5 +1,5 @@
-//! Signatures as Rust types: what comes in and goes out as structs, and augmentations that add
-//! outputs to any of them. Knows nothing of prompts; the schema is made elsewhere, from the shapes.
+//! Signatures as Rust types: inputs and outputs are structs, and augmentations add outputs to any
+//! signature. Knows nothing of prompts. `reflection` builds the schema from the shapes.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -11,12 +11,12 @@ use super::SignatureSchema;
 use crate::reflect::ReflectError;
 use crate::value::Payload;
 
-/// What may stand in a prompt: an owned Rust type with a Facet shape.
+/// An owned Rust type with a Facet shape, which can appear in a prompt.
 pub trait Data: for<'a> Facet<'a> + Send + Sync + 'static {}
 
 impl<T: for<'a> Facet<'a> + Send + Sync + 'static> Data for T {}
 
-/// A default of an input: the name of the field, and its value or why it has none.
+/// The default of an input: the name of the field, and the value or the error of its conversion.
 pub type FieldDefault = (&'static str, Result<Payload, ReflectError>);
 
 /// The contract of one prompt as a type. Derive it:
@@ -48,20 +48,20 @@ pub trait Signature: Send + Sync + 'static {
     /// The outputs, as a struct.
     type Output: Data;
 
-    /// What the LM is told to do. Empty: a plain sentence is made of the field names.
+    /// The instruction for the LM. If it is empty, the schema gets a plain sentence of the field names.
     #[must_use]
     fn instructions() -> &'static str {
         ""
     }
 
-    /// The values that inputs take when they are not given.
+    /// The defaults of inputs.
     #[must_use]
     fn defaults() -> Vec<FieldDefault> {
         Vec::new()
     }
 
-    /// The schema without what augmentations add: a plain sentence that stands for instructions
-    /// names its fields alone, as that of a posted signature does. `None` when nothing is added.
+    /// The schema without the outputs of augmentations, `None` if there are none. If the signature
+    /// has no instructions, the sentence that replaces them lists only the fields of this schema.
     ///
     /// # Errors
     /// As [`SignatureSchema::try_of`].
@@ -70,7 +70,7 @@ pub trait Signature: Send + Sync + 'static {
     }
 }
 
-/// Outputs that are added to those of any signature. Derive it:
+/// Outputs that can be added to any signature. Derive it:
 ///
 /// ```
 /// use dsrs::{Augmentation, Signature};
@@ -96,16 +96,16 @@ pub trait Signature: Send + Sync + 'static {
 /// assert_eq!(names, ["answer", "confidence"]);
 /// ```
 pub trait Augmentation: Send + Sync + 'static {
-    /// Outputs together with the added ones, which are reached by `Deref` layer by layer.
+    /// The added outputs around others, which are accessible by `Deref`.
     type Wrap<T: Data>: Data + Deref;
 }
 
-/// The first adds around what the second adds.
+/// The outputs of the first are added around those of the second.
 impl<A: Augmentation, B: Augmentation> Augmentation for (A, B) {
     type Wrap<T: Data> = A::Wrap<B::Wrap<T>>;
 }
 
-/// A signature with the outputs of an augmentation. Exists as a type only.
+/// A signature with the outputs of an augmentation. Only used as a type.
 #[derive(Facet)]
 #[facet(opaque)]
 pub struct Augmented<S: Signature, A: Augmentation>(PhantomData<fn() -> (S, A)>);

@@ -1,11 +1,11 @@
-//! The canonical spelling of signatures and fields. Reading it again gives the same.
+//! Writes the canonical notation of signatures and fields. Reading it returns the same.
 
 use super::{FieldSchema, SignatureSchema};
 use crate::types::{Class, ClassField, Type, TypeIR, to_json_schema, write_attributes};
 use crate::value::{Map, Payload};
 
-/// The canonical spelling: instructions, inputs and outputs. The definitions that its types name
-/// are not part of it; they are the graph's `types`.
+/// The canonical notation: instructions, inputs and outputs. The definitions of types are not
+/// included; they are the `types` of the graph.
 #[must_use]
 pub fn signature_to_payload(signature: &SignatureSchema) -> Payload {
     let fields = |fields: &[FieldSchema]| {
@@ -18,7 +18,7 @@ pub fn signature_to_payload(signature: &SignatureSchema) -> Payload {
     Payload::map(members)
 }
 
-/// The spelling as JSON Schemas, which carries the definitions that the types name.
+/// The notation as JSON Schemas, which includes the definitions of types.
 #[must_use]
 pub fn signature_to_schemas(signature: &SignatureSchema) -> Payload {
     let mut members = Map::new();
@@ -45,7 +45,7 @@ fn class_field(field: &FieldSchema) -> ClassField {
     }
 }
 
-/// The canonical spelling of a field. Without its name, one that is only a type is that type.
+/// The canonical notation of a field. Without its name, a field without attributes is only its type.
 #[must_use]
 pub fn field_to_payload(field: &FieldSchema, with_name: bool) -> Payload {
     let mut members = Map::new();

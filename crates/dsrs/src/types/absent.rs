@@ -1,12 +1,12 @@
-//! What stands in for a value that is not given. One rule for class members, node inputs and graph
-//! inputs. Knows nothing of where they are.
+//! The value used for a class member, node input or graph input that is absent. One rule for all
+//! three.
 
 use super::resolve::resolve;
 use super::{TypeDefs, TypeIR};
 use crate::value::Payload;
 
-/// What an absent value is: its default, else null if its type may be null, else nothing stands in
-/// for it. A value of type `any` must be given, though it may be given as null.
+/// The value of something absent: its default, or null if its type is optional. `None` if neither
+/// applies. A value of type `any` is never optional: it must be present, but may be null.
 ///
 /// ```
 /// use dsrs::types::{TypeDefs, TypeIR, absent_value};

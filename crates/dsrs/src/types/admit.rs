@@ -1,5 +1,5 @@
-//! The rim: values that people give, made exactly of their type or refused with every reason and
-//! its place. Nothing is dropped and nothing is guessed. Knows nothing of where the values go.
+//! The boundary: converts a value from outside to exactly its type, or reports every reason why it
+//! does not fit, each with its place. Drops nothing and guesses nothing.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::value::{Map, Payload};
 
-/// How many allowed values a refusal names.
+/// How many allowed values a problem lists.
 const NAMED: usize = 10;
 
-/// Makes a given value exactly one of a type: whole numbers become floats where those are wanted,
-/// base64 becomes bytes, absent members take their default or null, members stand in the type's
-/// order. `None` when it does not fit, with every reason in the problems.
+/// Converts a value from outside to exactly its type: integers become floats and base64 becomes
+/// bytes where the type requires it, absent members get their default or null, and members are put
+/// in the order of the type. Returns `None` if the value does not fit; `problems` has the reasons.
 pub fn admit(
     payload: &Payload,
     ty: &Type,
@@ -29,8 +29,8 @@ pub fn admit(
     Admission::new(&ty.defs, InstanceMode::Boundary, problems).admit(payload, &ty.ir, at)
 }
 
-/// Makes a default that stands in a definition exactly one of its type. As [`admit`], but members
-/// that have a default of their own must be there: defaults within defaults could go on for ever.
+/// Converts a default inside a definition to exactly its type. Unlike [`admit`], it requires the
+/// members that have defaults of their own: defaults within defaults could recurse forever.
 pub fn admit_default(
     payload: &Payload,
     ty: &Type,
@@ -40,7 +40,7 @@ pub fn admit_default(
     Admission::new(&ty.defs, InstanceMode::Complete, problems).admit(payload, &ty.ir, at)
 }
 
-/// One admission on its way.
+/// The admission of one value.
 struct Admission<'v, 't, 'p> {
     defs: &'t TypeDefs,
     mode: InstanceMode,
@@ -86,7 +86,7 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
             }
             (TypeShape::Tuple(types), Payload::List(list)) => {
                 let detail = format!(
-                    "expected {}, an array of {}, found {} elements",
+                    "expected {}, which has {} elements, found {}",
                     brief(node.ir),
                     types.len(),
                     list.len()
@@ -176,10 +176,10 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
         let at = at.key(name);
         match absent_value(ir, self.defs, default) {
             None => {
-                let detail = format!("`{name}` is missing; it is {}", brief(ir));
+                let detail = format!("`{name}` is missing; its type is {}", brief(ir));
                 self.refuse(&at, Code::MissingField, detail)
             }
-            // A default was written by people too, and may be spelled as the rim allows.
+            // A default comes from a document too, so it may use the same lenient forms.
             Some(value) => Admission::new(self.defs, InstanceMode::Complete, self.problems)
                 .admit(&value, ir, &at),
         }
@@ -226,11 +226,11 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
                 }
             },
             (TypeShape::Int, Payload::Float(number)) if is_beyond_int(*number) => {
-                self.refuse(at, Code::InvalidValue, "out of the range of 64-bit integers")
+                self.refuse(at, Code::InvalidValue, "outside the range of 64-bit integers")
             }
             (TypeShape::Bytes, Payload::Str(text)) => match bytes_of(text) {
                 Some(bytes) => Some(Payload::Bytes(bytes.into())),
-                None => self.refuse(at, Code::InvalidValue, "expected base64 (padded)"),
+                None => self.refuse(at, Code::InvalidValue, "expected padded base64"),
             },
             (TypeShape::Literal(wanted), _) if is_literal(value, wanted) => Some(value.clone()),
             (TypeShape::Literal(wanted), _) => {
@@ -240,7 +240,7 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
                 self.refuse(at, code, detail)
             }
             (TypeShape::Error, _) => {
-                self.refuse(at, Code::WrongType, "an error cannot be given; only nodes make errors")
+                self.refuse(at, Code::WrongType, "a value of type `error` cannot be passed in; only nodes produce errors")
             }
             (TypeShape::Unknown(name), _) => {
                 self.refuse(at, Code::InvalidType, format!("the type `{name}` is not defined"))
@@ -265,7 +265,7 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
     }
 }
 
-/// Whether a number is whole and too large for an integer: JSON readers turn those into floats.
+/// Whether a number is integral but outside the range of `i64`: JSON readers return it as a float.
 fn is_beyond_int(number: f64) -> bool {
     const PAST_INT: f64 = 9_223_372_036_854_775_808.0;
     number.fract() == 0.0 && !(-PAST_INT..PAST_INT).contains(&number)

@@ -1,4 +1,5 @@
-//! Which member of a union a given value is meant to be. Knows nothing of how misfits are told.
+//! Selects the member of a union that a value from outside belongs to. Knows nothing of how a
+//! mismatch is reported.
 
 use std::sync::Arc;
 
@@ -7,19 +8,19 @@ use super::instance::{InstanceChecker, could_be, is_kind_of_literal, is_literal}
 use super::resolve::{ResolvedType, TypeShape};
 use crate::value::Payload;
 
-/// The outcome.
+/// The outcome of the selection.
 pub(crate) enum UnionChoice<'n, 't> {
-    /// This one: it fits, or it is the closest and its reasons are the ones to tell.
+    /// This member fits, or is the closest one: its problems are the useful ones.
     Member(&'n ResolvedType<'t>),
-    /// None is closer than the others.
+    /// No member is closer than the others.
     None {
-        /// Whether the value is at least of the kind of a member.
+        /// Whether the value at least has the JSON kind of a member.
         alike: bool,
     },
 }
 
-/// The first member that the value is exactly of, else the first that it can be made of, else the
-/// closest.
+/// The first member that the value matches exactly, else the first that it can be converted to,
+/// else the closest.
 pub(crate) fn choose<'n, 'v, 't>(
     value: &'v Payload,
     members: &'n [ResolvedType<'t>],
@@ -34,8 +35,8 @@ pub(crate) fn choose<'n, 'v, 't>(
     fits.map_or_else(|| closest(value, members), UnionChoice::Member)
 }
 
-/// The member that is built most like the value, looking no deeper than its own members: enough to
-/// tell useful reasons, at a cost that nesting does not multiply.
+/// The member whose structure is most like that of the value. Compares only the top level: this is
+/// enough for useful reasons, and nesting does not multiply the cost.
 fn closest<'n, 't>(value: &Payload, members: &'n [ResolvedType<'t>]) -> UnionChoice<'n, 't> {
     let mut best: Option<(usize, &'n ResolvedType<'t>)> = None;
     let mut tied = false;

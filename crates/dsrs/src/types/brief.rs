@@ -1,5 +1,4 @@
-//! Types and values in messages: short, however large they are. Knows nothing of what is wrong
-//! with them.
+//! Types and values in messages, cut to a bounded length.
 
 use std::fmt::{self, Write};
 
@@ -8,22 +7,22 @@ use crate::value::Payload;
 
 const LONGEST: usize = 120;
 
-/// A type in a message. Of a huge one no more is written than is shown.
+/// A type for a message, cut to a bounded length. A huge type is not printed beyond that.
 pub(crate) fn brief(ir: &TypeIR) -> String {
-    let mut shown = Shown { text: String::new(), left: LONGEST };
+    let mut shown = BriefText { text: String::new(), left: LONGEST };
     if write!(shown, "{ir}").is_err() {
         shown.text.push('…');
     }
     shown.text
 }
 
-/// Takes so many characters and then no more.
-struct Shown {
+/// Accepts a limited number of characters, then fails.
+struct BriefText {
     text: String,
     left: usize,
 }
 
-impl fmt::Write for Shown {
+impl fmt::Write for BriefText {
     fn write_str(&mut self, more: &str) -> fmt::Result {
         let end = more.char_indices().nth(self.left).map(|(end, _)| end);
         self.text.push_str(&more[..end.unwrap_or(more.len())]);
@@ -32,7 +31,7 @@ impl fmt::Write for Shown {
     }
 }
 
-/// A value in a message: scalars as they are, containers by their kind.
+/// A value for a message: a scalar as JSON, a container as its kind.
 pub(crate) fn brief_value(value: &Payload) -> String {
     match value {
         Payload::List(_) | Payload::Map(_) | Payload::Bytes(_) | Payload::Error(_) => {

@@ -1,5 +1,5 @@
-//! Constraints as they are posted, `[{"assert": "this > 0", "label": "positive"}]`, read and
-//! written. Expressions are compiled here only to report what is wrong with them.
+//! Reads and writes constraints as documents have them: `[{"assert": "this > 0", "label":
+//! "positive"}]`. Compiles expressions only to report their problems.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ fn read_constraint(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
     let label = object.optional("label", shared_text);
     let (has_assert, has_check) = (object.has("assert"), object.has("check"));
     if has_assert && has_check {
-        let detail = "a constraint is either an `assert` or a `check`; write two";
+        let detail = "a constraint has either `assert` or `check`; split it into two constraints";
         object.problems().add(at, Code::InvalidValue, detail);
     } else if !has_assert && !has_check {
-        let detail = "`assert` is missing (or `check`, which only reports)";
+        let detail = "`assert` is missing; use `check` for a constraint that is only reported";
         object.problems().add(&at.key("assert"), Code::MissingField, detail);
     }
     object.close();
@@ -48,7 +48,7 @@ fn read_expression(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
     }
 }
 
-/// What is wrong with a constraint's expression, if anything.
+/// The problem of a constraint's expression, if it has one.
 pub(super) fn explain_expression(text: &str) -> Option<String> {
     let mut environment = Environment::new();
     crate::expr::add_matching_test(&mut environment);
@@ -56,13 +56,13 @@ pub(super) fn explain_expression(text: &str) -> Option<String> {
         Ok(expression) => expression,
         Err(error) => {
             let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-            return Some(format!("`{text}` is no Jinja expression: {reason}"));
+            return Some(format!("`{text}` is not a Jinja expression: {reason}"));
         }
     };
     let is_global = |name: &str| environment.globals().any(|(global, _)| global == name);
     let unknown = expression.undeclared_variables(false);
     let unknown = unknown.iter().filter(|name| *name != "this" && !is_global(name)).min()?;
-    Some(format!("`{unknown}` is not known here; the expression is over `this`, the value"))
+    Some(format!("`{unknown}` is not defined; the expression can only use `this`, the value"))
 }
 
 /// Writes a `constraints` member.
@@ -107,15 +107,15 @@ mod tests {
         for (json, expected) in [
             (
                 r#"[{"label": "x"}]"#,
-                "/0/assert: `assert` is missing (or `check`, which only reports) (missing_field)",
+                "/0/assert: `assert` is missing; use `check` for a constraint that is only reported (missing_field)",
             ),
             (
                 r#"[{"assert": "this", "check": "this"}]"#,
-                "/0: a constraint is either an `assert` or a `check`; write two (invalid_value)",
+                "/0: a constraint has either `assert` or `check`; split it into two constraints (invalid_value)",
             ),
             (
                 r#"[{"assert": "value > 1"}]"#,
-                "/0/assert: `value` is not known here; the expression is over `this`, the value (invalid_value)",
+                "/0/assert: `value` is not defined; the expression can only use `this`, the value (invalid_value)",
             ),
             (
                 r#"[{"assert": "this", "lable": "x"}]"#,
@@ -126,6 +126,6 @@ mod tests {
             assert_eq!(read(json).1, expected);
         }
         let (_, problems) = read(r#"[{"check": "this >"}]"#);
-        assert!(problems.starts_with("/0/check: `this >` is no Jinja expression: "), "{problems}");
+        assert!(problems.starts_with("/0/check: `this >` is not a Jinja expression: "), "{problems}");
     }
 }

@@ -1,5 +1,5 @@
-//! What an edge does to a value so that it is exactly of the target's type. Worked out once from
-//! the two types; most edges change nothing and hand the value on. Knows nothing of nodes.
+//! The conversion of a value along an edge to exactly the target type. It is planned once from the
+//! two types; most edges change nothing and pass the value on. Knows nothing of nodes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use super::resolve::{TypeShape, resolve};
 use super::{Type, TypeDefs, TypeIR};
 use crate::value::{Map, Payload, key_step};
 
-/// Makes values of one type into values of another that it is assignable to: extra class fields
-/// are dropped, whole numbers become floats, fields stand in the target's order.
+/// Converts values of one type to another that it is assignable to: drops extra class fields, turns
+/// integers into floats and puts fields in the order of the target.
 #[derive(Clone, Debug)]
 pub struct Conversion(Option<Arc<ConversionPlan>>);
 
-/// MismatchCause a value could not be converted.
+/// Why a value could not be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConvertError {
     /// The place in the value (`person.age`, `items[3]`); empty for the whole value.
     pub path: String,
-    /// What is wrong there.
+    /// The reason.
     pub reason: String,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for ConvertError {
     }
 }
 
-/// One operation for each pair of types; operations name others by position.
+/// One operation for each pair of types. Operations refer to others by position.
 #[derive(Debug)]
 struct ConversionPlan {
     defs: Arc<TypeDefs>,
@@ -43,25 +43,25 @@ struct ConversionPlan {
 
 #[derive(Clone, Debug)]
 enum ConversionOp {
-    /// The value as it is.
+    /// Return the value unchanged.
     Same,
     ToFloat,
     Each(usize),
     Tuple(Box<[usize]>),
     Class(Box<[(Arc<str>, usize)]>),
-    /// By the member of the source union that the value is of.
+    /// Use the operation of the source member that the value matches.
     Choose(Box<[(TypeIR, usize)]>),
-    /// What another operation does.
+    /// Do the same as another operation.
     As(usize),
     Refuse(Box<str>),
 }
 
 impl Conversion {
-    /// Changes nothing.
+    /// The conversion that changes nothing.
     pub const IDENTITY: Self = Self(None);
 
-    /// The conversion along an edge from one type to another. Where the one is not assignable to
-    /// the other, the conversion refuses the values that it does not know how to convert.
+    /// The conversion along an edge from one type to another. If the source is not assignable to
+    /// the target, the conversion fails for the values that it cannot convert.
     #[must_use]
     pub fn between(from: &Type, to: &Type) -> Self {
         if Arc::ptr_eq(&from.defs, &to.defs) && is_one(&from.ir, &to.ir) {
@@ -86,7 +86,7 @@ impl Conversion {
         Self(Some(Arc::new(ConversionPlan { defs: from.defs.clone(), ops })))
     }
 
-    /// Whether it hands every value on as it is.
+    /// Whether it returns every value unchanged.
     #[must_use]
     pub const fn is_identity(&self) -> bool {
         self.0.is_none()
@@ -95,8 +95,7 @@ impl Conversion {
     /// Converts one value.
     ///
     /// # Errors
-    /// When a whole number beyond ±2^53 would have to become a float, or when the value is not of
-    /// the source type.
+    /// If an integer beyond ±2^53 would become a float, or the value does not match the source type.
     pub fn apply(&self, value: &Payload) -> Result<Payload, ConvertError> {
         let Some(plan) = &self.0 else { return Ok(value.clone()) };
         Converter { plan, fit: InstanceChecker::new(&plan.defs, InstanceMode::Exact) }
@@ -104,8 +103,8 @@ impl Conversion {
     }
 }
 
-/// Whether two types are one, seen without a walk. Classes that are equal may still have their
-/// fields in different orders.
+/// Whether two types are the same, decided cheaply. Equal classes do not count: their fields may be
+/// in different orders.
 fn is_one(from: &TypeIR, to: &TypeIR) -> bool {
     match (from, to) {
         (TypeIR::List(from), TypeIR::List(to)) | (TypeIR::Dict(from), TypeIR::Dict(to)) => {
@@ -119,8 +118,8 @@ fn is_one(from: &TypeIR, to: &TypeIR) -> bool {
     }
 }
 
-/// Which pairs change a value: those that do so by themselves and all that rest on them. A choice
-/// among target members changes it only when every member that takes it does.
+/// Which pairs change a value: those that do so by themselves and all that depend on them. A target
+/// union changes it only if every member that accepts it does.
 fn changing(table: &PairTable<'_>) -> Vec<bool> {
     let seeds = (0..table.pairs.len()).filter(|pair| alters(table, *pair)).collect();
     table.carry_up(seeds).iter().map(Option::is_some).collect()
@@ -162,7 +161,7 @@ fn field_part((step, part): &(TypeStep<'_>, usize)) -> Option<(Arc<str>, usize)>
     if let TypeStep::Field(name) = step { Some((Arc::clone(name), *part)) } else { None }
 }
 
-/// The member of the target union that takes the value: one that leaves it as it is, else the
+/// The member of the target union that accepts the value: one that does not change it, else the
 /// first.
 fn best(table: &PairTable<'_>, parts: &[usize], changes: &[bool]) -> Option<usize> {
     let same = parts.iter().find(|part| !changes[**part]);
@@ -175,7 +174,7 @@ fn refuse(table: &PairTable<'_>, position: usize) -> ConversionOp {
     ConversionOp::Refuse(reason.into())
 }
 
-/// One value on its way.
+/// The conversion of one value.
 struct Converter<'v, 'p> {
     plan: &'p ConversionPlan,
     fit: InstanceChecker<'v, 'p>,
@@ -265,7 +264,7 @@ fn to_float(value: &Payload) -> Result<Payload, ConvertError> {
 }
 
 fn misfit(value: &Payload) -> ConvertError {
-    fail(format!("{} is not of the type of the source", value.kind()))
+    fail(format!("{} does not match the source type", value.kind()))
 }
 
 fn fail(reason: String) -> ConvertError {

@@ -1,5 +1,5 @@
-//! The `types` member of a graph, entry by entry: `{"class": …}`, `{"enum": …}` or a JSON Schema
-//! read, and its canonical form written.
+//! Reads the `types` member of a graph, each entry a `{"class": …}`, an `{"enum": …}` or a JSON
+//! Schema, and writes its canonical form.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::read::{Object, members, shared_text, wrong_type};
 use crate::value::{Map, Payload};
 
 impl TypeScope {
-    /// Reads a `types` member: classes, enums and JSON Schemas by name. What cannot be read is
-    /// reported and stands as `any`, so that it is not reported again where it is used.
+    /// Reads a `types` member: classes, enums and JSON Schemas by name. An entry that cannot be read
+    /// is reported and becomes `any`, so that its uses are not reported again.
     #[must_use]
     pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Self {
         let mut scope = Self::new();
@@ -105,7 +105,7 @@ fn read_class_field(
         check_alias(alias, &at.key("alias"), problems);
     }
     if outline.format.is_some() {
-        let detail = "only fields of signatures have a format";
+        let detail = "only fields of a signature can have a format";
         problems.add(at, Code::InvalidType, detail);
     }
     named.then_some(outline.field)

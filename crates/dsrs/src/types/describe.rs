@@ -1,20 +1,20 @@
-//! How a type is described to an LM: a compact notation that reads like TypeScript, with descriptions as
-//! comments and aliases in the place of names. Knows nothing of prompts around it.
+//! Describes a type to an LM: a compact notation like TypeScript, with descriptions as comments and
+//! aliases instead of names. Knows nothing of the prompts around it.
 
 use super::walk::reachable;
 use super::{Class, ClassField, Constraint, ConstraintKind, Enum, Literal, Type, TypeDef, TypeIR};
 
-/// The longest class that is described on one line.
+/// The longest class that is written on one line.
 const LINE: usize = 80;
 
-/// A type for an LM. Definitions go by their name; [`describe_definitions`] tells those, once for many types.
+/// A type for an LM. Definitions appear by name; [`describe_definitions`] describes them.
 #[must_use]
 pub fn describe_type(ty: &Type) -> String {
     describe_ir(&ty.ir, 0)
 }
 
-/// The definitions that types reach, each once, in the order of first mention; empty when there are
-/// none.
+/// The definitions that types refer to, each once, in the order of first mention. Empty if there
+/// are none.
 #[must_use]
 pub fn describe_definitions(types: &[Type]) -> String {
     let mut described: Vec<(&str, String)> = Vec::new();
@@ -87,7 +87,7 @@ fn describe_class(class: &Class, depth: usize) -> String {
     described
 }
 
-/// A field and the comment behind it.
+/// A field and the comment after it.
 fn describe_field(name: &str, field: &ClassField, depth: usize) -> (String, String) {
     let name = field.alias.as_deref().unwrap_or(name);
     let mut remarks: Vec<String> = Vec::new();
@@ -99,7 +99,7 @@ fn describe_field(name: &str, field: &ClassField, depth: usize) -> (String, Stri
     (format!("{name}: {}", describe_ir(&field.ty, depth)), comment)
 }
 
-/// What must hold of a member. What is only checked is not the LM's business.
+/// The asserts of a member. Checks are left out: the LM need not satisfy them.
 fn demands(field: &ClassField) -> Option<String> {
     let asserted = |rule: &&Constraint| rule.kind == ConstraintKind::Assert;
     let all: Vec<String> = field

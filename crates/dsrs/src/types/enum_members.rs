@@ -11,7 +11,7 @@ use crate::problem::{At, Code, Problems};
 use crate::read::{Object, members, shared_text, wrong_type};
 use crate::value::{Map, Payload};
 
-/// Reports two members of a class that an LM would see under one name.
+/// Reports members of a class that an LM would see under the same name.
 pub(super) fn check_seen_names(
     fields: &IndexMap<Arc<str>, ClassField>,
     at: &At<'_>,
@@ -31,7 +31,7 @@ fn check_distinct<'n>(
         let seen = alias.unwrap_or(name);
         if let Some(other) = taken.insert(seen, name) {
             let detail =
-                format!("`{name}` and `{other}` would both be told as `{seen}`; change an alias");
+                format!("`{name}` and `{other}` would both appear to the LM as `{seen}`; change an alias");
             problems.add(&at.key(name), Code::DuplicateName, detail);
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn read_enum_members(
     })?;
     let found: IndexMap<Arc<str>, EnumMember> = found.into_iter().collect();
     if payload.as_map().is_some_and(Map::is_empty) {
-        problems.add(at, Code::InvalidType, "an enum has one member at least");
+        problems.add(at, Code::InvalidType, "an enum needs at least one member");
         return None;
     }
     check_distinct(found.iter().map(|(name, member)| (name, member.alias.as_ref())), at, problems);
@@ -76,7 +76,7 @@ fn read_enum_member(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> 
     }
 }
 
-/// The members of an enum, each as shortly as it can be said.
+/// The members of an enum, each in its shortest form.
 pub(super) fn enum_to_payload(members: &Enum) -> Payload {
     let one = |member: &EnumMember| match (&member.description, &member.alias) {
         (None, None) => Payload::Null,

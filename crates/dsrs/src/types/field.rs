@@ -1,5 +1,5 @@
-//! A field as it is posted: a type, or an object of a type and what goes with it. Class members
-//! and fields of signatures are both read with it. Knows nothing of signatures.
+//! A field without its name: a type with its attributes, and the canonical form of both. Class
+//! members and fields of signatures share it. Knows nothing of signatures.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::{ClassField, TypeIR};
 use crate::problem::{At, Code, Problems};
 use crate::value::{Map, Payload};
 
-/// A field without its name: its type and what goes with it.
+/// A field without its name: its type and attributes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldOutline {
     pub(crate) field: ClassField,
-    /// How it is written into a prompt, where fields of signatures are meant.
+    /// How it is written into a prompt; only for fields of signatures.
     pub(crate) format: Option<Arc<str>>,
 }
 
@@ -22,18 +22,18 @@ impl FieldOutline {
     }
 }
 
-/// Checks the name that an LM sees in place of a member's own: one line of text.
+/// Checks an alias: it must be one line of text.
 pub(super) fn check_alias(alias: &str, at: &At<'_>, problems: &mut Problems) {
     let fits = !alias.trim().is_empty()
         && alias.chars().count() <= 200
         && !alias.chars().any(char::is_control);
     if !fits {
-        let detail = "an alias is one line of up to 200 characters";
+        let detail = "an alias must be one line of 1 to 200 characters";
         problems.add(at, Code::InvalidName, detail);
     }
 }
 
-/// Writes a class member: its type alone where that says all.
+/// The canonical form of a class member: only its type if it has no attributes.
 pub(super) fn class_field_to_payload(field: &ClassField) -> Payload {
     let ty = Payload::from(field.ty.to_string());
     if *field == ClassField::of(field.ty.clone()) {
@@ -45,7 +45,7 @@ pub(super) fn class_field_to_payload(field: &ClassField) -> Payload {
     Payload::map(members)
 }
 
-/// Adds what a field has beside its type to the object that spells it.
+/// Adds the attributes of a field to the object that represents it.
 pub(crate) fn write_attributes(members: &mut Map, field: &ClassField) {
     let mut put = |name: &str, member: Option<Payload>| {
         if let Some(member) = member {

@@ -1,11 +1,11 @@
-//! Which definitions can have a value at all: `class Node {next: Node}` has none, for it would have
-//! to go on for ever, and `A = A | int` says nothing of what `A` is. Knows nothing of spellings.
+//! Finds definitions without finite values, such as `class Node {next: Node}`, and aliases that are
+//! defined only by themselves, such as `A = A | int`.
 
 use std::collections::HashSet;
 
 use super::{TypeDef, TypeDefs, TypeIR};
 
-/// The names of definitions that no finite value fits.
+/// The names of definitions that have no finite value.
 pub(super) fn without_value(defs: &TypeDefs) -> HashSet<&str> {
     let mut empty: HashSet<&str> = defs.0.keys().map(AsRef::as_ref).collect();
     loop {
@@ -39,7 +39,7 @@ fn has_value(ty: &TypeIR, empty: &HashSet<&str>) -> bool {
     }
 }
 
-/// Whether an alias leads back to itself with nothing but unions and aliases on the way.
+/// Whether an alias refers to itself through nothing but unions and aliases.
 pub(super) fn names_itself(name: &str, defs: &TypeDefs) -> bool {
     let mut seen = HashSet::new();
     let mut next = vec![name];

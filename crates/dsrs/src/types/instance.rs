@@ -1,5 +1,5 @@
-//! Whether a value is of a type: exactly as edges deliver it, or as the rim accepts it. Knows
-//! nothing of how a misfit is reported.
+//! Whether a value matches a type, exactly or as the boundary accepts it. Knows nothing of how a
+//! mismatch is reported.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use super::resolve::{ResolvedType, TypeShape, resolve};
 use super::{Class, Literal, TypeDefs, TypeIR};
 use crate::value::{DEPTH_LIMIT, Map, Payload};
 
-/// The largest whole number up to which every whole number is a float too.
+/// All integers up to this one have an exact float.
 pub(crate) const EXACT_IN_FLOAT: u64 = 1 << 53;
 
-/// How deep a value may nest: what JSON may carry, and room for what nodes wrap around it.
+/// How deep a value may nest: the limit of JSON documents, and room for what nodes wrap around it.
 pub(crate) const VALUE_DEPTH: usize = 2 * DEPTH_LIMIT;
 
-/// How close a value must be.
+/// How closely a value must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstanceMode {
-    /// The value is of the type as it stands.
+    /// The value has the type without any conversion.
     Exact,
-    /// It becomes so at the rim: whole numbers as floats, base64 as bytes, absent members filled.
+    /// The boundary can convert it: integers to floats, base64 to bytes, absent members to defaults.
     Boundary,
-    /// As at the rim, but members with a default must be there (a default is itself complete).
+    /// As at the boundary, but members with a default must be present: defaults are complete.
     Complete,
 }
 
-/// Decides for values of one set of definitions. Remembers what it decided about unions, which
-/// keeps nested unions from multiplying the work; so it may not outlive the values it is asked
-/// about, which its lifetime `'v` holds it to.
+/// Checks values against types over one set of definitions. Caches the decisions about unions by
+/// address, so that nested unions do not multiply the work. The lifetime `'v` ensures that the
+/// values outlive the cache.
 pub(crate) struct InstanceChecker<'v, 't> {
     defs: &'t TypeDefs,
     mode: InstanceMode,
@@ -120,7 +120,7 @@ impl<'v, 't> InstanceChecker<'v, 't> {
     }
 }
 
-/// Whether the value is built like the type, without looking into it.
+/// Whether the value has the structure of the type at the top level.
 pub(crate) fn could_be(value: &Payload, node: &ResolvedType<'_>) -> bool {
     match (&node.shape, value) {
         (TypeShape::Any, _) => !matches!(value, Payload::Error(_)),
@@ -138,7 +138,7 @@ pub(crate) fn could_be(value: &Payload, node: &ResolvedType<'_>) -> bool {
     }
 }
 
-/// The address of what a container holds; scalars are cheaper to resolve at than to remember.
+/// The address of the content of a container. Checking a scalar is cheaper than caching it.
 fn container_address(value: &Payload) -> Option<usize> {
     match value {
         Payload::List(list) => Some(Arc::as_ptr(list) as usize),
@@ -156,7 +156,7 @@ pub(crate) fn is_literal(value: &Payload, literal: &Literal) -> bool {
     }
 }
 
-/// Whether a value is at least of the kind of a literal.
+/// Whether a value has the kind of a literal.
 pub(crate) const fn is_kind_of_literal(value: &Payload, literal: &Literal) -> bool {
     matches!(
         (value, literal),
@@ -166,12 +166,12 @@ pub(crate) const fn is_kind_of_literal(value: &Payload, literal: &Literal) -> bo
     )
 }
 
-/// The float of a whole number, unless it is beyond ±2^53.
+/// The float of an integer, unless it is beyond ±2^53.
 pub(crate) fn float_of(number: i64) -> Option<f64> {
     (number.unsigned_abs() <= EXACT_IN_FLOAT).then_some(number as f64)
 }
 
-/// The bytes that base64 text stands for.
+/// The bytes that a base64 text encodes.
 pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
     base64::engine::general_purpose::STANDARD.decode(text).ok()
 }

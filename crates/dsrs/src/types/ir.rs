@@ -1,5 +1,5 @@
-//! The type representation itself. A `TypeIR` may name definitions; a `Type` brings them along and
-//! is complete. Knows nothing of the spellings that it is read from.
+//! The representation of types. A `TypeIR` may refer to definitions by name; a `Type` includes them.
+//! Knows nothing of the notations that types are read from.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use indexmap::IndexMap;
 
 use crate::value::Payload;
 
-/// What a value may be. Named classes, enums and aliases are looked up in [`TypeDefs`], which is
-/// what makes recursion possible.
+/// The type of a value. Named classes, enums and aliases are looked up in [`TypeDefs`], which makes
+/// recursive types possible.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TypeIR {
     /// Text.
     Str,
-    /// Whole number of 64 bits.
+    /// 64-bit integer.
     Int,
     /// Finite number.
     Float,
-    /// Truth value.
+    /// Boolean.
     Bool,
-    /// Absence.
+    /// Null.
     Null,
-    /// Anything but an error.
+    /// Any value except an error.
     Any,
-    /// Bytes, base64 in JSON.
+    /// Bytes; base64 in JSON.
     Bytes,
     /// A failure as data.
     Error,
@@ -31,7 +31,7 @@ pub enum TypeIR {
     Literal(Literal),
     /// Ordered elements of one type.
     List(Arc<TypeIR>),
-    /// Values of one type by text keys.
+    /// Values of one type by string keys.
     Dict(Arc<TypeIR>),
     /// A fixed number of elements, each of its own type.
     Tuple(Arc<[TypeIR]>),
@@ -39,25 +39,25 @@ pub enum TypeIR {
     Union(Arc<[TypeIR]>),
     /// A class without a name.
     Class(Arc<Class>),
-    /// A definition by its name.
+    /// A reference to a definition.
     Named(Arc<str>),
 }
 
-/// A literal type's value.
+/// The value of a literal type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
-    /// A text.
+    /// A string.
     Str(Arc<str>),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
 }
 
 /// Named members, each with a type.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Class {
-    /// What it stands for.
+    /// The description for LMs and readers.
     pub description: Option<Arc<str>>,
     /// The members, in written order.
     pub fields: IndexMap<Arc<str>, ClassField>,
@@ -68,20 +68,20 @@ pub struct Class {
 pub struct ClassField {
     /// Its type.
     pub ty: TypeIR,
-    /// What it stands for.
+    /// The description for LMs and readers.
     pub description: Option<Arc<str>>,
-    /// The name an LM sees instead.
+    /// The name that an LM sees instead of the real one.
     pub alias: Option<Arc<str>>,
-    /// The value it takes when it is absent.
+    /// The value if it is absent.
     pub default: Option<Payload>,
-    /// What must, or should, hold of it.
+    /// Conditions on the value.
     pub constraints: Vec<Constraint>,
-    /// Whether the parser may use no leniency for it.
+    /// Whether coercion accepts only exact text.
     pub strict: bool,
 }
 
 impl ClassField {
-    /// A member of a type and nothing else.
+    /// A member with a type and no attributes.
     #[must_use]
     pub const fn of(ty: TypeIR) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl ClassField {
 /// A condition on a value, as a Jinja expression over `this`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// What a failure means.
+    /// The consequence of a failure.
     pub kind: ConstraintKind,
     /// The expression.
     pub expression: Arc<str>,
@@ -106,19 +106,19 @@ pub struct Constraint {
     pub label: Option<Arc<str>>,
 }
 
-/// What the failure of a constraint means.
+/// The consequence of a failed constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstraintKind {
     /// The prediction fails, after its retries.
     Assert,
-    /// It is reported beside the value.
+    /// The failure is recorded beside the value.
     Check,
 }
 
 /// Named members without values.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Enum {
-    /// What it stands for.
+    /// The description for LMs and readers.
     pub description: Option<Arc<str>>,
     /// The members, in written order.
     pub members: IndexMap<Arc<str>, EnumMember>,
@@ -127,9 +127,9 @@ pub struct Enum {
 /// One member of an enum.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct EnumMember {
-    /// What it stands for.
+    /// The description for LMs and readers.
     pub description: Option<Arc<str>>,
-    /// The name an LM sees instead.
+    /// The name that an LM sees instead of the real one.
     pub alias: Option<Arc<str>>,
 }
 
@@ -140,7 +140,7 @@ pub enum TypeDef {
     Class(Class),
     /// An enum.
     Enum(Enum),
-    /// Another type under a name; may be recursive through containers.
+    /// A name for another type; may be recursive through containers.
     Alias(TypeIR),
 }
 
@@ -156,12 +156,12 @@ impl TypeDefs {
     }
 }
 
-/// A complete type: a [`TypeIR`] with the definitions that it names.
+/// A complete type: a [`TypeIR`] with the definitions that it refers to.
 #[derive(Clone, Debug)]
 pub struct Type {
     /// The type.
     pub ir: TypeIR,
-    /// The definitions it may name. Shared by all types of a graph.
+    /// The definitions; shared by all types of a graph.
     pub defs: Arc<TypeDefs>,
 }
 

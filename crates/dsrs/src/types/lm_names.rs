@@ -7,8 +7,8 @@ use super::walk::{each_part, reachable};
 use super::{Class, Type, TypeDef, TypeDefs, TypeIR};
 use crate::value::{Map, Payload};
 
-/// A value as an LM is to see it: class fields and enum members under their aliases. The value
-/// itself, unchanged and shared, where its type has none.
+/// A value as an LM sees it: class fields and enum members under their aliases. If the type has no
+/// aliases, the value itself, shared.
 #[must_use]
 pub fn to_lm(value: &Payload, ty: &Type) -> Payload {
     if !ty.has_aliases() {
@@ -20,7 +20,7 @@ pub fn to_lm(value: &Payload, ty: &Type) -> Payload {
 }
 
 impl Type {
-    /// Whether any class field or enum member that it reaches goes by another name for LMs.
+    /// Whether any class field or enum member of the type has an alias.
     #[must_use]
     pub fn has_aliases(&self) -> bool {
         let plain = |ir: &TypeIR| {

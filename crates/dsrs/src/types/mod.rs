@@ -1,5 +1,10 @@
-//! TypeIR: what a value may be. Type expressions and JSON Schemas become it, edges are checked by
-//! it, prompts tell it. Knows plain values and nothing of fields of signatures, nodes or prompts.
+//! `TypeIR`, the type of a value. Type expressions and JSON Schemas are read into it, edges are
+//! checked with it, prompts describe it. Knows plain values, but no signatures, nodes or prompts.
+//!
+//! Lowest first: `ir` and what a type means (`resolve`); values and types (`instance`, `admit`,
+//! `assign`, `convert`, `select`); types as text (`print_expr` and `parse_expr` for the type
+//! language, `brief` for messages, `describe` for LMs); types in documents (`scope`, `schema`,
+//! `read_type`, `read_field`, `defs`).
 
 mod absent;
 mod admit;

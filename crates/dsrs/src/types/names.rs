@@ -1,5 +1,4 @@
-//! The words that the type language keeps for itself, and what may be a name besides them. Knows
-//! nothing of how words are put together.
+//! The reserved words of the type language, and the rules for names. Knows nothing of the grammar.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::value::is_identifier;
 
-/// What a reserved reserved_word means in a type expression.
+/// The meaning of a reserved word in a type expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ReservedWord {
     /// A type of its own.
@@ -29,7 +28,7 @@ pub(super) enum ReservedWord {
     Union,
 }
 
-/// The meaning of a reserved reserved_word, canonical or merely accepted; `None` for any other.
+/// The meaning of a reserved word, canonical or accepted as an alternative. `None` for other words.
 pub(super) fn reserved_word(text: &str) -> Option<ReservedWord> {
     Some(match text {
         "str" | "string" => ReservedWord::Scalar(TypeIR::Str),
@@ -52,23 +51,23 @@ pub(super) fn reserved_word(text: &str) -> Option<ReservedWord> {
     })
 }
 
-/// Checks that `name` may name a definition; reports and answers `false` when it may not.
+/// Checks that `name` may name a definition. Otherwise reports it and returns `false`.
 pub(super) fn check_type_name(name: &str, at: &At<'_>, problems: &mut Problems) -> bool {
     if reserved_word(name).is_some() {
         let detail =
-            format!("`{name}` is a reserved_word of the type language; choose another name");
+            format!("`{name}` is a reserved word of the type language; choose another name");
         problems.add(at, Code::ReservedName, detail);
         return false;
     }
     check_name("type", name, at, problems)
 }
 
-/// Checks that `name` matches the grammar of names; reports and answers `false` when not.
+/// Checks that `name` matches the grammar of names. Otherwise reports it and returns `false`.
 pub(crate) fn check_name(what: &str, name: &str, at: &At<'_>, problems: &mut Problems) -> bool {
     let fits = is_identifier(name);
     if !fits {
         let detail = format!(
-            "`{}` cannot name a {what}: names are a letter or `_`, then up to 62 letters, digits or `_`",
+            "`{}` cannot name a {what}: a name is a letter or `_`, followed by up to 62 letters, digits or `_`",
             shorten(name)
         );
         problems.add(at, Code::InvalidName, detail);
@@ -76,7 +75,7 @@ pub(crate) fn check_name(what: &str, name: &str, at: &At<'_>, problems: &mut Pro
     fits
 }
 
-/// What to say of a type name that nothing defines.
+/// The message about a type name that is not defined.
 pub(super) fn unknown_type<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let foreign = match name {
         "array" | "Array" | "set" | "Set" | "sequence" | "Sequence" => Some("list[T]"),
@@ -102,7 +101,7 @@ pub(super) fn unknown_type<'k>(name: &str, known: impl IntoIterator<Item = &'k s
     format!("unknown type `{}`{hint}", shorten(name))
 }
 
-/// At most 80 characters of what somebody wrote, for a message.
+/// At most 80 characters of a text from outside, for a message.
 pub(super) fn shorten(text: &str) -> String {
     if text.chars().nth(80).is_none() {
         return text.to_owned();
@@ -110,7 +109,7 @@ pub(super) fn shorten(text: &str) -> String {
     text.chars().take(77).chain("...".chars()).collect()
 }
 
-/// A name for a definition made from a title or a field's name: `home address` is `HomeAddress`.
+/// The name of a definition, made from a title or a field name: `home address` → `HomeAddress`.
 pub(crate) fn definition_name(hint: &str) -> Arc<str> {
     let mut name = String::new();
     for part in hint.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
@@ -121,10 +120,10 @@ pub(crate) fn definition_name(hint: &str) -> Arc<str> {
     legal_name(&name)
 }
 
-/// The name itself where it may name a definition, else the nearest that may.
+/// The name itself if it may name a definition, else a similar one that may.
 pub(super) fn legal_name(wanted: &str) -> Arc<str> {
     let word_char = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    // Room is left for a suffix that tells clashing definitions apart.
+    // Leave room for a suffix that distinguishes clashing definitions.
     let mut name: String = wanted.chars().map(word_char).take(56).collect();
     if wanted.len() <= 63 && is_identifier(wanted) {
         wanted.clone_into(&mut name);

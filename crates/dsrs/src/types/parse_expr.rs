@@ -1,5 +1,5 @@
-//! Type expressions: text to `TypeIR`. Words that the language does not have become names; whether
-//! something defines them is not known here.
+//! Parses type expressions into `TypeIR`. Words that are not reserved become names; the parser does
+//! not know whether they are defined.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ pub(super) const DEPTH_LIMIT: usize = 64;
 /// How many members a union may have.
 pub(super) const UNION_LIMIT: usize = 1000;
 
-/// A text is no type expression: where and why.
+/// A text is not a type expression: where and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {reason}")]
 pub struct TypeExprError {
-    /// Where it went wrong: 1-based, in characters.
+    /// The place of the error: 1-based, in characters.
     pub column: usize,
     /// What was expected and what was found.
     pub reason: String,
 }
 
-/// Parses a type expression. Words that the language does not have become [`TypeIR::Named`].
+/// Parses a type expression. Words that are not reserved become [`TypeIR::Named`].
 ///
 /// ```
 /// use dsrs::types::parse_type_expr;
@@ -36,7 +36,7 @@ pub struct TypeExprError {
 /// ```
 ///
 /// # Errors
-/// The first thing that does not fit the grammar, with its column.
+/// The first violation of the grammar, with its column.
 pub fn parse_type_expr(text: &str) -> Result<TypeIR, TypeExprError> {
     parse_with_names(text).map(|(ty, _)| ty)
 }
@@ -51,14 +51,14 @@ pub(super) fn parse_with_names(text: &str) -> Result<(TypeIR, Vec<NameUse>), Typ
     Ok((ty, parser.names))
 }
 
-/// A name used in a text, and where.
+/// A name in a text, and its column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NameUse {
     pub(crate) name: Arc<str>,
     pub(crate) column: usize,
 }
 
-/// Reads types from tokens; signature strings are read with it too.
+/// Parses types from tokens. Signature strings use it, too.
 pub(crate) struct TypeParser {
     tokens: Vec<PlacedToken>,
     next: usize,
@@ -73,12 +73,12 @@ impl TypeParser {
         Self { tokens: tokens(text), next: 0, depth: 0, names: Vec::new() }
     }
 
-    /// The token that comes next; the last one stays.
+    /// The next token. The last one is never consumed.
     pub(crate) fn peek(&self) -> &Token {
         self.tokens.get(self.next).map_or(&Token::End, |placed| &placed.token)
     }
 
-    /// The column of the token that comes next.
+    /// The column of the next token.
     pub(crate) fn column(&self) -> usize {
         self.tokens.get(self.next).map_or(1, |placed| placed.column)
     }
@@ -87,7 +87,7 @@ impl TypeParser {
         self.next = (self.next + 1).min(self.tokens.len().saturating_sub(1));
     }
 
-    /// Takes the sign if it comes next.
+    /// Consumes the sign if it is the next token.
     pub(crate) fn take(&mut self, sign: char) -> bool {
         let found = self.peek() == &Token::Sign(sign);
         if found {
@@ -233,7 +233,7 @@ impl TypeParser {
         };
         if let Some(other) = members.iter().find(|member| !fixed(member)) {
             let reason =
-                format!("`Literal` holds texts, whole numbers, true, false or null, not `{other}`");
+                format!("`Literal` accepts strings, integers, true, false and null, not `{other}`");
             return Err(self.error(column, reason));
         }
         self.union(members, column)
@@ -243,11 +243,11 @@ impl TypeParser {
         let mut arguments = self.arguments(name, column, example)?.into_iter();
         match (arguments.next(), arguments.next()) {
             (Some(only), None) => Ok(only),
-            _ => Err(self.error(column, format!("`{name}` takes one type; it {example}"))),
+            _ => Err(self.error(column, format!("`{name}` has one type argument; it {example}"))),
         }
     }
 
-    /// `[T, U, ...]`, one at least.
+    /// `[T, U, ...]`, at least one.
     fn arguments(&mut self, name: &str, column: usize, example: &str) -> Parsed<Vec<TypeIR>> {
         if !self.take('[') {
             return Err(self.error(column, format!("`{name}` {example}")));
@@ -291,7 +291,7 @@ impl TypeParser {
         let ty = self.ty()?;
         match class.fields.entry(name) {
             Entry::Occupied(taken) => {
-                let reason = format!("the field `{}` stands here twice", taken.key());
+                let reason = format!("the field `{}` appears twice", taken.key());
                 Err(TypeExprError { column, reason })
             }
             Entry::Vacant(free) => {
@@ -306,7 +306,7 @@ fn is_fixed(ty: &TypeIR) -> bool {
     matches!(ty, TypeIR::Literal(_) | TypeIR::Null)
 }
 
-/// How many members a union of these would have at most.
+/// The largest number of members that a union of these can have.
 pub(super) fn count_members(members: &[TypeIR]) -> usize {
     let one = |member: &TypeIR| if let TypeIR::Union(inner) = member { inner.len() } else { 1 };
     members.iter().map(one).sum()

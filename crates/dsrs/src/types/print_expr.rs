@@ -1,5 +1,6 @@
-//! `TypeIR` to its canonical text, which parses back to the same type. What text cannot carry
-//! (descriptions, aliases, defaults, constraints) is not printed; readers lift it into `types`.
+//! Prints `TypeIR` as its canonical type expression, which parses back to the same type. An
+//! expression has no place for descriptions, aliases, defaults and constraints: classes that have
+//! them are definitions in `types`.
 
 use std::fmt;
 

@@ -10,18 +10,18 @@ use crate::problem::{At, Problems};
 use crate::read::{Object, boolean, shared_text};
 use crate::value::Payload;
 
-/// What kind of field is read.
+/// Where a field is read, which decides what it may have.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldContext<'h> {
-    /// Its type where it names none; without it, a type must be named.
+    /// The type if the document has none; `None` if it must have one.
     pub(crate) absent: Option<TypeIR>,
-    /// A name for definitions that its type may bring along.
+    /// A name for definitions that the type of the field adds.
     pub(crate) hint: &'h str,
-    /// Whether it may say how it is written into a prompt.
+    /// Whether it may have a prompt format.
     pub(crate) format: bool,
 }
 
-/// Reads a field that may be a type or an object.
+/// Reads a field: a type or a field object.
 pub(crate) fn read_outline(
     payload: &Payload,
     expect: &FieldContext<'_>,
@@ -38,12 +38,12 @@ pub(crate) fn read_outline(
     outline
 }
 
-/// Whether an object spells a field (`{"type": "str", …}`) and no JSON Schema.
+/// Whether a payload is a field object (`{"type": "str", …}`) and not a JSON Schema.
 fn is_field_object(payload: &Payload) -> bool {
     payload.as_map().is_some_and(|map| !looks_like_schema(map))
 }
 
-/// Reads the members of a field object, `name` excepted; the caller closes it.
+/// Reads the members of a field object except `name`. The caller closes the object.
 pub(crate) fn read_members(
     object: &mut Object<'_, '_, '_>,
     expect: &FieldContext<'_>,

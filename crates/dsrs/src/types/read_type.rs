@@ -26,7 +26,7 @@ impl TypeScope {
         }
     }
 
-    /// Reads a type where a description, default and the like may stand beside it.
+    /// Reads a type that may have attributes, such as a description or a default.
     pub(crate) fn read_described(
         &mut self,
         payload: &Payload,
@@ -51,7 +51,7 @@ impl TypeScope {
     }
 }
 
-/// What a place suggests as a name: its nearest member that is no keyword.
+/// The name that a place suggests: its nearest member that is not a keyword.
 fn place_hint<'a>(at: &At<'a>) -> &'a str {
     match at {
         At::Key(_, name) if !["type", "config", "from", "to", "signature"].contains(name) => name,

@@ -1,23 +1,23 @@
-//! A type as it means: names looked up, aliases followed, unions flat. Everything that decides by
-//! type looks through this. Knows nothing of values, spellings or prompts.
+//! Resolves a type: looks up names, follows aliases, flattens unions. All decisions by type use the
+//! resolved type. Knows nothing of values or notations.
 
 use std::rc::Rc;
 
 use super::{Class, Enum, Literal, TypeDef, TypeDefs, TypeIR};
 
-/// A type and what it means.
+/// A type with its names and aliases resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedType<'t> {
     /// The type as it was written, for messages.
     pub(crate) ir: &'t TypeIR,
-    /// What it means.
+    /// The resolved type.
     pub(crate) shape: TypeShape<'t>,
-    /// The address of what it means: the same for every mention of one definition, so that finite
-    /// types have finitely many keys.
+    /// The address of the resolved type. All mentions of one definition have the same key, so a
+    /// recursive type has finitely many keys.
     pub(crate) key: usize,
 }
 
-/// The meaning of a type: what [`TypeIR`] has, without names and aliases.
+/// The variants of [`TypeIR`] without names and aliases.
 #[derive(Clone, Debug)]
 pub(crate) enum TypeShape<'t> {
     Str,
@@ -36,7 +36,7 @@ pub(crate) enum TypeShape<'t> {
     Union(Rc<[ResolvedType<'t>]>),
     Class(&'t Class),
     Enum(&'t Enum),
-    /// A name without a definition, or an alias of nothing but itself.
+    /// A name without a definition, or an alias that is only defined by itself.
     Unknown(&'t str),
 }
 
@@ -44,10 +44,10 @@ fn address<T>(thing: &T) -> usize {
     std::ptr::from_ref(thing) as usize
 }
 
-/// What a type means under definitions. Total: an alias that only leads back to itself is unknown.
+/// Resolves a type. Always terminates: an alias that leads back to itself is unknown.
 pub(crate) fn resolve<'t>(ir: &'t TypeIR, defs: &'t TypeDefs) -> ResolvedType<'t> {
     let mut target = ir;
-    // An alias chain longer than there are definitions goes in a circle.
+    // A chain of aliases that is longer than the number of definitions is circular.
     for _ in 0..=defs.0.len() {
         let TypeIR::Named(name) = target else { return resolve_target(ir, target, defs) };
         match defs.get(name) {
@@ -122,8 +122,7 @@ fn resolve_union<'t>(ir: &'t TypeIR, union: &'t TypeIR, defs: &'t TypeDefs) -> R
 }
 
 impl ResolvedType<'_> {
-    /// Whether it is written as a type that may be null. `any` is not: nobody said that the value
-    /// may be left out.
+    /// Whether the type may be null. `any` is not optional: its values cannot be left out.
     pub(crate) fn is_optional(&self) -> bool {
         match &self.shape {
             TypeShape::Null => true,

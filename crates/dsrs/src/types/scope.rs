@@ -1,5 +1,5 @@
-//! `TypeScope`: the definitions of one graph while it is being read. Types are read against it;
-//! what a type brings along is added to it. Knows nothing of fields of signatures or nodes.
+//! `TypeScope`: the definitions of one graph while the graph is read. Types are checked against it,
+//! and the definitions that a type includes are added to it. Knows nothing of signatures or nodes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::value::Payload;
 /// How many definitions a graph may have.
 pub const DEFINITION_LIMIT: usize = 1000;
 
-/// The definitions of one graph while it is being read.
+/// The definitions of one graph while the graph is read.
 ///
 /// ```
 /// use dsrs::{problem::{At, Problems}, types::TypeScope, value::Payload};
@@ -29,11 +29,11 @@ pub const DEFINITION_LIMIT: usize = 1000;
 #[derive(Clone, Debug, Default)]
 pub struct TypeScope {
     defs: Arc<TypeDefs>,
-    /// Declared, but not read yet: `any` stands in for them.
+    /// Declared but not read yet; `any` until then.
     pending: HashSet<Arc<str>>,
-    /// Defined since the last check of all, with their places.
+    /// Defined since the last call of `settle`, with their places.
     fresh: Vec<(Arc<str>, String)>,
-    /// Defaults whose types name definitions that were not all read.
+    /// Defaults whose types refer to definitions that are not read yet.
     open: Vec<OpenDefault>,
 }
 
@@ -44,12 +44,12 @@ struct OpenDefault {
     pointer: String,
 }
 
-/// Where a default stands.
+/// The owner of a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DefaultOwner {
-    /// With a member of a class, where it must be complete.
+    /// A member of a class: the default must be complete.
     Definition,
-    /// With a field of a signature or graph.
+    /// A field of a signature or graph.
     Field,
 }
 
@@ -78,7 +78,7 @@ impl TypeScope {
         self.defs
     }
 
-    /// Reports every name that nothing defines; whether there was none.
+    /// Reports every name that is not defined. Returns whether all are defined.
     pub(crate) fn check_names(
         &self,
         names: &[NameUse],
@@ -96,8 +96,8 @@ impl TypeScope {
         known
     }
 
-    /// Makes a default fit its type, or reports that it does not. Where definitions that the type
-    /// names are still to be read, it is kept as it is and checked when they are there.
+    /// Converts a default to its type, or reports that it does not fit. If the type refers to
+    /// definitions that are not read yet, the default stays as it is and `settle` checks it.
     pub(super) fn fit_default(
         &mut self,
         default: &Payload,
@@ -126,20 +126,20 @@ impl TypeScope {
         self.pending.contains(name)
     }
 
-    /// Makes a name known before its definition has been read.
+    /// Declares a name before its definition is read.
     pub(super) fn declare(&mut self, name: &Arc<str>) {
         Arc::make_mut(&mut self.defs).0.insert(name.clone(), TypeDef::Alias(TypeIR::Any));
         self.pending.insert(name.clone());
     }
 
-    /// Gives a name its definition.
+    /// Sets the definition of a name.
     pub(super) fn define(&mut self, name: Arc<str>, def: TypeDef, at: &At<'_>) {
         self.pending.remove(&name);
         self.fresh.push((name.clone(), at.pointer()));
         Arc::make_mut(&mut self.defs).0.insert(name, def);
     }
 
-    /// Defines what an expression cannot spell under a name like the wanted one, or finds it there.
+    /// Adds a definition under the wanted name or one like it, or finds the same definition there.
     pub(super) fn lift(&mut self, wanted: &str, def: TypeDef, at: &At<'_>) -> TypeIR {
         let name = self.free_name(wanted, |found| *found == def);
         if !self.is_defined(&name) {
@@ -148,7 +148,7 @@ impl TypeScope {
         TypeIR::Named(name)
     }
 
-    /// The wanted name, or with `_2` and so on, that is free or holds what `fits`.
+    /// The wanted name, or that name with `_2` and so on, if it is free or its definition `fits`.
     pub(super) fn free_name(&self, wanted: &str, fits: impl Fn(&TypeDef) -> bool) -> Arc<str> {
         let name = legal_name(wanted);
         let mut count = 1;
@@ -163,7 +163,7 @@ impl TypeScope {
         candidate
     }
 
-    /// Checks what could not be checked while definitions were missing, once none is.
+    /// Once all definitions are read, checks everything that had to wait for them.
     pub(super) fn settle(&mut self, problems: &mut Problems) {
         if !self.pending.is_empty() {
             return;
@@ -198,7 +198,7 @@ impl TypeScope {
         }
     }
 
-    /// Makes the defaults that had to wait exactly of their types.
+    /// Converts the defaults that had to wait to exactly their types.
     fn complete_defaults(&mut self, fresh: &[(Arc<str>, String)]) {
         let before = self.defs.clone();
         for (name, _) in fresh {
@@ -217,16 +217,16 @@ impl TypeScope {
         }
     }
 
-    /// Definitions that mean nothing, with their places and the reasons.
+    /// Definitions without a meaning, with their places and the reasons.
     fn broken(&self, fresh: &[(Arc<str>, String)]) -> Vec<(Arc<str>, String, String)> {
         let empty = without_value(&self.defs);
         let mut found = Vec::new();
         for (name, pointer) in fresh {
             let detail = if names_itself(name, &self.defs) {
-                format!("`{name}` is defined by itself alone; put a list, dict or class between")
+                format!("`{name}` is defined only by itself; put a list, dict or class in between")
             } else if empty.contains(name.as_ref()) {
                 format!(
-                    "no value of `{name}` could ever end; make a field on the way optional or a list"
+                    "`{name}` has no finite value; make one of the fields in the cycle optional or a list"
                 )
             } else {
                 continue;

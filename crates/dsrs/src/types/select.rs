@@ -1,4 +1,4 @@
-//! Selections, typed before they are walked. Knows nothing of nodes.
+//! The type that a selection has in values of a type. Knows nothing of nodes.
 
 use super::brief::brief;
 use super::resolve::{ResolvedType, TypeShape, resolve};
@@ -6,23 +6,23 @@ use super::{Type, TypeIR};
 use crate::read::nearest;
 use crate::value::{Selection, SelectionStep, is_identifier, key_step};
 
-/// The type has no such part.
+/// A type does not have the selected part.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct SelectError {
-    /// The selection up to and with the step that is not possible.
+    /// The selection up to and including the failing step.
     pub path: String,
-    /// The type that the step was to be taken in.
+    /// The type that lacks the step.
     pub within: TypeIR,
-    /// What is wrong, as a sentence that names the step and the type.
+    /// The reason, as a sentence that names the step and the type.
     pub reason: String,
 }
 
 impl Selection {
-    /// The type of what it selects in values of a type. What may be absent is optional.
+    /// The type of the selected part in values of a type; optional if the part may be absent.
     ///
     /// # Errors
-    /// At the first step that the type does not have.
+    /// The first step that the type does not have.
     pub fn type_in(&self, ty: &Type) -> Result<Type, SelectError> {
         let mut ir = ty.ir.clone();
         for (position, step) in self.steps().iter().enumerate() {
@@ -57,7 +57,7 @@ fn step_in_one(step: &SelectionStep, node: &ResolvedType<'_>) -> Result<TypeIR, 
         (TypeShape::Class(class), SelectionStep::Field(name)) => match class.fields.get(name) {
             Some(field) => Ok(field.ty.clone()),
             None => {
-                let hint = nearest(name, class.fields.keys().map(AsRef::as_ref))
+                let near = nearest(name, class.fields.keys().map(AsRef::as_ref))
                     .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
                 Err(format!("{} has no field `{name}`{hint}", brief(node.ir)))
             }
@@ -72,26 +72,26 @@ fn step_in_one(step: &SelectionStep, node: &ResolvedType<'_>) -> Result<TypeIR, 
         (shape, step) => {
             let ir = brief(node.ir);
             let step = Selection::new(vec![step.clone()]);
-            Err(format!("{ir} has no `{step}`: {}", way_out(shape, &step)))
+            Err(format!("{ir} has no `{step}`: {}", hint(shape, &step)))
         }
     }
 }
 
-fn way_out(shape: &TypeShape<'_>, selection: &Selection) -> String {
+fn hint(shape: &TypeShape<'_>, selection: &Selection) -> String {
     match (shape, selection.steps()) {
         (TypeShape::Class(_), [SelectionStep::Key(name)]) if is_identifier(name) => {
-            format!("a class has fields, write `.{name}`")
+            format!("a class has fields; write `.{name}`")
         }
         (TypeShape::Class(_), _) => "a class has fields, as in `.name`".to_owned(),
         (TypeShape::Dict(_), [SelectionStep::Field(name)]) => {
-            format!("a dict has keys, write `{}`", key_step(name))
+            format!("a dict has keys; write `{}`", key_step(name))
         }
         (TypeShape::Dict(_), _) => "a dict has keys, as in `['name']`".to_owned(),
         (TypeShape::List(_) | TypeShape::Tuple(_), _) => "it has elements, as in `[0]`".to_owned(),
         (TypeShape::Any, _) => {
-            "nothing is known of it; say what it is with a coerce node".to_owned()
+            "its type is not known; give it a type with a coerce node".to_owned()
         }
-        (TypeShape::Error, _) => "an error has to be handled before".to_owned(),
+        (TypeShape::Error, _) => "handle the error first".to_owned(),
         (TypeShape::Null, _) => "it is always null".to_owned(),
         (TypeShape::Unknown(_), _) => "the type is not defined".to_owned(),
         _ => "it has no parts".to_owned(),

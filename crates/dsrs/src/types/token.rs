@@ -1,5 +1,5 @@
-//! The words and signs of type expressions and signature strings, with their columns. Knows
-//! nothing of how they are put together; what is no token becomes one that says why.
+//! The tokens of type expressions and signature strings, with their columns. Text that is no token
+//! becomes one that says why. Knows nothing of the grammar.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use super::names::shorten;
 /// A word or sign.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
-    /// Letters, digits and `_`; of any script, so that a bad name is reported whole.
+    /// Letters, digits and `_`, of any script, so that an invalid name is reported as a whole.
     Word(String),
-    /// A quoted text, its escapes resolved.
+    /// A quoted string, its escapes resolved.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Number(i64),
     /// One of `[ ] { } ( ) , : | ?`.
     Sign(char),
     /// `->`.
     Arrow,
-    /// Something that is none of these: why.
+    /// Anything else, and why it is no token.
     Bad(String),
     /// The end.
     End,
@@ -28,7 +28,7 @@ impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word(word) => write!(f, "`{}`", shorten(word)),
-            Self::Text(text) => write!(f, "the text {:?}", shorten(text)),
+            Self::Text(text) => write!(f, "the string {:?}", shorten(text)),
             Self::Number(number) => write!(f, "`{number}`"),
             Self::Sign(sign) => write!(f, "`{sign}`"),
             Self::Arrow => f.write_str("`->`"),
@@ -38,14 +38,14 @@ impl fmt::Display for Token {
     }
 }
 
-/// A token and where it begins: 1-based, in characters.
+/// A token and its column: 1-based, in characters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlacedToken {
     pub(crate) token: Token,
     pub(crate) column: usize,
 }
 
-/// All tokens of a text, the last one being `End` or `Bad`.
+/// All tokens of a text. The last one is `End` or `Bad`.
 pub(crate) fn tokens(text: &str) -> Vec<PlacedToken> {
     let mut reader = Tokenizer { chars: text.chars().collect(), next: 0 };
     let mut found = Vec::new();
@@ -124,7 +124,7 @@ impl Tokenizer {
             _ if plain => {
                 Token::Bad(format!("`{}`, which does not fit into 64 bits", shorten(&text)))
             }
-            _ => Token::Bad(format!("`{}`, which is no whole number", shorten(&text))),
+            _ => Token::Bad(format!("`{}`, which is not an integer", shorten(&text))),
         }
     }
 
@@ -133,13 +133,13 @@ impl Tokenizer {
         let mut text = String::new();
         loop {
             match self.take() {
-                None => return Token::Bad("a text without its closing quote".to_owned()),
+                None => return Token::Bad("a string without a closing quote".to_owned()),
                 Some(c) if c == quote => return Token::Text(text),
                 Some('\\') => match self.escape() {
                     Some(c) => text.push(c),
                     None => {
                         return Token::Bad(
-                            "a text with an escape that JSON does not have".to_owned(),
+                            "a string with an escape sequence that JSON does not have".to_owned(),
                         );
                     }
                 },

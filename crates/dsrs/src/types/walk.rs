@@ -1,10 +1,10 @@
-//! Which definitions a type reaches. Knows nothing of what they are wanted for.
+//! Walks types and the definitions that they refer to.
 
 use std::sync::Arc;
 
 use super::{TypeDef, TypeDefs, TypeIR};
 
-/// The names that types reach through definitions, in the order of first mention.
+/// The names that types refer to, directly or through definitions, in the order of first mention.
 pub(crate) fn reachable<'t>(
     types: impl IntoIterator<Item = &'t TypeIR>,
     defs: &'t TypeDefs,
@@ -42,12 +42,12 @@ fn each_name<'t>(ir: &'t TypeIR, found: &mut impl FnMut(&'t Arc<str>)) {
     });
 }
 
-/// Calls for a type and all that it is written with, names not followed, until one call says no.
-/// Says whether all said yes.
-pub(crate) fn each_part<'t>(ir: &'t TypeIR, go_on: &mut impl FnMut(&'t TypeIR) -> bool) -> bool {
+/// Calls `visit` for a type and all types inside it, without following names, until a call returns
+/// false. Returns whether all calls returned true.
+pub(crate) fn each_part<'t>(ir: &'t TypeIR, visit: &mut impl FnMut(&'t TypeIR) -> bool) -> bool {
     let mut todo = vec![ir];
     while let Some(next) = todo.pop() {
-        if !go_on(next) {
+        if !visit(next) {
             return false;
         }
         match next {

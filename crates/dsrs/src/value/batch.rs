@@ -1,17 +1,17 @@
-//! `ValueBatch`: values that are worked on one by one and belong together: a list's elements or a
-//! dict's members, in order, under the name of their batch. Knows nothing of who works on them.
+//! `ValueBatch`: the elements of a list or the members of a dict as separate items, in order, under
+//! the name of their batch. Knows nothing of the work on the items.
 
 use std::sync::Arc;
 
 use super::{Content, IntoValue, Meta, Payload, SelectionStep, Value, ValueKind, unwrap};
 
-/// Items in order, and the shape in which their results come together again.
+/// Items in order, and the structure that their results are assembled into.
 ///
 /// ```
 /// use dsrs::value::{ValueBatch, unwrap, valueify};
 ///
 /// let batch = ValueBatch::of(&valueify([("a", 1), ("b", 2)])).unwrap().named("batch-7");
-/// // Results come in any order, and go to the places of their items.
+/// // Results may be in any order; each goes to the place of its item.
 /// let results = [(1, valueify(20)), (0, valueify(10))];
 /// let whole = batch.gather(results).unwrap();
 /// assert_eq!(unwrap(&whole).unwrap().to_json(), r#"{"a":10,"b":20}"#);
@@ -26,17 +26,17 @@ pub struct ValueBatch {
 
 /// Items of a batch that have no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} of the items have no result, the first at {first}", .count)]
+#[error("{} items have no result, the first is item {first}", .count)]
 pub struct IncompleteBatch {
-    /// How many.
+    /// The number of such items.
     pub count: usize,
     /// The position of the first.
     pub first: usize,
 }
 
 impl ValueBatch {
-    /// The items of a list, a tuple or a dict; `None` for anything else. Each item knows which part
-    /// of the whole it is.
+    /// The items of a list, a tuple or a dict; `None` for anything else. Each item has a reference to
+    /// its part of the whole.
     #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         let keys = keys(value)?;
@@ -49,7 +49,7 @@ impl ValueBatch {
         Some(Self { id: None, kind, keys, items })
     }
 
-    /// The same batch under a name, which its items carry in their meta.
+    /// The same batch with a name, which is also in the meta of its items.
     #[must_use]
     pub fn named(self, id: impl Into<Arc<str>>) -> Self {
         let id = id.into();
@@ -96,10 +96,10 @@ impl ValueBatch {
         }
     }
 
-    /// Results in the place of the items, in the same shape, whatever order they come in.
+    /// Assembles results, in any order, into the structure of the items.
     ///
     /// # Errors
-    /// When some item has none.
+    /// If an item has no result.
     pub fn gather(
         &self,
         results: impl IntoIterator<Item = (usize, Value)>,
@@ -124,13 +124,13 @@ impl ValueBatch {
         })
     }
 
-    /// The payloads of the items, in order; null where one is not there yet.
+    /// The payloads of the items, in order; null for pending ones.
     pub fn payloads(&self) -> impl Iterator<Item = Payload> {
         self.items.iter().map(|item| unwrap(item).unwrap_or_default())
     }
 }
 
-/// The keys of a dict, nothing for a list, and `None` for what has no items.
+/// The keys of a dict, `Some(None)` for a list, and `None` for a value without items.
 #[expect(clippy::option_option, reason = "two questions: whether it has items, and by which keys")]
 fn keys(value: &Value) -> Option<Option<Arc<[Arc<str>]>>> {
     match value.content() {

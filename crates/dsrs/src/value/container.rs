@@ -1,6 +1,5 @@
-//! `Value`: a payload with what it is, what made it and what is known of it; the payload may be
-//! still to come. Values are for those who build, trace and explain graphs; what runs passes plain
-//! payloads. Knows nothing of nodes.
+//! `Value`: a payload with its kind, its provenance and its metadata. The payload may be pending.
+//! Values serve to build, trace and explain graphs; runs pass plain payloads. Knows nothing of nodes.
 
 use std::sync::Arc;
 
@@ -18,11 +17,11 @@ use super::{Failure, Meta, Payload, Selection, SelectionStep, ValueKind, ValueRe
 /// assert_eq!(age.kind(), ValueKind::Int);
 /// assert_eq!(age.reference().unwrap().to_string(), "input:person[1]");
 ///
-/// // What a node will give is not there yet; parts of it can be named all the same.
+/// // The outputs of a node are pending; their parts can already be selected.
 /// let triage = Value::pending(ValueRef::node("triage"));
 /// let mood = triage.at("mood");
 /// assert_eq!(mood.reference().unwrap().to_string(), "triage.mood");
-/// assert_eq!(unwrap(&mood).unwrap_err().to_string(), "not there yet: triage.mood");
+/// assert_eq!(unwrap(&mood).unwrap_err().to_string(), "not available yet: triage.mood");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
@@ -32,7 +31,7 @@ pub struct Value {
     meta: Option<Arc<Meta>>,
 }
 
-/// What a value holds.
+/// The content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Plain data.
@@ -41,50 +40,50 @@ pub enum Content {
     List(Arc<Vec<Value>>),
     /// Named values, each with a provenance of its own.
     Map(Arc<IndexMap<Arc<str>, Value>>),
-    /// Data that is still to come.
+    /// Data that is not available yet.
     Pending(Arc<PendingValue>),
 }
 
-/// What stands in for data that is still to come.
+/// A placeholder for data that is not available yet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PendingValue {
-    /// What a reference refers to.
+    /// The target of a reference.
     Of(ValueRef),
-    /// A part of a value that is no mere reference.
+    /// A part of a pending value that is not just a reference.
     Part(Value, Selection),
-    /// A value, or another one where that is null.
+    /// A value, or another one if it is null.
     Or(Value, Value),
 }
 
 impl Value {
-    /// Plain data, of the kind that it shows. Containers are not taken apart, as
-    /// [`valueify`](super::valueify) does.
+    /// Plain data of the kind that follows from it. Unlike [`valueify`](super::valueify), it leaves
+    /// containers whole.
     #[must_use]
     pub const fn plain(payload: Payload) -> Self {
         Self::of(ValueKind::of(&payload), Content::Plain(payload))
     }
 
-    /// What a reference refers to, once it is there.
+    /// The target of a reference, which is not available yet.
     #[must_use]
     pub fn pending(reference: ValueRef) -> Self {
         let content = Content::Pending(Arc::new(PendingValue::Of(reference.clone())));
         Self::of(ValueKind::Other, content).with_ref(reference)
     }
 
-    /// What an LM answered.
+    /// The answer of an LM.
     #[must_use]
     pub fn response(payload: Payload, meta: Meta) -> Self {
         Self::plain(payload).of_kind(ValueKind::Response).with_meta(meta)
     }
 
-    /// What a tool gave.
+    /// The result of a tool.
     #[must_use]
     pub fn tool_result(payload: Payload, tool: impl Into<Arc<str>>) -> Self {
         let meta = Meta { source: Some(tool.into()), ..Meta::default() };
         Self::plain(payload).of_kind(ValueKind::ToolResult).with_meta(meta)
     }
 
-    /// A failure in the place of a value. Its data is the chain; meta keeps it too.
+    /// A failure instead of a value. Both the data and the meta have it.
     #[must_use]
     pub fn failed(failure: Failure) -> Self {
         let payload = Payload::Error(Arc::new(failure.clone()));
@@ -97,53 +96,53 @@ impl Value {
         Self { kind, content, reference: None, meta: None }
     }
 
-    /// The same value, to be taken otherwise.
+    /// The same value with another kind.
     #[must_use]
     pub const fn of_kind(mut self, kind: ValueKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The same value, made by something else.
+    /// The same value with another reference.
     #[must_use]
     pub fn with_ref(mut self, reference: ValueRef) -> Self {
         self.reference = Some(Arc::new(reference));
         self
     }
 
-    /// The same value, with this known of it and nothing else.
+    /// The same value with other metadata.
     #[must_use]
     pub fn with_meta(mut self, meta: Meta) -> Self {
         self.meta = Some(Arc::new(meta));
         self
     }
 
-    /// How it is to be taken.
+    /// Its kind.
     #[must_use]
     pub const fn kind(&self) -> ValueKind {
         self.kind
     }
 
-    /// What it holds.
+    /// Its content.
     #[must_use]
     pub const fn content(&self) -> &Content {
         &self.content
     }
 
-    /// What made it, if anything is known to have.
+    /// Its origin, if it is known.
     #[must_use]
     pub fn reference(&self) -> Option<&ValueRef> {
         self.reference.as_deref()
     }
 
-    /// What is known of it, if anything is.
+    /// Its metadata, if there is any.
     #[must_use]
     pub fn meta(&self) -> Option<&Meta> {
         self.meta.as_deref()
     }
 
-    /// A part of it, which knows that it is one: an index, a field, a [`SelectionStep`]. Null where it has
-    /// no such part, as edges have it; a selection still to be made where it is not there yet.
+    /// A part of it, by an index, a field or a [`SelectionStep`], with a reference to that part. Null
+    /// if there is no such part, as on edges; pending if the value is pending.
     #[must_use]
     pub fn at(&self, step: impl Into<SelectionStep>) -> Self {
         let step = step.into();
@@ -181,7 +180,7 @@ impl Value {
         Self::of(ValueKind::Other, Content::Pending(Arc::new(content)))
     }
 
-    /// What is known of a whole holds for its parts, but for the type.
+    /// The metadata of a whole applies to its parts, except the type.
     fn meta_of_part(&self) -> Option<Arc<Meta>> {
         let meta = self.meta.as_ref()?;
         match meta.schema {
@@ -190,7 +189,7 @@ impl Value {
         }
     }
 
-    /// As [`Self::at`], with another value where that is null.
+    /// As [`Self::at`], with a default if the part is null.
     #[must_use]
     pub fn get(&self, step: impl Into<SelectionStep>, default: Self) -> Self {
         let part = self.at(step);

@@ -1,5 +1,5 @@
-//! Failures as data: what went wrong, where, and what lies beneath. This is the chain that a value
-//! of kind `error` keeps. Knows nothing of how anything fails.
+//! Failures as data: what went wrong, where, and the causes. A value of kind `error` has one. Knows
+//! nothing of how anything fails.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{Map, Payload};
 /// How deep a chain of causes is followed.
 const DEPTH: usize = 32;
 
-/// How many causes several failures in one name at most.
+/// How many causes a joined failure has at most.
 const JOINED_LIMIT: usize = 100;
 
 /// One failure and its causes.
@@ -31,7 +31,7 @@ pub struct Failure {
     pub message: Arc<str>,
     /// The node where it happened.
     pub node: Option<Arc<str>>,
-    /// What lies beneath, the nearest first.
+    /// The causes, nearest first.
     pub causes: Vec<Failure>,
 }
 
@@ -42,7 +42,7 @@ impl Failure {
         Self { code: code.into(), message: message.into(), node: None, causes: Vec::new() }
     }
 
-    /// An error of Rust with all that lies beneath it, under the code `error`.
+    /// A Rust error with all its sources, under the code `error`.
     #[must_use]
     pub fn of(error: &dyn Error) -> Self {
         let sources = std::iter::successors(error.source(), |error| (*error).source()).take(DEPTH);
@@ -50,24 +50,24 @@ impl Failure {
         Self { causes, ..Self::new("error", error.to_string()) }
     }
 
-    /// The same failure, tied to the node where it happened.
+    /// The same failure with the node where it happened.
     #[must_use]
     pub fn at(mut self, node: impl Into<Arc<str>>) -> Self {
         self.node = Some(node.into());
         self
     }
 
-    /// Several failures as one: the first is what failed, the rest are causes beside its own, each
-    /// told once and without causes within, so that failures that meet again and again do not grow.
+    /// Several failures as one: the first, with the others as additional causes. Causes are flat and
+    /// without duplicates, so that failures do not grow when they are joined again and again.
     #[must_use]
     pub fn joined(failures: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut failures = failures.into_iter();
         let mut primary = failures.next()?;
         for mut failure in failures {
-            let beneath = std::mem::take(&mut failure.causes);
-            for cause in std::iter::once(failure).chain(beneath) {
-                let known = primary.is_told_as(&cause)
-                    || primary.causes.iter().any(|known| known.is_told_as(&cause));
+            let causes = std::mem::take(&mut failure.causes);
+            for cause in std::iter::once(failure).chain(causes) {
+                let known = primary.is_same_as(&cause)
+                    || primary.causes.iter().any(|known| known.is_same_as(&cause));
                 if !known && primary.causes.len() < JOINED_LIMIT {
                     primary.causes.push(cause);
                 }
@@ -76,7 +76,7 @@ impl Failure {
         Some(primary)
     }
 
-    fn is_told_as(&self, other: &Self) -> bool {
+    fn is_same_as(&self, other: &Self) -> bool {
         self.node == other.node && self.code == other.code && self.message == other.message
     }
 
@@ -109,28 +109,28 @@ mod tests {
         Failure::joined(failures.iter().copied().cloned()).unwrap()
     }
 
-    fn told(failure: &Failure) -> String {
+    fn describe(failure: &Failure) -> String {
         let causes: Vec<&str> = failure.causes.iter().filter_map(|c| c.node.as_deref()).collect();
         format!("{} because of {}", failure.node.as_deref().unwrap_or_default(), causes.join(", "))
     }
 
     #[test]
-    fn the_first_of_several_failures_stands_for_all_and_the_others_are_its_causes() {
+    fn joined_failures_are_the_first_with_the_others_as_causes() {
         let both = joined(&[&failed("a"), &failed("b")]);
-        assert_eq!(told(&both), "a because of b");
+        assert_eq!(describe(&both), "a because of b");
         let more = joined(&[&failed("c"), &both, &failed("d")]);
-        assert_eq!(told(&more), "c because of a, b, d");
+        assert_eq!(describe(&more), "c because of a, b, d");
         assert!(more.causes.iter().all(|cause| cause.causes.is_empty()));
         assert_eq!(Failure::joined([]), None);
     }
 
     #[test]
-    fn a_failure_that_came_in_twice_is_told_once() {
+    fn duplicate_failures_are_joined_once() {
         assert_eq!(joined(&[&failed("a"), &failed("a")]), failed("a"));
     }
 
     #[test]
-    fn failures_that_meet_again_and_again_do_not_grow_without_end() {
+    fn failures_that_are_joined_repeatedly_stay_bounded() {
         let mut failures: Vec<_> = (0..2 * JOINED_LIMIT).map(|n| failed(&n.to_string())).collect();
         for _ in 0..50 {
             let all = Failure::joined(failures.clone()).unwrap();

@@ -1,5 +1,5 @@
-//! JSON text to payload, keeping order, telling 1 from 1.0, and finding every duplicate key. It is
-//! the only JSON parser of documents that people post; knows nothing of what they mean.
+//! Parses JSON text into payloads: keeps order, distinguishes 1 from 1.0 and finds every duplicate
+//! key. It is the only JSON parser for documents from clients. Knows nothing of their meaning.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::payload::{Map, Payload};
 use crate::problem::{At, Code, Problems};
 
-/// How deep a document may nest before it is refused.
+/// How deep a document may nest.
 pub const DEPTH_LIMIT: usize = 120;
 
-/// How much deeper a record may be that documents stand in.
+/// How much deeper a record may nest: it contains documents.
 const RECORD_DEPTH: usize = 6;
 
 /// The text is not JSON: where and why.
@@ -23,11 +23,11 @@ pub struct JsonError {
     pub line: usize,
     /// 1-based column.
     pub column: usize,
-    /// What the parser stumbled over.
+    /// The reason.
     pub reason: String,
 }
 
-/// A document and the duplicate keys found in it (the last one of a name wins).
+/// A document and its duplicate keys. Of a repeated key the last value counts.
 #[derive(Clone, Debug)]
 pub struct ParsedJson {
     /// The document.
@@ -39,8 +39,8 @@ pub struct ParsedJson {
 /// Parses one JSON document.
 ///
 /// # Errors
-/// When the text is not JSON, nests deeper than [`DEPTH_LIMIT`], or holds a number that no finite
-/// float can carry.
+/// If the text is not JSON, nests deeper than [`DEPTH_LIMIT`], or has a number that is too large
+/// for a finite float.
 pub fn parse_json(text: &[u8]) -> Result<ParsedJson, JsonError> {
     parse_within(text, DEPTH_LIMIT)
 }
@@ -67,8 +67,8 @@ impl Payload {
         }
     }
 
-    /// Parses JSON text that this program wrote: a little deeper than what people may post, because
-    /// what they posted stands in it.
+    /// Parses JSON text that this program wrote. It may nest a little deeper than documents from
+    /// clients, because it contains them.
     ///
     /// # Errors
     /// As [`parse_json`].
@@ -117,8 +117,8 @@ impl<'de> Visitor<'de> for PayloadSeed<'_, '_> {
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Payload, E> {
-        // Beyond i64 a whole number is kept as the nearest float, as JSON readers do; a field of
-        // type `int` then refuses it by name.
+        // An integer beyond i64 becomes the nearest float, as in other JSON parsers; a field of type
+        // `int` then rejects it with a clear message.
         Ok(i64::try_from(number).map_or(Payload::Float(number as f64), Payload::Int))
     }
 
@@ -155,7 +155,7 @@ impl<'de> Visitor<'de> for PayloadSeed<'_, '_> {
             let seed = PayloadSeed { at: &at, left, duplicates: &mut *self.duplicates };
             let member = access.next_value_seed(seed)?;
             if members.insert(Arc::from(name.as_str()), member).is_some() {
-                let detail = format!("the key `{name}` stands here twice");
+                let detail = format!("the key `{name}` appears twice");
                 self.duplicates.add(&at, Code::DuplicateName, detail);
             }
         }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_may_be_a_little_deeper_than_what_is_posted() {
+    fn a_record_may_nest_deeper_than_a_posted_document() {
         let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
         assert!(Payload::from_json(&nested(DEPTH_LIMIT)).is_ok());
         assert!(Payload::from_json(&nested(DEPTH_LIMIT + 1)).is_err());

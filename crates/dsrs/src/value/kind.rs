@@ -1,32 +1,32 @@
-//! Kinds of values: how whoever reads a value is to take it. A kind is told beside the payload and
-//! follows from it where nobody says otherwise. Knows nothing of types, which say far more.
+//! Kinds of values: how a reader should interpret a value. By default the kind follows from the
+//! payload. Knows nothing of types, which are far more precise.
 
 use std::fmt;
 
 use super::Payload;
 
-/// How a value is to be taken.
+/// How to interpret a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueKind {
     /// A text.
     Text,
-    /// A text with `{name}` slots to be filled; never guessed, only said.
+    /// A text with `{name}` slots; never inferred, only set explicitly.
     Fstring,
-    /// What an LM answered.
+    /// The answer of an LM.
     Response,
     /// Named members: an object, a class instance, a dict.
     Structured,
-    /// A whole number.
+    /// An integer.
     Int,
     /// A number.
     Float,
-    /// A failure, as data; its chain of causes stands in the value's meta.
+    /// A failure as data; the meta of the value has its causes.
     Error,
-    /// What a tool gave.
+    /// The result of a tool.
     ToolResult,
     /// Bytes.
     Binary,
-    /// A truth value.
+    /// A boolean.
     Bool,
     /// Nothing.
     Null,
@@ -34,12 +34,12 @@ pub enum ValueKind {
     List,
     /// Elements in order, each with a meaning of its own.
     Tuple,
-    /// What fits none of these, or is not known yet.
+    /// None of these, or not known yet.
     Other,
 }
 
 impl ValueKind {
-    /// The kind that a payload has when nobody says otherwise.
+    /// The default kind of a payload.
     #[must_use]
     pub const fn of(payload: &Payload) -> Self {
         match payload {
@@ -55,7 +55,7 @@ impl ValueKind {
         }
     }
 
-    /// As clients see it.
+    /// The name that clients see.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,11 +1,11 @@
-//! What is known of a value beside the value: which model, at what price, of which parameter. All
-//! of it may be absent, and most of it is. Knows nothing of LMs or predictors, who fill it in.
+//! The metadata of a value: model, tokens, cost, parameter. Each part may be absent. Knows nothing
+//! of LMs or predictors, which set it.
 
 use std::sync::Arc;
 
 use super::{Failure, Map, Payload};
 
-/// What is known of a value.
+/// The metadata of a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
     /// The model that answered.
@@ -18,24 +18,24 @@ pub struct Meta {
     pub cost: Option<f64>,
     /// Its type, as a type expression or a JSON Schema.
     pub schema: Option<Payload>,
-    /// Where it comes from in words: a tool, a strategy, a file.
+    /// Its source: a tool, a strategy, a file.
     pub source: Option<Arc<str>>,
-    /// The last name of the parameter that it was lifted from.
+    /// The last name of the parameter that it comes from.
     pub param_name: Option<Arc<str>>,
-    /// Which parameter and which content of it: the same wherever that is.
+    /// Identifies the parameter and its content: the same for the same content everywhere.
     pub param_id: Option<Arc<str>>,
-    /// The node that made it.
+    /// The node that produced it.
     pub node_id: Option<Arc<str>>,
-    /// The batch that it is an item of.
+    /// The batch that it belongs to.
     pub batch_id: Option<Arc<str>>,
-    /// What fills the slots of an f-string.
+    /// The values for the slots of an f-string.
     pub vars: Option<Payload>,
-    /// Why there is an error in its place.
+    /// The failure, if there is one instead of a value.
     pub failure: Option<Failure>,
 }
 
 impl Meta {
-    /// What is known, as an object of the members that are.
+    /// An object with the members that are present.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         let text = |text: &Option<Arc<str>>| text.clone().map(Payload::Str);

@@ -1,6 +1,6 @@
-//! Data that flows through graphs: payloads (plain, ordered, cheap to clone), named sets of them,
-//! ways into them, and values, which are payloads that know where they come from. Knows nothing of
-//! types, prompts or nodes.
+//! The data that flows through graphs: payloads (plain, ordered, cheap to clone), selections of
+//! their parts, and values, which are payloads with provenance. Knows nothing of types, prompts or
+//! nodes.
 
 mod batch;
 mod container;

@@ -1,5 +1,4 @@
-//! What may be a name: the one rule for nodes, fields, types and members. Knows nothing of what is
-//! named.
+//! The one rule for the names of nodes, fields, types and class members.
 
 /// Whether `name` may name a node, a field, a type or a class member: `[A-Za-z_][A-Za-z0-9_]{0,62}`.
 #[must_use]

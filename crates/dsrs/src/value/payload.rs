@@ -1,5 +1,5 @@
-//! `Payload`: one piece of plain data. Cloning is O(1) at every size, so that fanning a large value
-//! out to many nodes, the trace and the record costs nothing. Object order is kept.
+//! `Payload`: plain data. Cloning is O(1) at every size, so that passing a large value to many nodes,
+//! the trace and the record costs nothing. Objects keep their order.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub type Map = IndexMap<Arc<str>, Payload>;
 /// The named inputs or outputs of a node, a graph or a demo, in the signature's order.
 pub type Fields = Map;
 
-/// One piece of plain data, as JSON has it, with integers apart from floats and with bytes.
+/// Plain data as in JSON, with integers distinguished from floats, and with bytes.
 ///
 /// ```
 /// use dsrs::value::Payload;
@@ -29,14 +29,14 @@ pub type Fields = Map;
 #[facet(opaque)]
 #[repr(u8)]
 pub enum Payload {
-    /// Absence.
+    /// Null.
     #[default]
     Null,
-    /// Truth value.
+    /// Boolean.
     Bool(bool),
-    /// Whole number.
+    /// Integer.
     Int(i64),
-    /// Finite number; always printed with a point or an exponent.
+    /// Finite number; always printed with a decimal point or an exponent.
     Float(f64),
     /// Text, U+0000 included.
     Str(Arc<str>),
@@ -46,7 +46,7 @@ pub enum Payload {
     List(Arc<Vec<Payload>>),
     /// Ordered members; dicts and class instances.
     Map(Arc<Map>),
-    /// A failure as data. It has no members to select: whoever takes one knows that it does.
+    /// A failure as data. It has no members to select, so that a failure never passes for data.
     Error(Arc<Failure>),
 }
 
@@ -93,7 +93,7 @@ impl Payload {
         matches!(self, Self::Null)
     }
 
-    /// What it is, in the words of JSON: `an object`, `a string`, …
+    /// Its JSON kind with an article: `an object`, `a string`, …
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -109,7 +109,7 @@ impl Payload {
         }
     }
 
-    /// Compact JSON. Floats keep a point or an exponent, order is kept.
+    /// Compact JSON. Floats keep a decimal point or an exponent, objects keep their order.
     #[must_use]
     pub fn to_json(&self) -> String {
         // Every payload has a JSON form: keys are text and floats are finite.

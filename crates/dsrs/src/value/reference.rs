@@ -1,12 +1,12 @@
-//! References: which node, input or parameter made a value, and the way into what it made. Knows
-//! names, and nothing of the graphs that have them.
+//! References: the node, input or parameter that a value comes from, and the part of it. Knows names,
+//! but nothing of the graphs that have them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{Selection, SelectionStep};
 
-/// What makes values.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ValueOrigin {
     /// An input of a graph, by name.
@@ -17,8 +17,7 @@ pub enum ValueOrigin {
     Node(Arc<str>),
 }
 
-/// Where a value comes from. In the place of a value that is not there yet it is the placeholder,
-/// which no text can be mistaken for.
+/// Where a value comes from. For a value that is not available yet, it is the placeholder.
 ///
 /// ```
 /// use dsrs::value::{SelectionStep, ValueRef};
@@ -29,9 +28,9 @@ pub enum ValueOrigin {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueRef {
-    /// What made it.
+    /// The source of the value.
     pub origin: ValueOrigin,
-    /// Which part of that it is; without steps all of it. A node's begins with an output field.
+    /// The part of the source; empty for all of it. For a node, it begins with an output field.
     pub selection: Selection,
 }
 
@@ -54,7 +53,7 @@ impl ValueRef {
         Self { origin: ValueOrigin::Node(name.into()), selection: Selection::default() }
     }
 
-    /// A part of what this refers to.
+    /// A part of the target.
     #[must_use]
     pub fn step(&self, step: impl Into<SelectionStep>) -> Self {
         Self { origin: self.origin.clone(), selection: self.selection.step(step) }
@@ -68,7 +67,7 @@ impl fmt::Display for ValueRef {
             ValueOrigin::Param(path) => write!(f, "param:{path}")?,
             ValueOrigin::Node(name) => f.write_str(name)?,
         }
-        // A path has points of its own, so the way into a parameter is set off by another sign.
+        // The path of a parameter has dots of its own, so `#` separates the selection from it.
         match (&self.origin, self.selection.steps().first()) {
             (_, None) => Ok(()),
             (ValueOrigin::Param(_), Some(_)) => write!(f, "#{}", self.selection),

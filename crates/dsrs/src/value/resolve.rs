@@ -1,5 +1,5 @@
-//! From values back to payloads: what they depend on, what fills their placeholders, and what is
-//! left when all is there. Knows no graphs; whoever asks brings the results.
+//! Values back to payloads: the references that values depend on, filling their placeholders, and
+//! unwrapping complete values. Knows no graphs: the caller provides the results.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use indexmap::IndexSet;
 
 use super::{Content, Payload, PendingValue, Value, ValueRef};
 
-/// Some of a value is not there yet.
+/// A part of a value is not available yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnresolvedRefs {
-    /// What is missing, in order of appearance.
+    /// The missing references, in order of appearance.
     pub refs: Vec<ValueRef>,
 }
 
 impl fmt::Display for UnresolvedRefs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let refs: Vec<String> = self.refs.iter().map(ToString::to_string).collect();
-        write!(f, "not there yet: {}", refs.join(", "))
+        write!(f, "not available yet: {}", refs.join(", "))
     }
 }
 
-/// What made these values: the references of all values in them, in order of appearance, each once.
-/// Inside of a value that names what made it as a whole nothing further is looked for.
+/// The references of all values in these, in order of appearance, each once. Parts of a value that
+/// has a reference itself are not searched.
 ///
 /// ```
 /// use dsrs::value::{Value, ValueRef, collect_refs, valueify};
@@ -62,10 +62,10 @@ fn collect<'v>(value: &'v Value, found: &mut IndexSet<&'v ValueRef>) {
     }
 }
 
-/// The payload of a value, those of containers put together again.
+/// The payload of a value; containers are assembled from their elements.
 ///
 /// # Errors
-/// Where some of it is still to come.
+/// If a part of it is pending.
 pub fn unwrap(value: &Value) -> Result<Payload, UnresolvedRefs> {
     match value.content() {
         Content::Plain(payload) => Ok(payload.clone()),
@@ -78,7 +78,7 @@ pub fn unwrap(value: &Value) -> Result<Payload, UnresolvedRefs> {
     }
 }
 
-/// All results, or everything that is missing for any of them.
+/// All results, or all references that are missing for any of them.
 fn gather<T>(
     results: impl Iterator<Item = Result<T, UnresolvedRefs>>,
 ) -> Result<Vec<T>, UnresolvedRefs> {
@@ -109,11 +109,10 @@ fn missing(value: &Value) -> Vec<ValueRef> {
 }
 
 impl Value {
-    /// The same value with its placeholders filled from results; each keeps the reference that it
-    /// was filled by.
+    /// The same value with its placeholders replaced by results, each with its reference.
     ///
     /// # Errors
-    /// Where a result is not there.
+    /// If a result is missing.
     pub fn resolve(
         &self,
         results: &dyn Fn(&ValueRef) -> Option<Payload>,
@@ -127,13 +126,13 @@ impl Value {
                 let filled = gather(members.values().map(|member| member.resolve(results)))?;
                 Content::Map(std::sync::Arc::new(members.keys().cloned().zip(filled).collect()))
             }
-            Content::Pending(pending) => return self.filled(pending, results),
+            Content::Pending(pending) => return self.fill(pending, results),
         };
         let filled = Self::of(self.kind(), content);
         Ok(self.with_provenance_of(filled))
     }
 
-    fn filled(
+    fn fill(
         &self,
         pending: &PendingValue,
         results: &dyn Fn(&ValueRef) -> Option<Payload>,
@@ -157,7 +156,7 @@ impl Value {
         }
     }
 
-    /// Another value with this one's reference and meta.
+    /// Another value with the reference and the meta of this one.
     fn with_provenance_of(&self, mut other: Self) -> Self {
         if let Some(reference) = self.reference() {
             other = other.with_ref(reference.clone());

@@ -1,27 +1,28 @@
-//! What values weigh, and how much room there is for them: a value that is told many times within
-//! another costs nothing until somebody walks it or writes it down. Knows nothing of who has room.
+//! The size of values, and a budget for it. A value that is shared many times inside another one
+//! costs nothing until it is walked or written out: the budget counts each occurrence. Knows nothing
+//! of what the budget is for.
 
 use std::fmt;
 
 use super::json::DEPTH_LIMIT;
 use super::{Failure, Payload};
 
-/// How many bytes the values of one run may weigh, or what one op works on.
+/// The size limit in bytes of the values of one run, or of the values of one op.
 pub(crate) const SIZE_LIMIT: usize = 16 << 20;
 
-/// What each part of a value weighs beside its text.
+/// The size of each part of a value, in addition to its text.
 const PART: usize = 16;
 
-/// SizeBudget for values, which each value takes some of. Nothing is walked further than there is room.
+/// The remaining size for values. A value is walked no further than the budget allows.
 #[derive(Debug)]
 pub(crate) struct SizeBudget {
     left: usize,
 }
 
-/// Why there is no room for a value.
+/// Why a value exceeds the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SizeExcess {
-    /// It weighs more than is left.
+    /// It is larger than the remaining budget.
     Weight,
     /// It nests deeper than any value may.
     Depth,
@@ -43,17 +44,17 @@ impl Default for SizeBudget {
 }
 
 impl SizeBudget {
-    /// Takes what a value weighs, as often as it is told.
+    /// Charges the size of a value, with every occurrence of a shared part.
     pub(crate) fn take(&mut self, value: &Payload) -> Result<(), SizeExcess> {
         self.take_within(value, DEPTH_LIMIT)
     }
 
-    /// Takes what so many parts of a value weigh at least.
+    /// Charges the minimum size of so many parts.
     pub(crate) fn take_parts(&mut self, parts: usize) -> Result<(), SizeExcess> {
         self.take_bytes(parts.saturating_mul(PART))
     }
 
-    /// Takes what a text weighs.
+    /// Charges the size of a text.
     pub(crate) fn take_bytes(&mut self, bytes: usize) -> Result<(), SizeExcess> {
         self.left = self.left.checked_sub(bytes).ok_or(SizeExcess::Weight)?;
         Ok(())
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_weighs_as_often_as_it_is_told_and_is_walked_no_further_than_there_is_room() {
+    fn shared_parts_are_charged_for_each_occurrence() {
         assert_eq!(SizeBudget::default().take(&doubled(10)), Ok(()));
         assert_eq!(SizeBudget::default().take(&doubled(60)), Err(SizeExcess::Weight));
         let mut room = SizeBudget::default();

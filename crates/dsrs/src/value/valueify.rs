@@ -1,5 +1,5 @@
-//! From plain things to values: each element of a container becomes a value of its own. Knows
-//! Rust's own types and payloads; rooms above add theirs.
+//! Converts Rust values and payloads to values. Each element of a container becomes a value of its
+//! own. Knows the types of the standard library; higher rooms implement the trait for theirs.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,13 +9,13 @@ use indexmap::IndexMap;
 
 use super::{Content, Failure, Payload, Value, ValueKind, ValueRef};
 
-/// What can be made a value.
+/// A conversion to a value.
 pub trait IntoValue {
-    /// Makes it one.
+    /// Converts it.
     fn into_value(self) -> Value;
 }
 
-/// Makes a value of anything plain, of the kind that it shows.
+/// Converts plain data to a value of its default kind.
 ///
 /// ```
 /// use dsrs::value::{ValueKind, valueify, valueify_as};
@@ -30,7 +30,7 @@ pub fn valueify(thing: impl IntoValue) -> Value {
     thing.into_value()
 }
 
-/// As [`valueify`], of another kind. The caller's word is taken for it.
+/// As [`valueify`], with a kind that the caller chooses.
 pub fn valueify_as(thing: impl IntoValue, kind: ValueKind) -> Value {
     thing.into_value().of_kind(kind)
 }
@@ -82,7 +82,7 @@ impl IntoValue for i32 {
 }
 
 impl IntoValue for f64 {
-    /// A payload is never infinite and always a number: what is not is kept as its name.
+    /// Payloads have only finite numbers: another one becomes its name as text.
     fn into_value(self) -> Value {
         match self.is_finite() {
             true => Value::plain(Payload::Float(self)),

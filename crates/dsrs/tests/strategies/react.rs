@@ -551,5 +551,5 @@ async fn a_span_of_a_tool_that_fails_tells_why() {
     let outcome = run(&graph(WITH), &lm, r#"{"question": "?"}"#).await;
     let tool = outcome.spans.iter().find(|span| span.kind == SpanKind::Tool).unwrap();
     assert_eq!(tool.status, SpanStatus::Failed);
-    assert!(tool.error.as_deref().unwrap().contains("`x` is not known"));
+    assert!(tool.error.as_deref().unwrap().contains("`x` is not defined"));
 }

@@ -1,4 +1,4 @@
-//! Which type may flow where.
+//! Which types are assignable to which.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn check(table: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn what_is_assignable() {
+fn assignable_types() {
     let table = [
         ("int", "float"),
         ("3", "int"),
@@ -55,7 +55,7 @@ fn what_is_assignable() {
 }
 
 #[test]
-fn what_is_not_assignable_says_where_and_why() {
+fn mismatches_name_place_and_reason() {
     check(&[
         ("str", "int", "str is not assignable to int"),
         ("int", "str", "int is not assignable to str"),
@@ -73,7 +73,7 @@ fn what_is_not_assignable_says_where_and_why() {
         (
             "tuple[int]",
             "tuple[int, int]",
-            "tuple[int] is not assignable to tuple[int, int]: they differ in length",
+            "tuple[int] is not assignable to tuple[int, int]: they have different lengths",
         ),
         ("tuple[int, int]", "list[int]", "tuple[int, int] is not assignable to list[int]"),
         ("dict[str, int]", "{a: int}", "dict[str, int] is not assignable to {a: int}"),
@@ -98,13 +98,13 @@ fn what_is_not_assignable_says_where_and_why() {
         (
             "any",
             "int",
-            "any is not assignable to int: only `any` takes `any`; say what it is with a coerce node",
+            "any is not assignable to int: only `any` accepts `any`; give it a type with a coerce node",
         ),
-        ("error", "any", "error is not assignable to any: an error never becomes data by itself"),
+        ("error", "any", "error is not assignable to any: an error is not data; handle it first"),
         (
             "int | error",
             "any",
-            "error is not assignable to any: an error never becomes data by itself",
+            "error is not assignable to any: an error is not data; handle it first",
         ),
         ("error", "str", "error is not assignable to str"),
         ("Nobody", "int", "Nobody is not assignable to int: the type `Nobody` is not defined"),
@@ -113,7 +113,7 @@ fn what_is_not_assignable_says_where_and_why() {
 }
 
 #[test]
-fn recursive_types_are_compared_by_what_they_hold() {
+fn recursive_types_are_compared_by_their_members() {
     check(&[
         ("Tree", "Tree", "ok"),
         ("Tree", "Wood", "ok"),
@@ -138,8 +138,8 @@ fn recursive_types_are_compared_by_what_they_hold() {
 
 #[test]
 fn an_assumption_made_in_a_failed_branch_does_not_leak() {
-    // Left would fit the first member of Right if the pair under comparison were simply believed;
-    // the branch fails on `end`, and what was believed in it must not help elsewhere.
+    // If the pair under comparison were assumed to be assignable, Left would fit the first member of
+    // Right. That branch fails on `end`, and its assumption must not be used elsewhere.
     let defs = defs(
         "Left = {next: Left, end: str}
          Inner = {next: Inner, end: int}
@@ -160,7 +160,7 @@ fn names_and_definitions_do_not_count() {
 }
 
 #[test]
-fn types_made_to_multiply_the_work_are_decided_or_refused() {
+fn types_that_multiply_the_work_are_decided_or_rejected() {
     let chain = |last: &str| {
         let mut lines: Vec<String> = (0..60)
             .map(|n| {

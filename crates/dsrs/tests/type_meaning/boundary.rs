@@ -1,4 +1,4 @@
-//! Values that people give.
+//! Values at the boundary.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn check(table: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn values_that_fit() {
+fn values_that_fit_are_converted() {
     check(&[
         ("str", r#""a\u0000b""#, r#""a\u0000b""#),
         ("float", "3", "3.0"),
@@ -46,19 +46,19 @@ fn values_that_fit() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_refused_at_their_place() {
+fn values_that_do_not_fit_are_reported_at_their_place() {
     check(&[
         ("int", r#""1""#, "/: expected int, found a string (wrong_type)"),
         ("int", "true", "/: expected int, found a boolean (wrong_type)"),
         ("int", "1.0", "/: expected int, found a number (wrong_type)"),
-        ("int", "1e30", "/: out of the range of 64-bit integers (invalid_value)"),
-        ("int", "9223372036854775808", "/: out of the range of 64-bit integers (invalid_value)"),
+        ("int", "1e30", "/: outside the range of 64-bit integers (invalid_value)"),
+        ("int", "9223372036854775808", "/: outside the range of 64-bit integers (invalid_value)"),
         (
             "float",
             "9007199254740993",
             "/: 9007199254740993 is beyond 2^53 and would lose digits as a float (invalid_value)",
         ),
-        ("bytes", r#""a""#, "/: expected base64 (padded) (invalid_value)"),
+        ("bytes", r#""a""#, "/: expected padded base64 (invalid_value)"),
         ("str?", "1", "/: expected str?, found 1 (wrong_type)"),
         (
             "Mood",
@@ -75,8 +75,8 @@ fn values_that_do_not_fit_are_refused_at_their_place() {
         (
             "Person",
             r#"{"nme":"a"}"#,
-            "/name: `name` is missing; it is str (missing_field); \
-             /age: `age` is missing; it is int (missing_field); \
+            "/name: `name` is missing; its type is str (missing_field); \
+             /age: `age` is missing; its type is int (missing_field); \
              /nme: unknown member `nme`; did you mean `name`? (unknown_field)",
         ),
         (
@@ -96,13 +96,13 @@ fn values_that_do_not_fit_are_refused_at_their_place() {
             "/m: expected int, found a string (wrong_type)",
         ),
         ("int | error", "{}", "/: expected int | error, found an object (wrong_type)"),
-        ("error", "{}", "/: an error cannot be given; only nodes make errors (wrong_type)"),
+        ("error", "{}", "/: a value of type `error` cannot be passed in; only nodes produce errors (wrong_type)"),
         ("Nobody", "1", "/: the type `Nobody` is not defined (invalid_type)"),
         ("any", "1", "1"),
     ]);
 }
 
-/// `A` with a field `next: A` and a field `n: float`, of which defaults are given.
+/// A class `A` with the fields `next: A` and `n: float`, and these defaults.
 fn with_defaults(next: Option<Payload>, n: Option<Payload>) -> Type {
     let next = ClassField { default: next, ..ClassField::of(TypeIR::Named("A".into())) };
     let n = ClassField { default: n, ..ClassField::of(TypeIR::Float) };
@@ -113,7 +113,7 @@ fn with_defaults(next: Option<Payload>, n: Option<Payload>) -> Type {
 }
 
 #[test]
-fn absent_members_take_their_default_made_exact() {
+fn absent_members_get_their_converted_default() {
     let ty = with_defaults(None, Some(1.into()));
     let ir = TypeIR::Class(Arc::new(Class {
         description: None,
@@ -128,7 +128,7 @@ fn absent_members_take_their_default_made_exact() {
 }
 
 #[test]
-fn defaults_within_defaults_do_not_go_on_for_ever() {
+fn defaults_within_defaults_do_not_recurse_forever() {
     let ty = with_defaults(Some(Payload::map(Map::new())), Some(1.into()));
     assert!(admitted(&json("{}"), &ty).starts_with("/next/next: `next` is missing"));
     let mut problems = Problems::new();
@@ -136,19 +136,19 @@ fn defaults_within_defaults_do_not_go_on_for_ever() {
 }
 
 #[test]
-fn any_must_be_given_though_it_may_be_null() {
+fn a_value_of_type_any_is_required_but_may_be_null() {
     let defs = TypeDefs::default();
     assert_eq!(absent_value(&TypeIR::Any, &defs, None), None);
     assert_eq!(absent_value(&TypeIR::Any, &defs, Some(&1.into())), Some(1.into()));
     assert_eq!(absent_value(&TypeIR::Null, &defs, None), Some(Payload::Null));
     assert_eq!(
         admitted(&json("{}"), &super::ty("{a: any}")),
-        "/a: `a` is missing; it is any (missing_field)"
+        "/a: `a` is missing; its type is any (missing_field)"
     );
 }
 
 #[test]
-fn values_deeper_than_any_document_are_refused_and_not_a_crash() {
+fn values_that_nest_too_deep_are_reported() {
     let mut value = json("1");
     for _ in 0..1000 {
         value = Payload::list(vec![value]);

@@ -1,4 +1,4 @@
-//! What edges do to values.
+//! The conversion of values along edges.
 
 use dsrs::types::Conversion;
 
@@ -32,7 +32,7 @@ fn edges_that_change_nothing_are_identities() {
 }
 
 #[test]
-fn delivered_values_are_exactly_of_the_target() {
+fn converted_values_have_exactly_the_target_type() {
     for (from, to, value, expected) in [
         ("int", "float", "1", "1.0"),
         ("3", "float", "3", "3.0"),
@@ -55,9 +55,9 @@ fn delivered_values_are_exactly_of_the_target() {
             r#"{"value":1.0,"children":[{"value":2.0,"children":[]}]}"#,
         ),
         ("Plain", "Json", r#"[1,{"a":"b","c":[2]}]"#, r#"[1.0,{"a":"b","c":[2.0]}]"#),
-        // The member that keeps all is taken before the first that takes it.
+        // A member that keeps all fields is preferred to the first that accepts the value.
         ("Person", "Pet | Person", r#"{"name":"a","age":1}"#, r#"{"name":"a","age":1}"#),
-        // Members of the source are told apart by looking in.
+        // Members of the source are distinguished by their contents.
         (
             "{kind: \"a\", n: int} | {kind: \"b\", n: int}",
             "{kind: \"a\", n: float} | {kind: \"b\", n: int}",
@@ -70,7 +70,7 @@ fn delivered_values_are_exactly_of_the_target() {
 }
 
 #[test]
-fn whole_numbers_beyond_2_53_do_not_become_floats() {
+fn integers_beyond_2_53_do_not_become_floats() {
     assert_eq!(convert("int", "float", "9007199254740992"), "9007199254740992.0");
     assert_eq!(
         convert(
@@ -87,7 +87,7 @@ fn whole_numbers_beyond_2_53_do_not_become_floats() {
 }
 
 #[test]
-fn deep_values_of_ambiguous_unions_are_told_apart_without_multiplying_work() {
+fn ambiguous_unions_do_not_multiply_the_work_on_deep_values() {
     let defs = crate::defs(
         "Node = {next: Node | Twin | int, last: 1}
          Twin = {next: Node | Twin | int, last: 2}

@@ -1,4 +1,4 @@
-//! What an LM is told of types, and how it sees values.
+//! How types and values are described to an LM.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn of(text: &str) -> Type {
 }
 
 #[test]
-fn types_are_told_compactly() {
+fn types_are_described_compactly() {
     for (of, expected) in [
         ("str", "string"),
         ("list[int]?", "int[] | null"),
@@ -49,7 +49,7 @@ fn types_are_told_compactly() {
 }
 
 #[test]
-fn definitions_are_told_once_with_descriptions_and_aliases() {
+fn definitions_are_described_once_with_notes_and_aliases() {
     let told = describe_definitions(&[of("list[Person]"), of("Mood"), of("str")]);
     assert_eq!(
         told,
@@ -83,7 +83,7 @@ fn lms_see_values_under_aliases() {
 }
 
 #[test]
-fn a_type_is_told_in_fewer_tokens_than_its_json_schema() {
+fn a_description_is_shorter_than_the_json_schema() {
     let tokens = tiktoken_rs::o200k_base().unwrap();
     let count = |text: &str| tokens.encode_ordinary(text).len();
     let (mut told, mut schemas) = (0, 0);

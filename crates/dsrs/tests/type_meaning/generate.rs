@@ -1,4 +1,4 @@
-//! Types and values at random, for laws: types over definitions, types that another is likely to be
+//! Random types and values for laws: types over definitions, types that a given one is probably
 //! assignable to, and values of a type.
 
 use dsrs::types::{Class, ClassField, Literal, TypeDef, TypeDefs, TypeIR};
@@ -46,7 +46,7 @@ pub(crate) fn types() -> impl Strategy<Value = TypeIR> {
     })
 }
 
-/// A type that the given one is likely, but not sure, to be assignable to.
+/// A type that the given one is probably assignable to.
 pub(crate) fn wider(ir: &TypeIR, choice: &mut impl Iterator<Item = u8>) -> TypeIR {
     let pick = choice.next().unwrap_or(0);
     match (ir, pick % 8) {
@@ -91,7 +91,7 @@ fn widen_class(class: &Class, choice: &mut impl Iterator<Item = u8>) -> TypeIR {
     TypeIR::Class(Class { description: None, fields }.into())
 }
 
-/// A value of a type, grown from random bytes; `None` where it would grow too deep.
+/// A value of a type, generated from random bytes. `None` if it would nest too deep.
 pub(crate) fn value_of(
     ir: &TypeIR,
     defs: &TypeDefs,

@@ -1,5 +1,5 @@
-//! Laws of all types and values: the relation is a preorder, edges deliver what they promise, the
-//! rim takes what is already exact.
+//! Laws of all types and values: assignability is a preorder, edges deliver values of the target
+//! type, the boundary accepts exact values.
 
 use dsrs::problem::{At, Problems};
 use dsrs::types::{Class, ClassField, Conversion, Type, TypeDef, TypeDefs, TypeIR, admit};
@@ -15,7 +15,7 @@ fn closed(ir: TypeIR) -> Type {
     Type::new(ir, DEFS.with(std::sync::Arc::clone))
 }
 
-/// The same definitions elsewhere, so that equal types are compared and not recognised.
+/// The same definitions at another address, so that equal types are really compared.
 fn elsewhere(ty: &Type) -> Type {
     Type::new(ty.ir.clone(), ty.defs.as_ref().clone().into())
 }
@@ -51,7 +51,7 @@ fn every_type_is_assignable_to_itself() {
 }
 
 #[test]
-fn what_is_assignable_twice_over_is_assignable_at_once() {
+fn assignability_is_transitive() {
     run((types(), types(), types(), choices(), any::<u8>()), |(a, b, c, bytes, mix)| {
         let mut choice = bytes.into_iter();
         let b = if mix % 8 > 0 { wider(&a, &mut choice) } else { b };
@@ -67,7 +67,7 @@ fn what_is_assignable_twice_over_is_assignable_at_once() {
 }
 
 #[test]
-fn a_refusal_says_something_and_the_relation_never_runs_away() {
+fn a_mismatch_has_a_reason_and_every_comparison_ends() {
     run((types(), types()), |(a, b)| {
         let Err(mismatch) = closed(a).assignable_to(&closed(b)) else { return Ok(false) };
         prop_assert!(mismatch.reason.contains(" is not assignable to "));
@@ -75,8 +75,8 @@ fn a_refusal_says_something_and_the_relation_never_runs_away() {
     });
 }
 
-/// Whether the one type is assignable to the other and a value of it is delivered as one of the
-/// other, or fails by the rule of floats.
+/// Whether one type is assignable to the other, and a value of it converts to the other or fails
+/// because an integer is too large for a float.
 fn delivers(from: &Type, to: &Type, bytes: Vec<u8>) -> Result<bool, TestCaseError> {
     if from.assignable_to(to).is_err() {
         return Ok(false);
@@ -99,15 +99,15 @@ fn delivers(from: &Type, to: &Type, bytes: Vec<u8>) -> Result<bool, TestCaseErro
 }
 
 #[test]
-fn edges_deliver_values_of_the_target_or_fail_by_the_rule_of_floats() {
+fn edges_deliver_values_of_the_target_type() {
     run((types(), choices(), choices()), |(from, shape, bytes)| {
         let to = wider(&from, &mut shape.into_iter());
         Ok(delivers(&closed(from.clone()), &closed(to.clone()), bytes)? && from != to)
     });
 }
 
-/// Two families of classes that name one another, the second made by widening the first: its
-/// members are `A`, `B` and `C`, those of the first `a`, `b` and `c`.
+/// Two families of classes that refer to each other. The first has `a`, `b` and `c`; the second has
+/// `A`, `B` and `C`, which are widened from those.
 fn families() -> impl Strategy<Value = TypeDefs> {
     let member = (prop::sample::select(&["a", "b", "c"][..]), 0..4u8).prop_map(|(name, way)| {
         let named = TypeIR::Named(name.into());
@@ -153,7 +153,7 @@ fn capital(ty: &TypeIR) -> TypeIR {
 }
 
 #[test]
-fn classes_that_name_one_another_keep_the_laws() {
+fn mutually_recursive_classes_keep_the_laws() {
     run((families(), choices()), |(defs, bytes)| {
         let defs = std::sync::Arc::new(defs);
         let of = |name: &str| Type::new(TypeIR::Named(name.into()), defs.clone());
@@ -174,7 +174,7 @@ fn classes_that_name_one_another_keep_the_laws() {
 }
 
 #[test]
-fn selections_have_the_types_they_say() {
+fn selected_values_have_the_type_of_the_selection() {
     run((types(), choices(), choices()), |(ir, way, bytes)| {
         let ty = closed(ir);
         let Some(value) = value_of(&ty.ir, &ty.defs, &mut bytes.into_iter(), 0) else {

@@ -1,7 +1,7 @@
-//! What types mean, seen from outside: tables of types and values as text, and laws that hold of
-//! all types and values.
+//! The meaning of types through the public API: tables of types and values as text, and laws for all
+//! types and values.
 
-// Helpers of tests are not seen as tests by clippy's own exemption.
+// The exemption of clippy for tests does not cover helper functions.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod assignability;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 use dsrs::types::{Enum, EnumMember, Type, TypeDef, TypeDefs, TypeIR, parse_type_expr};
 use dsrs::value::Payload;
 
-/// Definitions from lines `Name = type`: an inline class becomes a class of that name, `enum a b`
-/// an enum, all else an alias.
+/// Definitions from lines `Name = type`: an inline class becomes a class, `enum a b` an enum, any
+/// other type an alias.
 fn defs(lines: &str) -> Arc<TypeDefs> {
     let read = |line: &str| {
         let (name, body) = line.split_once('=').unwrap();

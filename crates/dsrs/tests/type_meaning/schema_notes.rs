@@ -1,5 +1,5 @@
-//! What a JSON Schema says of parts of a value (the elements of a list, one member of a union): it
-//! is said of the field around them, and demanded there.
+//! Notes of a JSON Schema on parts of a value (the elements of a list, one member of a union): they
+//! become descriptions and constraints of the field.
 
 use dsrs::expr::Condition;
 use dsrs::problem::{At, Problems};
@@ -15,7 +15,7 @@ fn read(schema: &str) -> Result<FieldSchema, String> {
 }
 
 #[test]
-fn descriptions_and_formats_of_parts_are_told_with_the_field() {
+fn descriptions_and_formats_of_parts_are_added_to_the_field() {
     for (schema, ty, told) in [
         (
             r#"{"type": "array", "description": "Places", "items": {"type": "string", "description": "A town"}}"#,
@@ -55,7 +55,7 @@ fn descriptions_and_formats_of_parts_are_told_with_the_field() {
 }
 
 #[test]
-fn limits_of_parts_are_demanded_of_the_whole() {
+fn limits_of_parts_become_constraints_of_the_field() {
     for (schema, fits, fails) in [
         (
             r#"{"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}}"#,
@@ -113,9 +113,9 @@ fn limits_of_parts_are_demanded_of_the_whole() {
 }
 
 #[test]
-fn what_cannot_be_said_of_the_whole_is_refused_at_its_place() {
+fn limits_without_an_equivalent_are_reported_at_their_place() {
     let kept = |keyword: &str| {
-        format!("`{keyword}` cannot be kept here; only a field can carry it (invalid_type)")
+        format!("`{keyword}` is not supported here; only a field can have it (invalid_type)")
     };
     for (schema, place, detail) in [
         (
@@ -156,7 +156,7 @@ fn what_cannot_be_said_of_the_whole_is_refused_at_its_place() {
 }
 
 #[test]
-fn where_no_field_is_what_is_said_of_parts_is_refused_too() {
+fn notes_of_parts_are_reported_where_there_is_no_field() {
     let schema = json(
         r#"{"type": "array", "items": {"type": "string", "description": "d", "minLength": 1}}"#,
     );
@@ -164,14 +164,14 @@ fn where_no_field_is_what_is_said_of_parts_is_refused_too() {
     TypeScope::new().read_type(&schema, &At::Root, &mut problems);
     assert_eq!(
         problems.to_string(),
-        "/items/minLength: `minLength` cannot be kept here; only a field can carry it (invalid_type); \
-         /items/description: `description` cannot be kept here; only a field can carry it (invalid_type)"
+        "/items/minLength: `minLength` is not supported here; only a field can have it (invalid_type); \
+         /items/description: `description` is not supported here; only a field can have it (invalid_type)"
     );
 }
 
 #[test]
-fn a_pattern_in_a_definition_is_refused_where_it_stands() {
+fn a_pattern_in_a_definition_is_reported_at_its_place() {
     let schema = r##"{"$ref": "#/$defs/Word", "$defs": {"Word": {"type": "string", "description": "d", "pattern": "("}}}"##;
     let problem = read(schema).unwrap_err();
-    assert!(problem.starts_with("/$defs/Word/pattern: no regular expression"), "{problem}");
+    assert!(problem.starts_with("/$defs/Word/pattern: not a regular expression"), "{problem}");
 }

@@ -1,4 +1,4 @@
-//! Ways into values.
+//! Selections of parts of values.
 
 use dsrs::value::Selection;
 
@@ -24,7 +24,7 @@ fn selections_print_as_they_are_written() {
 }
 
 #[test]
-fn what_is_no_selection_says_where() {
+fn invalid_selections_have_a_column() {
     for (text, expected) in [
         ("", "column 1: expected a name"),
         ("a.", "column 3: expected a name"),
@@ -35,9 +35,9 @@ fn what_is_no_selection_says_where() {
         ("a[01]", "column 3: an index has no leading zeros"),
         ("a[0", "column 4: expected `]`"),
         ("a[99999999999999999999]", "column 3: the index is too large"),
-        ("a['b]", "column 3: the quote of this key is not closed"),
+        ("a['b]", "column 3: the key has no closing quote"),
         (r"a['\n']", r"column 4: expected `\\`, `\'` or `\u{HEX}`"),
-        (r"é['\u{D800}']", "column 1: `é` is no name: letters, digits and `_`, at most 63"),
+        (r"é['\u{D800}']", "column 1: `é` is not a name: use at most 63 letters, digits and `_`"),
         (r"a['\u{D800}']", r"column 4: expected `\u{HEX}` of a character"),
     ] {
         assert_eq!(Selection::parse(text).unwrap_err().to_string(), expected, "{text}");
@@ -66,7 +66,7 @@ fn selections_have_types() {
 }
 
 #[test]
-fn what_cannot_be_selected_says_why_and_what_to_do() {
+fn impossible_selections_say_why_and_suggest_a_fix() {
     for (of, selection, path, reason) in [
         ("Person", "ag", "ag", "Person has no field `ag`; did you mean `age`?"),
         ("Person", "name.first", "name.first", "str has no `first`: it has no parts"),
@@ -74,16 +74,16 @@ fn what_cannot_be_selected_says_why_and_what_to_do() {
             "Person",
             "['name']",
             "['name']",
-            "Person has no `['name']`: a class has fields, write `.name`",
+            "Person has no `['name']`: a class has fields; write `.name`",
         ),
-        ("dict[str, int]", "a", "a", "dict[str, int] has no `a`: a dict has keys, write `['a']`"),
+        ("dict[str, int]", "a", "a", "dict[str, int] has no `a`: a dict has keys; write `['a']`"),
         ("list[int]", "a", "a", "list[int] has no `a`: it has elements, as in `[0]`"),
         ("tuple[int]", "[1]", "[1]", "tuple[int] has no element [1]: it has 1"),
         (
             "any",
             "a",
             "a",
-            "any has no `a`: nothing is known of it; say what it is with a coerce node",
+            "any has no `a`: its type is not known; give it a type with a coerce node",
         ),
         (
             "Person | Pet",
@@ -95,7 +95,7 @@ fn what_cannot_be_selected_says_why_and_what_to_do() {
             "Person | error",
             "age",
             "age",
-            "error has no `age`: an error has to be handled before (a member of Person | error)",
+            "error has no `age`: handle the error first (a member of Person | error)",
         ),
         ("null", "a", "a", "null has no `a`: it is always null"),
     ] {
@@ -105,7 +105,7 @@ fn what_cannot_be_selected_says_why_and_what_to_do() {
 }
 
 #[test]
-fn what_is_not_there_is_null() {
+fn a_missing_part_is_null() {
     let value = json(r#"{"a":[{"b":1},null],"d":{"x y":2}}"#);
     for (selection, expected) in [
         ("a[0].b", "1"),

@@ -1,20 +1,19 @@
-//! JSON Schemas as Pydantic, zod and schemars really write them, and what they are read as: the
-//! field of a signature whose type they are, and the `types` that it brings along, or all that is
-//! refused and where.
+//! JSON Schemas that Pydantic, zod and schemars really generate, and what they are read as: a field
+//! of a signature with the definitions that it adds, or all problems with their places.
 
 use dsrs::problem::{At, Problems};
 use dsrs::signature::{FieldSchema, field_to_payload, read_field};
 use dsrs::types::{Type, TypeScope, defs_to_payload, to_json_schema};
 use dsrs::value::{Map, Payload};
 
-/// What one library wrote.
+/// The schemas of one library.
 pub(crate) struct Specimen {
     pub(crate) name: String,
     pub(crate) schema: Payload,
     expected: Payload,
 }
 
-/// All specimens, each file those of one library.
+/// All specimens, one file for each library.
 pub(crate) fn specimens() -> Vec<Specimen> {
     let files = [
         include_str!("specimens/pydantic.json"),
@@ -36,7 +35,7 @@ pub(crate) fn specimens() -> Vec<Specimen> {
 }
 
 impl Specimen {
-    /// The field whose type the schema is.
+    /// The field with the schema as its type.
     pub(crate) fn read(&self) -> Result<(FieldSchema, Type), Problems> {
         let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
         let field = read_field("value", &self.schema, &mut scope, &At::Root, &mut problems);
@@ -50,17 +49,17 @@ impl Specimen {
     }
 }
 
-fn told(specimen: &Specimen) -> Payload {
+fn outcome(specimen: &Specimen) -> Payload {
     match specimen.read() {
         Ok((field, ty)) => {
-            let mut told: Map = match field_to_payload(&field, false) {
+            let mut outcome: Map = match field_to_payload(&field, false) {
                 Payload::Map(members) => members.as_ref().clone(),
                 ty => [("type".into(), ty)].into_iter().collect(),
             };
             if !ty.defs.0.is_empty() {
-                told.insert("types".into(), defs_to_payload(&ty.defs));
+                outcome.insert("types".into(), defs_to_payload(&ty.defs));
             }
-            Payload::map(told)
+            Payload::map(outcome)
         }
         Err(problems) => Payload::list(
             problems.into_iter().map(|problem| Payload::from(problem.to_string())).collect(),
@@ -69,9 +68,9 @@ fn told(specimen: &Specimen) -> Payload {
 }
 
 #[test]
-fn schemas_of_the_libraries_are_read_as_they_are_meant() {
+fn schemas_of_libraries_are_read_as_intended() {
     let differ = |specimen: &Specimen| {
-        let found = told(specimen);
+        let found = outcome(specimen);
         (found != specimen.expected).then(|| format!("{}\n{}", specimen.name, found.to_json()))
     };
     let failures: Vec<String> = specimens().iter().filter_map(differ).collect();
@@ -79,7 +78,7 @@ fn schemas_of_the_libraries_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn what_was_read_is_written_and_read_again_as_the_same_type() {
+fn schemas_of_libraries_survive_a_round_trip() {
     for specimen in specimens() {
         let Ok((_, ty)) = specimen.read() else { continue };
         let (mut scope, mut problems) = (TypeScope::new(), Problems::new());

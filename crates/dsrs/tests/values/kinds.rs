@@ -1,4 +1,4 @@
-//! What plain things become.
+//! The conversion of Rust values and payloads to values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use dsrs::lm::LmReply;
 use dsrs::value::{Failure, Map, Payload, Value, ValueKind, valueify, valueify_as};
 
 #[test]
-fn every_payload_of_the_design_has_its_kind() {
+fn every_payload_has_its_kind() {
     let json = |text: &str| valueify(Payload::from_json(text).unwrap());
     let table = [
         (valueify("a text"), "text"),
@@ -46,7 +46,7 @@ fn elements_of_containers_are_values_of_their_own() {
 }
 
 #[test]
-fn a_failed_value_keeps_the_chain_of_its_errors() {
+fn a_failed_value_has_the_chain_of_its_errors() {
     let slow = Failure::new("timeout", "took longer than 30 ms").at("search");
     let lost = Failure::new("lm_error", "no connection").at("draft");
     let value = valueify(Failure::joined([slow, lost]).unwrap());

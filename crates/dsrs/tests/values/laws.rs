@@ -1,4 +1,4 @@
-//! Laws of all values: nothing is lost on the way in and out, and dependencies add up.
+//! Laws of all values: conversions lose nothing, and dependencies are complete.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A payload's parts, with the way to each.
+/// The parts of a payload with their selections.
 fn parts(payload: &Payload, at: &Selection, found: &mut Vec<(Selection, Payload)>) {
     found.push((at.clone(), payload.clone()));
     match payload {
@@ -68,13 +68,13 @@ fn parts(payload: &Payload, at: &Selection, found: &mut Vec<(Selection, Payload)
 
 proptest! {
     #[test]
-    fn what_goes_in_comes_out(payload in payloads()) {
+    fn converting_a_payload_and_back_changes_nothing(payload in payloads()) {
         prop_assert_eq!(unwrap(&valueify(payload.clone())).unwrap(), payload.clone());
         prop_assert_eq!(unwrap(&Value::plain(payload.clone())).unwrap(), payload);
     }
 
     #[test]
-    fn every_part_is_reached_by_its_steps_and_names_them(payload in payloads()) {
+    fn every_part_is_selected_by_its_steps_and_references_them(payload in payloads()) {
         let mut found = Vec::new();
         parts(&payload, &Selection::default(), &mut found);
         for whole in [valueify(payload.clone()), Value::plain(payload)] {
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn dependencies_of_a_whole_are_those_of_its_parts_each_once(values in proptest::collection::vec(values(), 0..5)) {
+    fn dependencies_of_a_whole_are_those_of_its_parts(values in proptest::collection::vec(values(), 0..5)) {
         let each = values.iter().flat_map(|value| collect_refs([value]));
         let expected: Vec<ValueRef> = each.collect::<IndexSet<_>>().into_iter().collect();
         prop_assert_eq!(collect_refs(&values), expected.clone());
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_missing_is_what_it_depends_on_and_filled_it_is_there(value in values()) {
+    fn a_value_is_complete_once_its_dependencies_are_filled(value in values()) {
         let refs = collect_refs([&value]);
         match unwrap(&value) {
             Ok(_) => prop_assert!(refs.is_empty()),
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn a_batch_put_together_again_is_what_it_was(payload in payloads()) {
+    fn gathering_the_items_of_a_batch_restores_the_value(payload in payloads()) {
         let value = valueify(payload.clone());
         if let Some(batch) = ValueBatch::of(&value) {
             let results = batch.items().iter().cloned().enumerate().rev();

@@ -1,4 +1,4 @@
-//! Values: what plain things become, what comes back of them, and what they depend on.
+//! Values: conversions from and to payloads, and dependencies.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 

@@ -1,4 +1,4 @@
-//! What is tuned, as values.
+//! The parameters of predictors as values.
 
 use dsrs::predict::{DynPredictor, PredictState, SchemaPredictor, lift, param_id};
 use dsrs::problem::At;
@@ -15,18 +15,18 @@ struct QA {
 }
 
 #[test]
-fn a_parameter_is_a_value_with_a_name_that_lasts() {
+fn a_parameter_is_a_value_with_a_stable_name() {
     let predictor = SchemaPredictor::new(SignatureSchema::of::<QA>(), "");
     let value = lift("reply.predict", &predictor);
     assert_eq!(value.reference().unwrap().to_string(), "param:reply.predict");
     assert_eq!(unwrap(&value).unwrap().to_json(), r#"{"instruction":"Answer.","demos":[]}"#);
     let meta = value.meta().unwrap().to_payload().to_json();
-    // The same in every process: a hash of the path's content, not of an address or a time.
+    // The same in every process: a hash of path and content, not of an address or a time.
     assert_eq!(meta, r#"{"param_name":"predict","param_id":"reply.predict@bb380f81331d6c83"}"#);
 }
 
 #[test]
-fn another_content_is_another_id_and_the_same_content_the_same() {
+fn the_id_of_a_parameter_follows_its_content() {
     let mut predictor = SchemaPredictor::new(SignatureSchema::of::<QA>(), "");
     let own = param_id("triage", &predictor);
     let says =

@@ -1,4 +1,4 @@
-//! Parts of values, there and still to come; batches.
+//! Parts of values, available and pending; batches.
 
 use dsrs::value::{Payload, Value, ValueBatch, ValueRef, collect_refs, unwrap, valueify};
 
@@ -11,7 +11,7 @@ fn json(value: &Value) -> String {
 }
 
 #[test]
-fn a_part_that_is_there_knows_which_part_it_is() {
+fn an_available_part_has_a_reference_to_itself() {
     let data = Payload::from_json(r#"{"user": {"name": "Ada"}}"#).unwrap();
     let name = valueify(data).with_ref(ValueRef::input("data")).at("user").at("name");
     assert_eq!(json(&name), r#""Ada""#);
@@ -19,7 +19,7 @@ fn a_part_that_is_there_knows_which_part_it_is() {
 }
 
 #[test]
-fn what_a_value_does_not_have_is_null_and_a_default_takes_its_place() {
+fn a_missing_part_is_null_or_the_default() {
     let data = valueify(Payload::from_json(r#"{"a": 1, "b": null}"#).unwrap());
     assert_eq!(json(&data.at("c")), "null");
     assert_eq!(json(&data.at(0)), "null");
@@ -29,7 +29,7 @@ fn what_a_value_does_not_have_is_null_and_a_default_takes_its_place() {
 }
 
 #[test]
-fn a_part_still_to_come_is_the_selection_of_it() {
+fn a_part_of_a_pending_value_is_a_selection() {
     let node = Value::pending(ValueRef::node("extract"));
     let name = node.at("person").at("name");
     assert_eq!(refs(&name), ["extract.person.name"]);
@@ -39,7 +39,7 @@ fn a_part_still_to_come_is_the_selection_of_it() {
 }
 
 #[test]
-fn placeholders_are_filled_wherever_they_stand() {
+fn placeholders_are_filled_at_any_depth() {
     let node = |name: &str| Value::pending(ValueRef::node(name));
     let args = valueify([
         ("list", valueify(vec![node("a").at("x"), valueify("plain")])),
@@ -59,7 +59,7 @@ fn placeholders_are_filled_wherever_they_stand() {
     assert_eq!(json(&filled), r#"{"list":[1.5,"plain"],"or":"q","tuple":[{},1]}"#);
     assert_eq!(refs(&filled), ["a.x", "a.y[1]", "b.z[0]"]);
     let missing = args.resolve(&|wanted| results(wanted).filter(|_| wanted.to_string() == "a.x"));
-    assert_eq!(missing.unwrap_err().to_string(), "not there yet: a.y, b.z[0]");
+    assert_eq!(missing.unwrap_err().to_string(), "not available yet: a.y, b.z[0]");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! MismatchCause one type is not assignable to another: the first place at which they part, in words. Knows
-//! nothing of how it was decided but the table.
+//! Explains why one type is not assignable to another: the first place where they differ, in words.
+//! Reads only the decided table.
 
 use super::Mismatch;
 use super::table::{MismatchCause, PairRule, PairTable, TypeStep};
@@ -7,17 +7,17 @@ use crate::types::Type;
 use crate::types::brief::brief;
 use crate::types::resolve::{ResolvedType, TypeShape};
 
-/// The refusal of types that are too large to compare.
+/// The mismatch of types that are too large to compare.
 pub(crate) fn too_large(from: &Type, to: &Type) -> Mismatch {
     let reason = format!(
-        "{} is taken as not assignable to {}: the types are too large to compare; make them smaller",
+        "{} is treated as not assignable to {}: the types are too large to compare; simplify them",
         brief(&from.ir),
         brief(&to.ir)
     );
     Mismatch { path: String::new(), from: from.ir.clone(), to: to.ir.clone(), reason }
 }
 
-/// Follows the failure of the first pair down to where the types part.
+/// Follows the failure of the first pair down to the place where the types differ.
 pub(crate) fn mismatch(table: &PairTable<'_>) -> Mismatch {
     let mut path = String::new();
     let mut at = PairTable::ROOT;
@@ -55,7 +55,7 @@ enum Deeper<'t> {
     Nowhere,
 }
 
-/// The first part that failed before the whole did: later failures may rest on this one.
+/// The first part that failed before the whole did. Later failures may be a consequence of it.
 fn deeper<'t>(table: &PairTable<'t>, at: usize, parts: &[(TypeStep<'t>, usize)]) -> Deeper<'t> {
     let before = |part: &usize| table.pairs[*part].failed < table.pairs[at].failed;
     let failed = |part: &usize| table.fails(*part) && before(part);
@@ -70,7 +70,7 @@ fn deeper<'t>(table: &PairTable<'t>, at: usize, parts: &[(TypeStep<'t>, usize)])
     }
 }
 
-/// The only member of a union that is built like the type that no member takes.
+/// The only member of a union with the structure of the type that no member accepts.
 fn only_alike(table: &PairTable<'_>, from: &ResolvedType<'_>, parts: &[usize]) -> Option<usize> {
     let alike = |part: &&usize| {
         matches!(
@@ -97,10 +97,10 @@ fn because(why: &MismatchCause<'_>, from: &ResolvedType<'_>, to: &ResolvedType<'
         },
         MismatchCause::MissingField(name) => format!(": the source has no field `{name}`"),
         MismatchCause::MissingMember(name) => format!(": the target has no member `{name}`"),
-        MismatchCause::Length => ": they differ in length".to_owned(),
-        MismatchCause::ErrorIntoAny => ": an error never becomes data by itself".to_owned(),
+        MismatchCause::Length => ": they have different lengths".to_owned(),
+        MismatchCause::ErrorIntoAny => ": an error is not data; handle it first".to_owned(),
         MismatchCause::OutOfAny => {
-            ": only `any` takes `any`; say what it is with a coerce node".to_owned()
+            ": only `any` accepts `any`; give it a type with a coerce node".to_owned()
         }
     }
 }

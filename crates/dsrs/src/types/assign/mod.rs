@@ -1,5 +1,5 @@
-//! Assignability: which values may flow where. Structural, decided on types alone, total on
-//! recursive ones. Knows nothing of edges and values.
+//! Assignability: whether values of one type may be used where another is expected. Structural,
+//! decided on types alone, and always terminating, also on recursive types.
 
 mod explanation;
 mod table;
@@ -17,8 +17,8 @@ const PAIR_LIMIT: usize = 50_000;
 /// How many pairs of types all comparisons of one document may touch.
 const DOCUMENT_LIMIT: usize = 500_000;
 
-/// How much comparing a document may still cost: each question alone is bounded, but a document may
-/// ask thousands.
+/// The remaining cost of comparing types in one document. Each comparison is bounded, but a
+/// document may need thousands.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareBudget {
     left: usize,
@@ -26,20 +26,20 @@ pub struct CompareBudget {
 }
 
 impl CompareBudget {
-    /// What a document may cost.
+    /// The whole budget of a document.
     #[must_use]
     pub const fn for_document() -> Self {
         Self { left: DOCUMENT_LIMIT, exhausted: false }
     }
 
-    /// Whether a question went unanswered for lack of it.
+    /// Whether a comparison was not made because the budget was exhausted.
     #[must_use]
     pub const fn is_exhausted(&self) -> bool {
         self.exhausted
     }
 }
 
-/// Where and why two types part.
+/// Where and why one type is not assignable to another.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub struct Mismatch {
     /// The place in the value (`person.age`, `items[*].name`, `[0]`); empty for the whole value.
@@ -48,7 +48,7 @@ pub struct Mismatch {
     pub from: TypeIR,
     /// The type at that place of the target.
     pub to: TypeIR,
-    /// What is wrong there, as a sentence that names both types.
+    /// The reason, as a sentence that names both types.
     pub reason: String,
 }
 
@@ -62,19 +62,19 @@ impl fmt::Display for Mismatch {
 }
 
 impl Type {
-    /// Whether every value of this type may be delivered where `to` is wanted.
+    /// Checks that every value of this type may be used where `to` is expected.
     ///
     /// # Errors
-    /// Where the two part, when it may not. Types that are too large to compare are refused too,
-    /// and the reason says so.
+    /// The first mismatch. Types that are too large to compare are a mismatch, too, and the reason
+    /// says so.
     pub fn assignable_to(&self, to: &Self) -> Result<(), Mismatch> {
         self.assignable_within(&mut CompareBudget::for_document(), to)
     }
 
-    /// The same as one of many questions about a document.
+    /// [`Type::assignable_to`] as one of many comparisons of a document.
     ///
     /// # Errors
-    /// As [`Type::assignable_to`]; and when the budget is used up, which the budget says.
+    /// As [`Type::assignable_to`], and when the budget is exhausted.
     pub fn assignable_within(&self, budget: &mut CompareBudget, to: &Self) -> Result<(), Mismatch> {
         if Arc::ptr_eq(&self.defs, &to.defs) && self.ir == to.ir {
             return Ok(());

@@ -13,22 +13,22 @@ use super::PAIR_LIMIT;
 use crate::types::resolve::{ResolvedType, TypeShape, resolve};
 use crate::types::{Class, Enum, Literal, Type, TypeDefs, TypeIR};
 
-/// What the answer about one pair rests on. Numbers are positions in the table.
+/// What decides one pair. Numbers are positions in the table.
 #[derive(Debug)]
 pub(crate) enum PairRule<'t> {
-    /// It holds by itself.
+    /// The pair is assignable.
     Holds,
-    /// A whole number becomes a float.
+    /// Assignable, with integers converted to floats.
     Widens,
-    /// It does not hold, and why.
+    /// Not assignable, and why.
     Fails(MismatchCause<'t>),
-    /// All of these must hold.
+    /// Assignable if all of these are.
     All(Vec<(TypeStep<'t>, usize)>),
-    /// One of these must hold.
+    /// Assignable if one of these is.
     One(Vec<usize>),
 }
 
-/// MismatchCause two types do not fit that rest on nothing else.
+/// Why a pair without further dependencies is not assignable.
 #[derive(Debug)]
 pub(crate) enum MismatchCause<'t> {
     Different,
@@ -39,7 +39,7 @@ pub(crate) enum MismatchCause<'t> {
     OutOfAny,
 }
 
-/// The way from a pair to one that it rests on.
+/// The step from a pair to one that it depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TypeStep<'t> {
     /// A member of a union: the same value.
@@ -52,17 +52,17 @@ pub(crate) enum TypeStep<'t> {
     Field(&'t Arc<str>),
 }
 
-/// Two types under comparison.
+/// Two types that are compared.
 #[derive(Debug)]
 pub(crate) struct TypePair<'t> {
     pub(crate) from: ResolvedType<'t>,
     pub(crate) to: ResolvedType<'t>,
     pub(crate) rule: PairRule<'t>,
-    /// Set once it is known not to hold: the how-manieth to fail. What it rests on failed before.
+    /// If the pair fails: its position in the order of failures. Its dependencies failed before it.
     pub(crate) failed: Option<usize>,
 }
 
-/// All pairs that one question touches, decided.
+/// All pairs that one comparison touches, decided.
 #[derive(Debug)]
 pub(crate) struct PairTable<'t> {
     from: &'t TypeDefs,
@@ -72,10 +72,10 @@ pub(crate) struct PairTable<'t> {
 }
 
 impl<'t> PairTable<'t> {
-    /// The pair that was asked about.
+    /// The pair that the comparison is about.
     pub(crate) const ROOT: usize = 0;
 
-    /// Writes down and decides every pair; `None` when they are too many.
+    /// Lists and decides every pair; `None` if there are too many.
     pub(crate) fn of(from: &'t Type, to: &'t Type) -> Option<Self> {
         Self::within(PAIR_LIMIT, from, to)
     }
@@ -162,7 +162,7 @@ impl<'t> PairTable<'t> {
         PairRule::All(pairs)
     }
 
-    /// Marks every pair that fails by itself, and all that rest on them.
+    /// Marks every pair that fails by itself, and all that depend on those.
     fn decide(&mut self) {
         let seeds =
             |(position, pair): (usize, &TypePair<'t>)| hopeless(&pair.rule).then_some(position);
@@ -172,9 +172,9 @@ impl<'t> PairTable<'t> {
         }
     }
 
-    /// Carries a mark from some pairs to all that rest on them: to one that rests on all of its
-    /// parts as soon as one of them has it, to one that rests on any when all have it. Gives the
-    /// order in which the mark arrived, for each pair that it reached.
+    /// Propagates a mark from some pairs to all that depend on them. A pair of the rule `All` gets
+    /// it with the first of its parts, one of the rule `One` with the last. Returns, for each marked
+    /// pair, its position in the order of marking.
     pub(crate) fn carry_up(&self, seeds: Vec<usize>) -> Vec<Option<usize>> {
         let mut above: Vec<Vec<usize>> = vec![Vec::new(); self.pairs.len()];
         let mut unmarked: Vec<usize> = vec![1; self.pairs.len()];

@@ -1,5 +1,5 @@
-//! A JSON Schema with its `$defs`, which are lifted into the graph's definitions: one that is there
-//! already is shared, one that clashes gets another name.
+//! Adds the `$defs` of a JSON Schema to the definitions of the graph. An identical definition is
+//! shared; one whose name is taken by another gets a new name.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::types::names::{definition_name, legal_name};
 use crate::types::{TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
-/// A definition of a document.
+/// A definition of a document, not read yet.
 struct DefinitionEntry<'v> {
-    /// The reference that means it.
+    /// The reference to it.
     pointer: String,
     /// The members that lead to it.
     path: Vec<String>,
-    /// What it wants to be called.
+    /// The name that it should have.
     key: String,
     schema: &'v Payload,
-    /// How often its name was found taken.
+    /// The number of names tried, counting this one.
     count: usize,
 }
 
-/// Lifts the definitions of a document. `own` is one that already has its name: its definition is
-/// handed back instead.
+/// Adds the definitions of a document to the scope. `own` is a definition that already has a name:
+/// it is returned instead of added.
 pub(super) fn lift_definitions(
     map: &Map,
     own: Option<(&str, &Arc<str>)>,
@@ -72,11 +72,11 @@ pub(super) fn lift_definitions(
     }
 }
 
-/// What became of a definition.
+/// The result of reading a definition.
 enum DefinitionBody {
     Read(TypeDef),
     Broken,
-    /// It says what no definition can carry; it is to be read where it is used.
+    /// It has keywords that only a field supports: it is read at each use.
     Inline,
 }
 
@@ -106,7 +106,7 @@ fn entries<'v>(map: &'v Map, at: &At<'_>, problems: &mut Problems) -> Vec<Defini
     found
 }
 
-/// The references into the document that a schema makes.
+/// The references of a schema into its document.
 fn references<'v>(payload: &'v Payload, found: &mut Vec<&'v str>) {
     match payload {
         Payload::Map(map) => {
@@ -124,8 +124,8 @@ fn references<'v>(payload: &'v Payload, found: &mut Vec<&'v str>) {
     }
 }
 
-/// A schema within another that is referred to by its place: so zod-to-json-schema writes what
-/// occurs twice.
+/// A schema inside another one that a reference addresses by its place. zod-to-json-schema writes
+/// repeated schemas like this.
 fn entry_elsewhere<'v>(map: &'v Map, pointer: &str) -> Option<DefinitionEntry<'v>> {
     let unescape = |part: &str| part.replace("~1", "/").replace("~0", "~");
     let path: Vec<String> = pointer.strip_prefix("#/")?.split('/').map(unescape).collect();
@@ -163,7 +163,7 @@ impl DefinitionEntry<'_> {
     }
 }
 
-/// A name for every definition, no two alike.
+/// Gives every definition a distinct name.
 fn name_all(
     entries: &mut [DefinitionEntry<'_>],
     own: Option<(&str, &Arc<str>)>,
@@ -215,7 +215,7 @@ fn read_all(
     bodies
 }
 
-/// The definitions whose names stand for something else.
+/// The definitions whose names belong to other definitions.
 fn clashes(
     entries: &[DefinitionEntry<'_>],
     refs: &SchemaReferences,

@@ -1,34 +1,34 @@
-//! The keywords of JSON Schema: which kind each belongs to, and whether it can be kept. Knows
-//! nothing of the types that they make.
+//! The keywords of JSON Schema: what each applies to, and whether it is supported. Knows nothing of
+//! the types that they define.
 
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::value::{Map, Payload};
 
-/// What a keyword is for.
+/// The purpose of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeywordGroup {
-    /// Says nothing of values and needs not be kept.
+    /// Does not restrict values, and may be dropped.
     Annotation,
-    /// Goes with the field, class or enum.
+    /// Becomes an attribute of the field, class or enum.
     Note,
-    /// Says what the type is.
+    /// Defines the type.
     Source,
     /// `$defs` and `definitions`, at the root.
     Definitions,
-    /// Of objects.
+    /// For objects.
     Object,
-    /// Of arrays.
+    /// For arrays.
     Array,
-    /// Of strings.
+    /// For strings.
     Text,
-    /// Of numbers.
+    /// For numbers.
     Number,
-    /// Known, with nothing that it could become.
-    Lost,
+    /// Known, but not supported.
+    Unsupported,
 }
 
-/// Every keyword that means something here.
+/// All known keywords.
 const KEYWORDS: [(&str, KeywordGroup); 65] = [
     ("title", KeywordGroup::Annotation),
     ("examples", KeywordGroup::Annotation),
@@ -78,32 +78,32 @@ const KEYWORDS: [(&str, KeywordGroup); 65] = [
     ("exclusiveMaximum", KeywordGroup::Number),
     ("multipleOf", KeywordGroup::Number),
     ("pattern", KeywordGroup::Text),
-    ("contentMediaType", KeywordGroup::Lost),
-    ("contentSchema", KeywordGroup::Lost),
-    ("patternProperties", KeywordGroup::Lost),
+    ("contentMediaType", KeywordGroup::Unsupported),
+    ("contentSchema", KeywordGroup::Unsupported),
+    ("patternProperties", KeywordGroup::Unsupported),
     ("propertyNames", KeywordGroup::Object),
-    ("unevaluatedProperties", KeywordGroup::Lost),
-    ("unevaluatedItems", KeywordGroup::Lost),
-    ("dependentRequired", KeywordGroup::Lost),
-    ("dependentSchemas", KeywordGroup::Lost),
-    ("contains", KeywordGroup::Lost),
-    ("minContains", KeywordGroup::Lost),
-    ("maxContains", KeywordGroup::Lost),
+    ("unevaluatedProperties", KeywordGroup::Unsupported),
+    ("unevaluatedItems", KeywordGroup::Unsupported),
+    ("dependentRequired", KeywordGroup::Unsupported),
+    ("dependentSchemas", KeywordGroup::Unsupported),
+    ("contains", KeywordGroup::Unsupported),
+    ("minContains", KeywordGroup::Unsupported),
+    ("maxContains", KeywordGroup::Unsupported),
     ("additionalItems", KeywordGroup::Array),
-    ("not", KeywordGroup::Lost),
-    ("if", KeywordGroup::Lost),
-    ("then", KeywordGroup::Lost),
-    ("else", KeywordGroup::Lost),
-    ("$dynamicRef", KeywordGroup::Lost),
+    ("not", KeywordGroup::Unsupported),
+    ("if", KeywordGroup::Unsupported),
+    ("then", KeywordGroup::Unsupported),
+    ("else", KeywordGroup::Unsupported),
+    ("$dynamicRef", KeywordGroup::Unsupported),
 ];
 
-/// What a keyword is for, if it is one.
+/// The purpose of a keyword, if it is known.
 pub(super) fn group(keyword: &str) -> Option<KeywordGroup> {
     KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, group)| *group)
 }
 
-/// Whether an object spells a JSON Schema where a field object could stand as well: it has a
-/// keyword that fields lack, or a type or format that only a schema has.
+/// Whether an object is a JSON Schema and not a field object: it has a keyword that field objects
+/// do not have, or a type or format that only a schema has.
 pub(in crate::types) fn looks_like_schema(map: &Map) -> bool {
     let of_field = ["type", "description", "default", "format"];
     let own = |name: &str| group(name).is_some() && !of_field.contains(&name);
@@ -115,8 +115,8 @@ pub(in crate::types) fn looks_like_schema(map: &Map) -> bool {
     })
 }
 
-/// Reports every keyword that would be lost: unknown ones, those that nothing here can carry, and
-/// those of other kinds of values than `kinds`.
+/// Reports every keyword that has no effect: unknown ones, unsupported ones, and those that apply
+/// to other kinds of values than `kinds`.
 pub(super) fn check_keywords(
     map: &Map,
     kinds: &[KeywordGroup],
@@ -133,16 +133,16 @@ pub(super) fn check_keywords(
                 let detail = format!("`{name}` belongs to the root of the schema; move it there");
                 problems.add(&at, Code::InvalidType, detail);
             }
-            Some(KeywordGroup::Lost) => {
+            Some(KeywordGroup::Unsupported) => {
                 let detail = format!(
-                    "`{name}` has no type that could keep it; take it out, or say it as a constraint"
+                    "`{name}` is not supported by any type; remove it, or express it as a constraint"
                 );
                 problems.add(&at, Code::InvalidType, detail);
             }
             Some(own) if kinds.contains(&own) => {}
             Some(_) => {
                 let detail = format!(
-                    "`{name}` says nothing of a value of this `type`; take it out or change the type"
+                    "`{name}` does not apply to this `type`; remove it or change the type"
                 );
                 problems.add(&at, Code::InvalidType, detail);
             }

@@ -1,6 +1,6 @@
-//! Validation keywords of JSON Schema (`minimum`, `maxLength`, `pattern`, …) to constraints of a
-//! field. A keyword of a part of the value (the elements of a list, one member of a union) becomes
-//! a condition on the whole, where there is one.
+//! Turns the validation keywords of JSON Schema (`minimum`, `maxLength`, `pattern`, …) into
+//! constraints of a field. A keyword on a part of the value (the elements of a list, one member of a
+//! union) becomes a condition on the whole value if such a condition exists.
 
 use std::sync::Arc;
 
@@ -11,28 +11,28 @@ use crate::problem::{At, Code, Problems};
 use crate::types::{Constraint, ConstraintKind, Literal, TypeIR};
 use crate::value::{Map, Payload};
 
-/// What a keyword demands of the value, or of the part of it that it stands beside.
+/// A validation keyword and its condition on a value, or on a part of the value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SchemaLimit {
     keyword: &'static str,
     pointer: String,
     demand: LimitRule,
-    /// The condition on the whole value, once the demand is of a part of it.
+    /// The condition on the whole value, if the keyword applies to a part of it.
     condition: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum LimitRule {
-    /// The value itself against a number.
+    /// Compares the value with a number.
     Compare(&'static str, String),
-    /// Its length against a number.
+    /// Compares the length of the value with a number.
     Length(&'static str, String),
     Multiple(String),
     Unique,
     Matching(String),
 }
 
-/// The keyword, its kind of value, and the comparison.
+/// The keyword, the kind of value it applies to, and the comparison.
 const BOUNDS: [(&str, KeywordGroup, &str); 10] = [
     ("minimum", KeywordGroup::Number, ">="),
     ("maximum", KeywordGroup::Number, "<="),
@@ -79,15 +79,15 @@ fn bounded(
         (KeywordGroup::Number, Payload::Int(_) | Payload::Float(_)) => {
             Ok(LimitRule::Compare(compare, number_text(bound)))
         }
-        (KeywordGroup::Number, _) => Err(format!("`{keyword}` wants a number")),
+        (KeywordGroup::Number, _) => Err(format!("`{keyword}` must be a number")),
         (_, Payload::Int(count)) if *count >= 0 => {
             Ok(LimitRule::Length(compare, count.to_string()))
         }
-        _ => Err(format!("`{keyword}` wants a whole number of zero or more")),
+        _ => Err(format!("`{keyword}` must be an integer of zero or more")),
     }
 }
 
-/// A bound as an expression spells it; a whole one without a point.
+/// A bound as an expression writes it: without a decimal point if it is integral.
 fn number_text(bound: &Payload) -> String {
     match bound {
         Payload::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
@@ -100,7 +100,7 @@ fn number_text(bound: &Payload) -> String {
 fn multiple(of: &Payload) -> Result<LimitRule, String> {
     match of {
         Payload::Int(number) if *number > 0 => Ok(LimitRule::Multiple(number.to_string())),
-        _ => Err("`multipleOf` wants a whole number above zero".to_owned()),
+        _ => Err("`multipleOf` must be an integer above zero".to_owned()),
     }
 }
 
@@ -108,13 +108,13 @@ fn unique(map: &Map) -> Result<Option<LimitRule>, String> {
     match map.get("uniqueItems") {
         Some(Payload::Bool(true)) => Ok(Some(LimitRule::Unique)),
         None | Some(Payload::Bool(false)) => Ok(None),
-        Some(_) => Err("`uniqueItems` wants true or false".to_owned()),
+        Some(_) => Err("`uniqueItems` must be true or false".to_owned()),
     }
 }
 
 fn matching(pattern: &Payload) -> Result<LimitRule, String> {
     let Some(text) = pattern.as_str() else {
-        return Err("`pattern` wants a regular expression".to_owned());
+        return Err("`pattern` must be a regular expression".to_owned());
     };
     match explain_pattern(text) {
         None => Ok(LimitRule::Matching(pattern.to_json())),
@@ -122,7 +122,7 @@ fn matching(pattern: &Payload) -> Result<LimitRule, String> {
     }
 }
 
-/// The range of an integer format, as far as it is narrower than `int`.
+/// The range of an integer format where it is narrower than `int`.
 pub(super) fn width(format: &str, at: &At<'_>) -> Option<Vec<SchemaLimit>> {
     let (low, high) = match format {
         "int" | "int64" => (None, None),
@@ -146,22 +146,23 @@ pub(super) fn width(format: &str, at: &At<'_>) -> Option<Vec<SchemaLimit>> {
 }
 
 impl SchemaLimit {
-    /// The keyword it was read from.
+    /// The keyword.
     pub(super) const fn keyword(&self) -> &'static str {
         self.keyword
     }
 
-    /// Where that stands.
+    /// The place of the keyword.
     pub(super) fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// Whether both demand the same of the same.
+    /// Whether both are the same condition.
     pub(super) fn repeats(&self, other: &Self) -> bool {
         self.demand == other.demand && self.condition == other.condition
     }
 
-    /// The same of the whole value of which this part was meant, where a condition can say it.
+    /// The condition on the whole value that is equivalent to this one on a part; the limit itself
+    /// as the error if there is none.
     pub(super) fn of_part(self, part: &ValuePart<'_>, ty: &TypeIR) -> Result<Self, Self> {
         let dropped = if is_nullable(ty) { "|reject(\"none\")" } else { "" };
         let condition = match part {
@@ -184,7 +185,7 @@ impl SchemaLimit {
         }
     }
 
-    /// The same of a value of several kinds, where it is of the keyword's own.
+    /// The same limit for a value of several kinds: it applies only to values of its own kind.
     pub(super) fn for_own_kind(mut self) -> Self {
         let kind = match group(self.keyword) {
             Some(KeywordGroup::Number) => "number",
@@ -196,7 +197,7 @@ impl SchemaLimit {
         self
     }
 
-    /// As a constraint on a value of the type, where null passes if it may stand there.
+    /// The constraint on a value of the type. Null passes if the type allows it.
     pub(super) fn constraint(&self, ty: &TypeIR) -> Constraint {
         let condition = self.condition.clone().unwrap_or_else(|| self.demand.of("this"));
         let expression =
@@ -224,7 +225,7 @@ impl LimitRule {
         format!("this is not {kind} or {}", self.of("this"))
     }
 
-    /// Of each of some elements; that each is unique within itself cannot be said.
+    /// The condition on each element. There is none for unique elements of elements.
     fn of_each(&self, elements: &str) -> Option<String> {
         let test = match self {
             Self::Compare(compare, bound) => format!("reject(\"{compare}\", {bound})"),
@@ -246,11 +247,11 @@ fn is_nullable(ty: &TypeIR) -> bool {
     }
 }
 
-/// How Jinja's tests call the values of a union's member, if no other member has such values.
+/// The Jinja test for the values of a union member, if no other member has such values.
 fn only_kind(ty: &TypeIR, members: &[TypeIR]) -> Option<&'static str> {
     let kind = kind_test(ty)?;
     let others = members.iter().filter(|member| *member != ty);
-    // What is only named may be anything.
+    // A named type may have values of any kind.
     let apart = |other: &TypeIR| match other {
         TypeIR::Any | TypeIR::Named(_) | TypeIR::Union(_) | TypeIR::Error => false,
         other => kind_test(other) != Some(kind),

@@ -1,5 +1,6 @@
-//! JSON Schema (a subset of draft 2020-12) to types and back. What no type can keep is a problem
-//! with its place, never dropped. Knows nothing of signatures and nodes.
+//! Reads JSON Schemas (a subset of draft 2020-12) as types, and writes types as JSON Schemas. A
+//! keyword that no type can represent is reported with its place, never dropped. Knows nothing of
+//! signatures and nodes.
 
 mod document;
 mod keywords;
@@ -27,7 +28,7 @@ pub(super) use keywords::looks_like_schema;
 pub(super) use write::alias_to_schema;
 pub use write::to_json_schema;
 
-/// Reads a schema where only a type can stand.
+/// Reads a schema in a place for a type only.
 pub(super) fn read_type(
     payload: &Payload,
     hint: &str,
@@ -47,7 +48,7 @@ pub(super) fn read_type(
     ty
 }
 
-/// Reads a schema whose description, default and so on go with a field.
+/// Reads a schema in the place of a field: its description, default and so on become attributes.
 pub(super) fn read_field(
     payload: &Payload,
     hint: &str,
@@ -87,7 +88,7 @@ pub(super) fn read_definition(
     Some(def)
 }
 
-/// Where a schema is nothing but a reference into its own `$defs`: that reference.
+/// The reference of a schema that is only a reference into its own `$defs`.
 fn own_definition(payload: &Payload) -> Option<&str> {
     let map = payload.as_map()?;
     let target = map.get("$ref")?.as_str()?;
@@ -100,10 +101,10 @@ fn own_definition(payload: &Payload) -> Option<&str> {
     (defined && map.keys().all(|name| silent(name))).then_some(target)
 }
 
-/// What is said of an object schema as a whole, and its fields.
+/// The description and the fields of an object schema.
 pub(crate) type ObjectFields = (Option<Arc<str>>, Vec<(Arc<str>, FieldOutline)>);
 
-/// The fields of an object schema, and what is said of the whole.
+/// Reads the description and the fields of an object schema.
 pub(crate) fn read_object_fields(
     payload: &Payload,
     scope: &mut TypeScope,
@@ -138,7 +139,8 @@ pub(crate) fn read_object_fields(
     Some((description, fields))
 }
 
-/// A schema that refers to its own root becomes a definition; what that cannot carry is handed back.
+/// Reads a schema that refers to its own root: it becomes a definition. Returns the notes that a
+/// definition cannot represent.
 fn read_recursive(
     payload: &Payload,
     hint: &str,
@@ -150,7 +152,7 @@ fn read_recursive(
     let title = map.get("title").and_then(Payload::as_str).unwrap_or(hint);
     let mut count = 0;
     loop {
-        // The definition must know its own name before it can be compared with those there are.
+        // The definition refers to its own name, so it can only be compared under that name.
         count += 1;
         let wanted = definition_name(title);
         let name: Arc<str> = if count == 1 { wanted } else { format!("{wanted}_{count}").into() };

@@ -1,5 +1,5 @@
-//! What stands beside a type in a JSON Schema and goes with its field, class or enum. Knows nothing
-//! of the type.
+//! The notes of a JSON Schema: everything beside the type that belongs to its field, class or enum.
+//! Knows nothing of the type.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::types::constraint::read_constraints;
 use crate::types::{Constraint, TypeIR};
 use crate::value::{Map, Payload};
 
-/// What a schema says beside its type.
+/// The notes of one schema.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SchemaNotes {
     pub(super) title: Option<Arc<str>>,
@@ -21,11 +21,11 @@ pub(super) struct SchemaNotes {
     pub(super) constraints: Vec<Constraint>,
     pub(super) limits: Vec<SchemaLimit>,
     pub(super) strict: Option<bool>,
-    /// How a signature's field is written into a prompt.
+    /// The prompt format of a signature field.
     pub(super) prompt_format: Option<Arc<str>>,
-    /// `format`, as long as no type has come of it.
+    /// `format`, unless it decided the type.
     pub(super) text_format: Option<Arc<str>>,
-    /// What is said of parts of the value.
+    /// Descriptions of parts of the value.
     pub(super) remarks: Vec<PartRemark>,
 }
 
@@ -54,7 +54,7 @@ impl SchemaNotes {
         notes
     }
 
-    /// Takes over what an inner schema says; of two that cannot both be, what stands outside wins.
+    /// Adds the notes of an inner schema. If both have the same note, the outer one wins.
     pub(super) fn absorb(&mut self, inner: Self) {
         self.title = self.title.take().or(inner.title);
         self.description = match (self.description.take(), inner.description) {
@@ -73,7 +73,7 @@ impl SchemaNotes {
         self.remarks.extend(inner.remarks);
     }
 
-    /// Adds limits, those excepted that are there already.
+    /// Adds limits, except duplicates.
     pub(super) fn limit(&mut self, more: Vec<SchemaLimit>) {
         for limit in more {
             if !self.limits.iter().any(|known| known.repeats(&limit)) {
@@ -82,13 +82,13 @@ impl SchemaNotes {
         }
     }
 
-    /// Makes limits of one kind of value out of limits of the value.
+    /// Restricts each limit to values of its own kind.
     pub(super) fn part_limits(&mut self) {
         let limits = std::mem::take(&mut self.limits);
         self.limits = limits.into_iter().map(SchemaLimit::for_own_kind).collect();
     }
 
-    /// The description, with the format of the text and what is said of parts description_text in it.
+    /// The description, including the text format and the descriptions of parts.
     pub(super) fn description_text(&self) -> Option<Arc<str>> {
         let own = match (&self.description, &self.text_format) {
             (Some(description), None) => Some(description.to_string()),
@@ -107,7 +107,7 @@ impl SchemaNotes {
         self.constraints.iter().cloned().chain(limits).collect()
     }
 
-    /// Reports everything that would be lost at a place that keeps no notes.
+    /// Reports all notes, for a place that cannot have any.
     pub(super) fn refuse(&self, at: &At<'_>, problems: &mut Problems) {
         let present = [
             ("description", self.description.is_some()),
@@ -127,15 +127,15 @@ impl SchemaNotes {
         }
     }
 
-    /// Whether nothing is said that only a field can carry.
+    /// Whether there are no notes that only a field can have.
     pub(super) fn is_empty(&self) -> bool {
         let mut found = Problems::new();
         self.refuse(&At::Root, &mut found);
         found.is_empty()
     }
 
-    /// Takes over what is said of a part: descriptions and formats in words, limits as conditions.
-    /// All else is reported.
+    /// Adds the notes of a part of the value: descriptions and formats as text, limits as conditions.
+    /// Reports all other notes.
     pub(super) fn absorb_part(
         &mut self,
         mut inner: Self,
@@ -176,13 +176,13 @@ impl SchemaNotes {
     }
 }
 
-/// Reports a limit that would be lost.
+/// Reports a limit in a place that cannot have it.
 fn refuse_limit(limit: &SchemaLimit, problems: &mut Problems) {
     refuse(limit.keyword(), limit.pointer().to_owned(), problems);
 }
 
-/// Reports a keyword that would be lost at a place where nothing can carry it.
+/// Reports a keyword in a place that cannot have it.
 fn refuse(keyword: &str, pointer: String, problems: &mut Problems) {
-    let detail = format!("`{keyword}` cannot be kept here; only a field can carry it");
+    let detail = format!("`{keyword}` is not supported here; only a field can have it");
     problems.push(Problem { pointer, code: Code::InvalidType, detail });
 }

@@ -1,5 +1,5 @@
-//! What a schema says of a part of a value that has no place of its own: the elements of a list or
-//! dict, a member of a tuple or union. It is said of the whole instead, where that can be done.
+//! Parts of a value whose notes have no place of their own: the elements of a list or dict, a member
+//! of a tuple or union. Their notes are added to those of the whole value where possible.
 
 use crate::types::TypeIR;
 use crate::types::brief::brief;
@@ -13,11 +13,11 @@ pub(super) enum ValuePart<'m> {
     Value,
     /// One element of a tuple.
     Position(usize),
-    /// The value, where it is of one member of these.
+    /// The value, if it matches one of these members.
     Member(&'m [TypeIR]),
 }
 
-/// What is said of a part, and where it was said.
+/// A description of a part, and its keyword and place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PartRemark {
     pub(super) text: String,

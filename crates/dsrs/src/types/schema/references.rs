@@ -8,18 +8,18 @@ use indexmap::IndexMap;
 use crate::problem::At;
 use crate::value::Payload;
 
-/// What the references of a document mean.
+/// The meaning of the references in a document.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SchemaReferences {
-    /// Its definitions, by their pointer.
+    /// The names of its definitions, by pointer.
     pub(super) names: IndexMap<String, Arc<str>>,
-    /// Its definitions that say what no definition can carry: they are read where they are used.
+    /// Its definitions with keywords that only a field supports: they are read at each use.
     pub(super) inlined: IndexMap<String, InlineDefinition>,
-    /// The document itself.
+    /// The name of the document itself.
     pub(super) root: Option<Arc<str>>,
 }
 
-/// A definition that is read where it is used.
+/// A definition that is read at each use.
 #[derive(Clone, Debug)]
 pub(super) struct InlineDefinition {
     pub(super) schema: Payload,
@@ -27,10 +27,10 @@ pub(super) struct InlineDefinition {
     pub(super) path: Vec<String>,
 }
 
-/// Calls with the place to which a path of members leads.
-pub(super) fn at_path<R>(at: &At<'_>, path: &[String], go: impl FnOnce(&At<'_>) -> R) -> R {
+/// Calls a function with the place at the end of a path of members.
+pub(super) fn at_path<R>(at: &At<'_>, path: &[String], call: impl FnOnce(&At<'_>) -> R) -> R {
     match path {
-        [] => go(at),
-        [first, rest @ ..] => at_path(&at.key(first), rest, go),
+        [] => call(at),
+        [first, rest @ ..] => at_path(&at.key(first), rest, call),
     }
 }

@@ -1,5 +1,5 @@
-//! Types to JSON Schema. Reading it again gives the same type: what JSON Schema has no words for is
-//! kept in `x-dsrs-*` members.
+//! Writes types as JSON Schema. Reading the schema returns the same type: attributes without a
+//! keyword in JSON Schema are written as `x-dsrs-*` members.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::types::enum_members::enum_to_payload;
 use crate::types::{Class, ClassField, Enum, EnumMember, Literal, Type, TypeDef, TypeIR};
 use crate::value::{Map, Payload};
 
-/// The JSON Schema of a complete type; every definition that it can reach is in its `$defs`.
+/// The JSON Schema of a complete type, with all definitions that it refers to in `$defs`.
 ///
 /// ```
 /// use dsrs::types::{Type, parse_type_expr, to_json_schema};
@@ -40,7 +40,7 @@ pub fn to_json_schema(ty: &Type) -> Payload {
     Payload::map(root)
 }
 
-/// The JSON Schema of an alias, whose names are those of the graph's definitions.
+/// The JSON Schema of an alias. Its references are the names of the definitions of the graph.
 pub(in crate::types) fn alias_to_schema(ty: &TypeIR) -> Payload {
     Payload::map(alias_members(ty))
 }
@@ -124,7 +124,7 @@ fn literal_to_payload(literal: &Literal) -> Payload {
     }
 }
 
-/// The values of a union of nothing but fixed ones, one of them not null.
+/// The values of a union that has only literals and null.
 fn fixed_values(members: &[TypeIR]) -> Option<Vec<Payload>> {
     let value = |member: &TypeIR| match member {
         TypeIR::Literal(literal) => Some(literal_to_payload(literal)),
@@ -142,7 +142,7 @@ fn definition_to_schema(def: &TypeDef) -> Payload {
     })
 }
 
-/// As [`type_to_schema`], but a union of texts is kept apart from an enum.
+/// Like [`type_to_schema`], but a union of strings is distinguished from an enum.
 fn alias_members(ty: &TypeIR) -> Map {
     match ty {
         TypeIR::Union(members) if !members.contains(&TypeIR::Null) => {

@@ -1,6 +1,6 @@
-//! Selections: a way into a value (`person.name`, `items[0]`, `scores['a b']`). Knows nothing of
-//! types, by which `types/select.rs` checks them, nor of nodes; whoever reads `node.field` takes the
-//! first step off.
+//! Selections of a part of a value (`person.name`, `items[0]`, `scores['a b']`). Knows nothing of
+//! types (`types/select.rs` checks selections) nor of nodes: callers that read `node.field` remove
+//! the first step.
 
 mod parse;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::value::Payload;
 
-/// One step into a value.
+/// One step from a value to a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SelectionStep {
     /// The field of a class.
@@ -20,7 +20,7 @@ pub enum SelectionStep {
     Key(Arc<str>),
 }
 
-/// Steps into a value; without steps the value itself.
+/// The steps from a value to a part of it; without steps, the value itself.
 ///
 /// ```
 /// use dsrs::value::Selection;
@@ -31,13 +31,13 @@ pub enum SelectionStep {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Selection(Vec<SelectionStep>);
 
-/// The text is no selection.
+/// The text is not a selection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {reason}")]
 pub struct SelectionSyntaxError {
-    /// Where, in characters from 1.
+    /// The place: 1-based, in characters.
     pub column: usize,
-    /// What stands there and what should.
+    /// What was expected.
     pub reason: String,
 }
 
@@ -48,11 +48,11 @@ impl Selection {
         Self(steps)
     }
 
-    /// Reads `name.field`, `[0]` and `['key']` in any succession, the first name without a point.
-    /// In keys, `\\` stands for a backslash, `\'` for a quote and `\u{HEX}` for any character.
+    /// Reads `name.field`, `[0]` and `['key']` in any order, the first name without a dot. In keys,
+    /// `\\` is a backslash, `\'` a quote and `\u{HEX}` any character.
     ///
     /// # Errors
-    /// Where the text leaves this grammar; an empty text too.
+    /// If the text violates this grammar or is empty.
     pub fn parse(text: &str) -> Result<Self, SelectionSyntaxError> {
         parse::parse(text).map(Self)
     }
@@ -69,31 +69,31 @@ impl Selection {
         self.0.is_empty()
     }
 
-    /// This selection and one step further.
+    /// This selection with one more step.
     #[must_use]
     pub fn step(&self, step: impl Into<SelectionStep>) -> Self {
         self.0.iter().cloned().chain([step.into()]).collect()
     }
 
-    /// This selection, and then another one.
+    /// This selection followed by another one.
     #[must_use]
     pub fn then(&self, further: &Self) -> Self {
         self.0.iter().chain(&further.0).cloned().collect()
     }
 
-    /// What is left of this selection behind another one that it begins with.
+    /// The rest of this selection after a prefix.
     #[must_use]
     pub fn after(&self, start: &Self) -> Option<Self> {
         self.0.strip_prefix(start.0.as_slice()).map(|rest| Self(rest.to_vec()))
     }
 
-    /// The first step and the selection that is left.
+    /// The first step and the rest.
     #[must_use]
     pub fn split_first(&self) -> Option<(&SelectionStep, Self)> {
         self.0.split_first().map(|(first, rest)| (first, Self(rest.to_vec())))
     }
 
-    /// What it selects in a value; null where that is not there.
+    /// The selected part of a value; null if there is none.
     #[must_use]
     pub fn get(&self, value: &Payload) -> Payload {
         let mut found = value;
@@ -121,7 +121,7 @@ impl FromIterator<SelectionStep> for Selection {
 }
 
 impl From<&str> for SelectionStep {
-    /// The field of that name.
+    /// A field.
     fn from(name: &str) -> Self {
         Self::Field(name.into())
     }
@@ -133,7 +133,7 @@ impl From<usize> for SelectionStep {
     }
 }
 
-/// A key as a step is written: `['it\'s']`.
+/// A key as a selection writes it: `['it\'s']`.
 pub(crate) fn key_step(key: &str) -> String {
     let mut text = String::from("['");
     for character in key.chars() {

@@ -1,4 +1,4 @@
-//! Reads the text of a selection. Knows the grammar and nothing of types.
+//! Parses the text of a selection. Knows the grammar, but no types.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -49,7 +49,7 @@ impl SelectionReader<'_> {
             return self.fail(start, "expected a name");
         }
         if !is_identifier(name) {
-            let reason = format!("`{name}` is no name: letters, digits and `_`, at most 63");
+            let reason = format!("`{name}` is not a name: use at most 63 letters, digits and `_`");
             return self.fail(start, reason);
         }
         Ok(SelectionStep::Field(Arc::from(name)))
@@ -93,7 +93,7 @@ impl SelectionReader<'_> {
                 Some((_, '\'')) => return Ok(key.into()),
                 Some((at, '\\')) => key.push(self.escaped(at)?),
                 Some((_, character)) => key.push(character),
-                None => return self.fail(start, "the quote of this key is not closed"),
+                None => return self.fail(start, "the key has no closing quote"),
             }
         }
     }
@@ -108,7 +108,7 @@ impl SelectionReader<'_> {
                 let code = u32::from_str_radix(&self.text[start..end], 16).ok();
                 match (code.and_then(char::from_u32), self.rest.next()) {
                     (Some(character), Some((_, '}'))) => Ok(character),
-                    _ => self.fail(at, "expected `\\u{HEX}` of a character"),
+                    _ => self.fail(at, "expected `\\u{HEX}` with the code of a character"),
                 }
             }
             _ => self.fail(at, "expected `\\\\`, `\\'` or `\\u{HEX}`"),

@@ -1,4 +1,4 @@
-//! Schemas put together from others: `anyOf`, `oneOf` and `allOf` of one.
+//! Schemas combined from others: `anyOf`, `oneOf`, and `allOf` with one member.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl SchemaReader<'_, '_> {
         problems: &mut Problems,
     ) -> Option<SchemaShape> {
         let Some(members) = value.as_list().filter(|members| !members.is_empty()) else {
-            problems.add(at, Code::InvalidType, format!("`{word}` wants an array of schemas"));
+            problems.add(at, Code::InvalidType, format!("`{word}` must be a non-empty array of schemas"));
             return None;
         };
         if word == "allOf" && members.len() > 1 {
@@ -35,7 +35,7 @@ impl SchemaReader<'_, '_> {
         }
         let others: Vec<(usize, &Payload)> =
             members.iter().enumerate().filter(|(_, member)| !is_null_schema(member)).collect();
-        // Of a single member, what stands inside it goes with the whole.
+        // The notes of a single member belong to the whole schema.
         if let [(index, only)] = others.as_slice() {
             let at = at.index(*index);
             let (shape, inner) = self.schema(only, hint, &at, problems)?;
@@ -76,8 +76,8 @@ fn is_null_schema(payload: &Payload) -> bool {
     ty.and_then(Payload::as_str) == Some("null")
 }
 
-/// The members of an enum that is written as one schema for each, something being said of one of
-/// them at least: so schemars writes an enum with documented variants.
+/// The members of an enum that has one schema for each member, if at least one has a description.
+/// The crate schemars writes enums with documented variants like this.
 fn described_texts(members: &[Payload]) -> Option<IndexMap<Arc<str>, EnumMember>> {
     let mut found = IndexMap::new();
     for member in members {
@@ -108,7 +108,7 @@ fn fixed_texts(map: &Map) -> Option<Vec<Arc<str>>> {
     }
 }
 
-/// A name for a member of a union that has none: the fixed text by which it is description_text apart.
+/// A name for a union member without a title: the constant that distinguishes it.
 fn tag(member: &Payload) -> Option<&str> {
     let properties = member.as_map()?.get("properties")?.as_map()?;
     properties.values().find_map(|property| {

@@ -36,12 +36,12 @@ impl SchemaReader<'_, '_> {
             };
         };
         if !matches!(others, None | Some(Payload::Bool(_))) {
-            let detail = "an object with named properties takes no others of a type of their own";
+            let detail = "an object with `properties` cannot have typed additional properties; use true or false";
             problems.add(&at.key("additionalProperties"), Code::InvalidType, detail);
         }
         for limit in ["minProperties", "maxProperties"] {
             if map.contains_key(limit) {
-                let detail = format!("`{limit}` says nothing of an object with named properties");
+                let detail = format!("`{limit}` is not supported for an object with `properties`");
                 problems.add(&at.key(limit), Code::InvalidType, detail);
             }
         }
@@ -57,7 +57,7 @@ impl SchemaReader<'_, '_> {
     ) -> Option<Vec<(Arc<str>, FieldOutline)>> {
         let place = at.key("properties");
         let Some(members) = properties.as_map() else {
-            problems.add(&place, Code::InvalidType, "`properties` wants an object of schemas");
+            problems.add(&place, Code::InvalidType, "`properties` must be an object of schemas");
             return None;
         };
         let required = required_names(map, members, at, problems);
@@ -85,7 +85,7 @@ impl SchemaReader<'_, '_> {
     ) -> Option<TypeIR> {
         let Some((word, first, rest)) = tuple_members(map) else {
             if map.contains_key("additionalItems") {
-                let detail = "`additionalItems` stands beside the members of a tuple";
+                let detail = "`additionalItems` is only allowed for a tuple";
                 problems.add(&at.key("additionalItems"), Code::InvalidType, detail);
             }
             let Some(items) = map.get("items") else { return Some(TypeIR::list(TypeIR::Any)) };
@@ -95,13 +95,13 @@ impl SchemaReader<'_, '_> {
                 .map(TypeIR::list);
         };
         if !matches!(map.get(rest), None | Some(Payload::Bool(false))) {
-            let detail = format!("a tuple ends with its `{word}`; `{rest}` is false or left out");
+            let detail = format!("a tuple has no elements after its `{word}`; set `{rest}` to false or remove it");
             problems.add(&at.key(rest), Code::InvalidType, detail);
         }
         notes.limits.retain(|limit| !["minItems", "maxItems"].contains(&limit.keyword()));
         let place = at.key(word);
         if first.is_empty() {
-            problems.add(&place, Code::InvalidType, "a tuple has one member at least");
+            problems.add(&place, Code::InvalidType, "a tuple needs at least one member");
         }
         check_length(map, first.len(), at, problems);
         let mut members = Vec::with_capacity(first.len());
@@ -113,8 +113,8 @@ impl SchemaReader<'_, '_> {
     }
 }
 
-/// The keyword of a tuple's members, they, and the keyword of what comes after: `prefixItems`, or
-/// a list of `items` as it was before 2020.
+/// The keyword of the members of a tuple, the members, and the keyword for further elements:
+/// `prefixItems`, or a list of `items` as in drafts before 2020.
 fn tuple_members(map: &Map) -> Option<(&'static str, &[Payload], &'static str)> {
     let list = |word: &str| map.get(word).and_then(Payload::as_list);
     list("prefixItems")
@@ -122,24 +122,24 @@ fn tuple_members(map: &Map) -> Option<(&'static str, &[Payload], &'static str)> 
         .or_else(|| list("items").map(|members| ("items", members, "additionalItems")))
 }
 
-/// Keys are texts; what else is said of them has no place.
+/// Keys are strings; no type has further conditions on them.
 fn check_key_names(map: &Map, at: &At<'_>, problems: &mut Problems) {
     let Some(names) = map.get("propertyNames") else { return };
     let plain = |map: &Map| {
         map.iter().all(|(word, value)| word.as_ref() == "type" && value.as_str() == Some("string"))
     };
     if !names.as_map().is_some_and(plain) {
-        let detail = "the keys of a dict are any text; take `propertyNames` out";
+        let detail = "the keys of a dict can be any string; remove `propertyNames`";
         problems.add(&at.key("propertyNames"), Code::InvalidType, detail);
     }
 }
 
-/// A tuple has its length already; a bound that says the same is no loss.
+/// A tuple has a fixed length, so a bound is only allowed if it equals that length.
 fn check_length(map: &Map, length: usize, at: &At<'_>, problems: &mut Problems) {
     for limit in ["minItems", "maxItems"] {
         let says = |bound: &Payload| *bound != Payload::Int(i64::try_from(length).unwrap_or(-1));
         if map.get(limit).is_some_and(says) {
-            let detail = format!("this tuple has {length} members; `{limit}` cannot differ");
+            let detail = format!("this tuple has {length} members; `{limit}` must be the same");
             problems.add(&at.key(limit), Code::InvalidType, detail);
         }
     }
@@ -150,7 +150,7 @@ fn required_names(map: &Map, members: &Map, at: &At<'_>, problems: &mut Problems
     let read = list(required, &at.key("required"), problems, |name, at, problems| {
         let name = shared_text(name, at, problems)?;
         if !members.contains_key(&name) {
-            let detail = format!("`{name}` is required and no property");
+            let detail = format!("`{name}` is required but not in `properties`");
             problems.add(at, Code::InvalidType, detail);
         }
         Some(name)

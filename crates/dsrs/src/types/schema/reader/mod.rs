@@ -1,5 +1,6 @@
-//! One JSON Schema to one type, with what stands beside it. Knows the names that its references
-//! mean and nothing of how they came about.
+//! Reads one JSON Schema as one type with its notes. Knows the names of the definitions that
+//! references mean, but not how the definitions are read. The children are parts of the reader: they
+//! read members of schemas by calling it again.
 
 mod combined;
 mod containers;
@@ -25,25 +26,25 @@ use crate::types::scope::DefaultOwner;
 use crate::types::{Class, ClassField, Enum, EnumMember, TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
-/// What a schema describes, before it is known where it goes.
+/// The content of a schema before it is a type or a definition.
 #[derive(Clone, Debug)]
 pub(super) enum SchemaShape {
     /// Named members.
     Object(Vec<(Arc<str>, FieldOutline)>),
-    /// Texts to choose from, and whether something is said of one of them.
+    /// The members of an enum.
     Enum(IndexMap<Arc<str>, EnumMember>),
     /// Anything else.
     Type(TypeIR),
 }
 
-/// Reads schemas of one document.
+/// Reads the schemas of one document.
 pub(super) struct SchemaReader<'s, 'r> {
     pub(super) scope: &'s mut TypeScope,
     pub(super) refs: &'r SchemaReferences,
-    /// Where the document stands.
+    /// The place of the document.
     root: &'r At<'r>,
     pub(super) depth: usize,
-    /// The inlined definitions that are being read.
+    /// The inline definitions that contain the current schema.
     pub(super) within: Vec<String>,
 }
 
@@ -60,7 +61,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         self.root
     }
 
-    /// A schema whose notes go with a field.
+    /// A schema whose notes become attributes of a field.
     pub(super) fn field(
         &mut self,
         payload: &Payload,
@@ -79,7 +80,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         Some(self.outline(ty, notes, at, problems))
     }
 
-    /// A type and what is said beside it as a field.
+    /// A type and notes as a field.
     pub(super) fn outline(
         &mut self,
         ty: TypeIR,
@@ -102,7 +103,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         FieldOutline { field, format: notes.prompt_format }
     }
 
-    /// A schema where only a type can stand.
+    /// A schema in a place for a type only: notes are problems.
     pub(super) fn bare(
         &mut self,
         payload: &Payload,
@@ -115,7 +116,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         Some(ty)
     }
 
-    /// A schema of a part of a value; what is said of it goes with the whole.
+    /// A schema of a part of a value. Its notes are added to those of the whole.
     pub(super) fn part(
         &mut self,
         payload: &Payload,
@@ -130,7 +131,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         Some(ty)
     }
 
-    /// A schema as a type, and what it says that no type can carry.
+    /// A schema as a type, and the notes that a type cannot represent.
     pub(super) fn typed(
         &mut self,
         payload: &Payload,
@@ -148,7 +149,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         Some((ty, notes))
     }
 
-    /// A schema that has a name, and what it says that no definition can carry.
+    /// A schema as a definition, and the notes that a definition cannot represent.
     pub(super) fn definition(
         &mut self,
         payload: &Payload,
@@ -170,7 +171,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         Some((def, notes))
     }
 
-    /// A schema as it stands.
+    /// The shape and the notes of a schema.
     pub(super) fn schema(
         &mut self,
         payload: &Payload,
@@ -222,11 +223,11 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         };
         check_keywords(map, &groups, self.depth == 1, at, problems);
         if map.contains_key("x-dsrs-enum") && !map.contains_key("enum") {
-            let detail = "`x-dsrs-enum` stands beside an `enum` of texts";
+            let detail = "`x-dsrs-enum` requires an `enum` of strings";
             problems.add(&at.key("x-dsrs-enum"), Code::InvalidType, detail);
         }
         if map.get("nullable").is_some_and(|flag| !matches!(flag, Payload::Bool(_))) {
-            let detail = "`nullable` wants true or false";
+            let detail = "`nullable` must be true or false";
             problems.add(&at.key("nullable"), Code::InvalidType, detail);
         }
         if kinds.iter().filter(|kind| **kind != JsonKind::Null).count() > 1 {
@@ -241,7 +242,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
             Some(("x-dsrs-type", value)) => {
                 let found = value.as_str() == Some("error");
                 if !found {
-                    let detail = "`x-dsrs-type` is `error`";
+                    let detail = "`x-dsrs-type` must be `error`";
                     problems.add(&at.key("x-dsrs-type"), Code::InvalidType, detail);
                 }
                 found.then_some(SchemaShape::Type(TypeIR::Error))

@@ -1,4 +1,5 @@
-//! A shape to a type: what an expression can spell stands in place, all else becomes a definition.
+//! Turns the shape of a schema into a type. Shapes that a type expression cannot represent become
+//! definitions.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::types::parse_expr::{UNION_LIMIT, count_members};
 use crate::types::{Class, ClassField, Enum, EnumMember, Literal, TypeDef, TypeIR};
 
 impl SchemaReader<'_, '_> {
-    /// The definition of this name, if it is of the same members and says the same: libraries that
-    /// repeat the root among its own definitions mean one class.
+    /// The existing definition of this name, if its members and description are the same. Some
+    /// libraries repeat the root schema among its own definitions and mean one class.
     pub(super) fn known(
         &self,
         shape: &SchemaShape,
@@ -29,7 +30,7 @@ impl SchemaReader<'_, '_> {
         (same && !self.scope.is_pending(&name)).then_some(TypeIR::Named(name))
     }
 
-    /// The type of a shape; what an expression cannot spell becomes a definition of a name.
+    /// The type of a shape. If a type expression cannot represent it, it becomes a definition.
     pub(super) fn close(
         &mut self,
         shape: SchemaShape,
@@ -60,7 +61,7 @@ impl SchemaReader<'_, '_> {
     }
 }
 
-/// The union of members, or a problem when there are too many.
+/// The union of members, or a problem if there are too many.
 pub(super) fn union(members: Vec<TypeIR>, at: &At<'_>, problems: &mut Problems) -> TypeIR {
     if count_members(&members) > UNION_LIMIT {
         let detail = format!("a union has at most {UNION_LIMIT} members; use an enum");
@@ -82,7 +83,7 @@ fn is_plain(class: &Class) -> bool {
     class.description.is_none() && class.fields.values().all(plain)
 }
 
-/// The fields of a class, checked as such.
+/// Checks the fields of a class.
 pub(super) fn class_fields(
     fields: Vec<(Arc<str>, FieldOutline)>,
     at: &At<'_>,
@@ -93,7 +94,7 @@ pub(super) fn class_fields(
     for (name, outline) in fields {
         let at = place.key(&name);
         if outline.format.is_some() {
-            let detail = "only fields of signatures have a format";
+            let detail = "only fields of a signature can have a format";
             problems.add(&at.key("x-dsrs-format"), Code::InvalidType, detail);
         }
         if let Some(alias) = &outline.field.alias {

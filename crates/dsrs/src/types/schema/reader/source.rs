@@ -1,4 +1,4 @@
-//! Where a schema says what its type is, and the references among those places.
+//! The keyword of a schema that defines its type, and references to other schemas.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::types::schema::notes::SchemaNotes;
 use crate::types::schema::references::{InlineDefinition, at_path};
 use crate::value::{Map, Payload};
 
-/// The keyword other than `type` that says what the type is. Two cannot stand together.
+/// The keyword other than `type` that defines the type. A schema has at most one of them.
 pub(super) fn source<'m>(
     map: &'m Map,
     at: &At<'_>,
@@ -21,7 +21,7 @@ pub(super) fn source<'m>(
     let with_type = map.contains_key("type") && !["enum", "const"].contains(&first.0);
     let second = found.next().map(|(word, _)| word).or(with_type.then_some("type"));
     if let Some(second) = second {
-        let detail = format!("`{second}` cannot stand beside `{}`; say the type once", first.0);
+        let detail = format!("`{second}` cannot be combined with `{}`; define the type only once", first.0);
         problems.add(&at.key(second), Code::InvalidType, detail);
         return None;
     }
@@ -58,13 +58,13 @@ impl SchemaReader<'_, '_> {
         found.map(|name| SchemaShape::Type(TypeIR::Named(name)))
     }
 
-    /// A definition of the graph, which a schema may name as if it were its own.
+    /// A definition of the graph: a schema may refer to it like to one of its own.
     fn graph_type(&self, pointer: &str) -> Option<Arc<str>> {
         let name = pointer.strip_prefix("#/$defs/")?;
         self.scope.is_defined(name).then(|| Arc::from(name))
     }
 
-    /// Reads a definition as if it stood where it is referred to.
+    /// Reads a definition in the place of the reference.
     fn inline(
         &mut self,
         pointer: &str,
@@ -75,8 +75,8 @@ impl SchemaReader<'_, '_> {
     ) -> Option<SchemaShape> {
         if self.within.iter().any(|outer| outer == pointer) {
             let detail = format!(
-                "`{pointer}` refers to itself and says of its values what only a field can carry; \
-                 take that out"
+                "`{pointer}` refers to itself and has keywords that only a field supports, such as \
+                 `default`; remove them"
             );
             problems.add(at, Code::InvalidType, detail);
             return None;

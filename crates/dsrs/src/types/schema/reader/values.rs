@@ -1,4 +1,4 @@
-//! Kinds, fixed values and scalars of JSON Schema.
+//! The keywords `type`, `enum` and `const` of JSON Schema, and scalars.
 
 use indexmap::IndexMap;
 
@@ -12,7 +12,7 @@ use crate::types::schema::notes::SchemaNotes;
 use crate::types::{EnumMember, Literal, TypeIR};
 use crate::value::{Map, Payload};
 
-/// A word of `type`.
+/// A JSON type, as `type` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonKind {
     Object,
@@ -38,7 +38,7 @@ impl JsonKind {
         })
     }
 
-    /// The keywords that say something of it.
+    /// The keywords that apply to it.
     pub(super) const fn group(self) -> Option<KeywordGroup> {
         match self {
             Self::Object => Some(KeywordGroup::Object),
@@ -60,7 +60,7 @@ impl JsonKind {
     }
 }
 
-/// The kinds that a schema names, or that its keywords imply; none stands for all.
+/// The kinds that a schema has or that its keywords imply. An empty list means any kind.
 pub(super) fn read_kinds(map: &Map, at: &At<'_>, problems: &mut Problems) -> Option<Vec<JsonKind>> {
     let at = at.key("type");
     match map.get("type") {
@@ -113,7 +113,7 @@ pub(super) fn fixed(
         return literal(value, kinds, &place, problems).map(SchemaShape::Type);
     }
     let Some(values) = value.as_list().filter(|values| !values.is_empty()) else {
-        problems.add(&place, Code::InvalidType, "`enum` wants an array of one value at least");
+        problems.add(&place, Code::InvalidType, "`enum` must be a non-empty array");
         return None;
     };
     let read = |(index, value)| literal(value, kinds, &place.index(index), problems);
@@ -124,14 +124,14 @@ pub(super) fn fixed(
             let place = at.key("x-dsrs-enum");
             let explained = read_enum_members(explained, &place, problems)?;
             if !explained.keys().eq(texts.keys()) {
-                let detail = "`x-dsrs-enum` has the values of `enum`, in the same order";
+                let detail = "`x-dsrs-enum` must have the values of `enum`, in the same order";
                 problems.add(&place, Code::InvalidType, detail);
             }
             Some(SchemaShape::Enum(explained))
         }
         (Some(texts), None) => Some(SchemaShape::Enum(texts)),
         (None, Some(_)) => {
-            let detail = "`x-dsrs-enum` stands beside an `enum` of texts alone";
+            let detail = "`x-dsrs-enum` requires an `enum` that has only strings";
             problems.add(&at.key("x-dsrs-enum"), Code::InvalidType, detail);
             None
         }
@@ -164,7 +164,7 @@ fn literal(
         Payload::Null => TypeIR::Null,
         other => {
             let detail = format!(
-                "{} cannot be a type; texts, whole numbers, true, false and null can",
+                "{} cannot be a literal; use a string, an integer, true, false or null",
                 other.kind()
             );
             problems.add(at, Code::InvalidType, detail);
@@ -172,13 +172,13 @@ fn literal(
         }
     };
     if !kinds.is_empty() && !kinds.iter().any(|kind| kind.holds(value)) {
-        problems.add(at, Code::InvalidType, format!("{} does not fit `type`", value.kind()));
+        problems.add(at, Code::InvalidType, format!("{} does not match `type`", value.kind()));
         return None;
     }
     Some(ty)
 }
 
-/// `str`, or `bytes` where an encoding says so.
+/// `str`, or `bytes` if the encoding is base64.
 pub(super) fn text_type(
     map: &Map,
     notes: &mut SchemaNotes,
@@ -187,7 +187,7 @@ pub(super) fn text_type(
 ) -> TypeIR {
     if let Some(encoding) = map.get("contentEncoding") {
         if encoding.as_str() != Some("base64") {
-            let detail = "`contentEncoding` is `base64`; no other is read";
+            let detail = "`contentEncoding` must be `base64`";
             problems.add(&at.key("contentEncoding"), Code::InvalidType, detail);
         }
         return TypeIR::Bytes;
@@ -199,7 +199,7 @@ pub(super) fn text_type(
     TypeIR::Str
 }
 
-/// `int`; a format that names a narrower width is its range.
+/// `int`, with a range if the format has a narrower width.
 pub(super) fn whole_number(notes: &mut SchemaNotes, at: &At<'_>) -> TypeIR {
     if let Some(limits) = notes.text_format.as_deref().and_then(|format| width(format, at)) {
         notes.text_format = None;
@@ -208,7 +208,7 @@ pub(super) fn whole_number(notes: &mut SchemaNotes, at: &At<'_>) -> TypeIR {
     TypeIR::Int
 }
 
-/// `float`; its formats say no more than that.
+/// `float`; the formats `double` and `float` add nothing.
 pub(super) fn number(notes: &mut SchemaNotes) -> TypeIR {
     if matches!(notes.text_format.as_deref(), Some("double" | "float")) {
         notes.text_format = None;
