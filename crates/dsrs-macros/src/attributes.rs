@@ -41,7 +41,9 @@ fn is_flattened(attribute: &Attribute) -> Result<bool> {
             }
             Err(syn::Error::new_spanned(word, "the only word here is `flatten`"))
         }
-        Meta::NameValue(_) => Err(syn::Error::new_spanned(attribute, "this attribute has no value")),
+        Meta::NameValue(_) => {
+            Err(syn::Error::new_spanned(attribute, "this attribute has no value"))
+        }
     }
 }
 

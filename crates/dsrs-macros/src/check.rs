@@ -7,7 +7,7 @@ use syn::{DeriveInput, Error, Fields, FieldsNamed, Result, Type};
 pub(crate) fn named_fields<'d>(input: &'d DeriveInput, what: &str) -> Result<&'d FieldsNamed> {
     if let Some(lifetime) = input.generics.lifetimes().next() {
         let text = format!(
-            "{what} owns its values: a borrowed one cannot be sent to an LM or kept as a demo; use String, Vec or Box"
+            "{what} owns its values: a borrowed one cannot be sent to an LM or stored as a demo; use String, Vec or Box"
         );
         return Err(Error::new_spanned(lifetime, text));
     }

@@ -155,10 +155,7 @@ fn every_unsupported_keyword_is_reported() {
             r#"{"allOf": [{}, {}]}"#,
             "/person/allOf: `allOf` of more than one schema is not supported (invalid_type)",
         ),
-        (
-            r#"{"enum": []}"#,
-            "/person/enum: `enum` must be a non-empty array (invalid_type)",
-        ),
+        (r#"{"enum": []}"#, "/person/enum: `enum` must be a non-empty array (invalid_type)"),
         (
             r#"{"enum": [1.5]}"#,
             "/person/enum/0: a number cannot be a literal; use a string, an integer, true, false or null (invalid_type)",

@@ -216,7 +216,10 @@ fn types_are_read_and_written_canonically() {
             r#"{"A": {"class": {"x": {"type": "int", "alias": "y"}, "y": "int"}}}"#,
             "/types/A/class/y: `y` and `x` would both appear to the LM as `y`; change an alias (duplicate_name)",
         ),
-        (r#"{"A": {"enum": {}}}"#, "/types/A/enum: an enum needs at least one member (invalid_type)"),
+        (
+            r#"{"A": {"enum": {}}}"#,
+            "/types/A/enum: an enum needs at least one member (invalid_type)",
+        ),
         (
             r#"{"A": "int"}"#,
             "/types/A: expected `{\"class\": …}`, `{\"enum\": …}` or a JSON Schema object, found a string (wrong_type)",

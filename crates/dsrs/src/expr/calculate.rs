@@ -363,7 +363,9 @@ impl ArithmeticNumber {
 }
 
 fn too_large() -> ExprError {
-    fault("the result is too large for exact arithmetic; write a decimal point to calculate with floats")
+    fault(
+        "the result is too large for exact arithmetic; write a decimal point to calculate with floats",
+    )
 }
 
 fn whole(a: i128, sign: &str, b: i128) -> Result<ArithmeticNumber, ExprError> {

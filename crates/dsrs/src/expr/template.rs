@@ -103,7 +103,8 @@ impl Template {
             }
             Err(error) => return Err(explain(error)),
         }
-        String::from_utf8(text.0).or_else(|_| refuse("the output of the template is not text".to_owned()))
+        String::from_utf8(text.0)
+            .or_else(|_| refuse("the output of the template is not text".to_owned()))
     }
 }
 

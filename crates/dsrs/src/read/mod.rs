@@ -140,8 +140,8 @@ pub fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
 }
 
 /// Reports that `found` is not of the expected kind (`an object`, `a string`, …).
-pub fn wrong_type(at: &At<'_>, problems: &mut Problems, wanted: &str, found: &Payload) {
-    problems.add(at, Code::WrongType, format!("expected {wanted}, found {}", found.kind()));
+pub fn wrong_type(at: &At<'_>, problems: &mut Problems, expected: &str, found: &Payload) {
+    problems.add(at, Code::WrongType, format!("expected {expected}, found {}", found.kind()));
 }
 
 /// Reads a string.

@@ -51,7 +51,8 @@ fn flatten(
     out: &mut Vec<FlatField>,
 ) -> Result<(), ReflectError> {
     let FacetType::User(UserType::Struct(found)) = shape.ty else {
-        let reason = format!("`{shape}` is not a struct with named fields, so it cannot be flattened");
+        let reason =
+            format!("`{shape}` is not a struct with named fields, so it cannot be flattened");
         return Err(ReflectError::new(reason));
     };
     if found.kind != StructKind::Struct && !found.fields.is_empty() {
@@ -157,11 +158,11 @@ impl ShapeTypes {
         Ok(TypeIR::Named(name))
     }
 
-    fn free_name(&self, wanted: &str) -> Arc<str> {
-        let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+    fn free_name(&self, preferred: &str) -> Arc<str> {
+        let numbered = (2..).map(|number| format!("{preferred}_{number}"));
+        let mut names = std::iter::once(preferred.to_owned()).chain(numbered);
         let free = names.find(|name| self.defs.get(name).is_none());
-        free.unwrap_or_else(|| wanted.to_owned()).into()
+        free.unwrap_or_else(|| preferred.to_owned()).into()
     }
 
     fn tuple(&mut self, fields: &'static [Field]) -> Result<TypeIR, ReflectError> {

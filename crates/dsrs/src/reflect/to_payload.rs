@@ -44,7 +44,8 @@ fn write(value: Peek<'_, 'static>) -> Result<Payload, ReflectError> {
         Def::Map(_) => return map(value),
         Def::Pointer(_) => {
             let pointer = value.into_pointer().map_err(|error| broken(value, &error))?;
-            let inner = pointer.borrow_inner().ok_or_else(|| broken(value, &"is an empty pointer"))?;
+            let inner =
+                pointer.borrow_inner().ok_or_else(|| broken(value, &"is an empty pointer"))?;
             return write(inner);
         }
         _ => {}
@@ -153,7 +154,9 @@ fn whole<T: Facet<'static> + Copy + TryInto<i64>>(
     value: Peek<'_, 'static>,
 ) -> Result<Payload, ReflectError> {
     let number = (*read::<T>(value)?).try_into();
-    number.map(Payload::Int).map_err(|_| broken(value, &"is outside the range of signed 64-bit integers"))
+    number
+        .map(Payload::Int)
+        .map_err(|_| broken(value, &"is outside the range of signed 64-bit integers"))
 }
 
 /// The `f64` with the same shortest decimal form: 0.1 and not 0.10000000149011612.

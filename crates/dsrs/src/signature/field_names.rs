@@ -35,8 +35,9 @@ impl FieldNames {
             Some((Code::DuplicateName, format!("the signature has two fields named `{name}`")))
         } else {
             self.lm_names.get(seen).map(|other| {
-                let detail =
-                    format!("the fields `{other}` and `{name}` would both appear to the LM as `{seen}`");
+                let detail = format!(
+                    "the fields `{other}` and `{name}` would both appear to the LM as `{seen}`"
+                );
                 (Code::DuplicateName, detail)
             })
         };

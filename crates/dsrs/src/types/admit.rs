@@ -232,16 +232,18 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
                 Some(bytes) => Some(Payload::Bytes(bytes.into())),
                 None => self.refuse(at, Code::InvalidValue, "expected padded base64"),
             },
-            (TypeShape::Literal(wanted), _) if is_literal(value, wanted) => Some(value.clone()),
-            (TypeShape::Literal(wanted), _) => {
-                let same_kind = is_kind_of_literal(value, wanted);
+            (TypeShape::Literal(expected), _) if is_literal(value, expected) => Some(value.clone()),
+            (TypeShape::Literal(expected), _) => {
+                let same_kind = is_kind_of_literal(value, expected);
                 let code = if same_kind { Code::InvalidValue } else { Code::WrongType };
-                let detail = format!("expected {wanted}, found {}", brief_value(value));
+                let detail = format!("expected {expected}, found {}", brief_value(value));
                 self.refuse(at, code, detail)
             }
-            (TypeShape::Error, _) => {
-                self.refuse(at, Code::WrongType, "a value of type `error` cannot be passed in; only nodes produce errors")
-            }
+            (TypeShape::Error, _) => self.refuse(
+                at,
+                Code::WrongType,
+                "a value of type `error` cannot be passed in; only nodes produce errors",
+            ),
             (TypeShape::Unknown(name), _) => {
                 self.refuse(at, Code::InvalidType, format!("the type `{name}` is not defined"))
             }

@@ -126,6 +126,9 @@ mod tests {
             assert_eq!(read(json).1, expected);
         }
         let (_, problems) = read(r#"[{"check": "this >"}]"#);
-        assert!(problems.starts_with("/0/check: `this >` is not a Jinja expression: "), "{problems}");
+        assert!(
+            problems.starts_with("/0/check: `this >` is not a Jinja expression: "),
+            "{problems}"
+        );
     }
 }

@@ -53,8 +53,8 @@ fn read_definition(
     problems: &mut Problems,
 ) -> Option<TypeDef> {
     let Some(map) = payload.as_map() else {
-        let wanted = "`{\"class\": …}`, `{\"enum\": …}` or a JSON Schema object";
-        wrong_type(at, problems, wanted, payload);
+        let expected = "`{\"class\": …}`, `{\"enum\": …}` or a JSON Schema object";
+        wrong_type(at, problems, expected, payload);
         return None;
     };
     let is_enum = map.get("enum").is_some_and(|members| members.as_list().is_none());

@@ -92,7 +92,7 @@ fn describe_field(name: &str, field: &ClassField, depth: usize) -> (String, Stri
     let name = field.alias.as_deref().unwrap_or(name);
     let mut remarks: Vec<String> = Vec::new();
     remarks.extend(field.description.as_deref().map(one_line));
-    remarks.extend(demands(field));
+    remarks.extend(describe_asserts(field));
     remarks.extend(field.default.as_ref().map(|value| format!("default {}", value.to_json())));
     let comment =
         if remarks.is_empty() { String::new() } else { format!(" // {}", remarks.join("; ")) };
@@ -100,7 +100,7 @@ fn describe_field(name: &str, field: &ClassField, depth: usize) -> (String, Stri
 }
 
 /// The asserts of a member. Checks are left out: the LM need not satisfy them.
-fn demands(field: &ClassField) -> Option<String> {
+fn describe_asserts(field: &ClassField) -> Option<String> {
     let asserted = |rule: &&Constraint| rule.kind == ConstraintKind::Assert;
     let all: Vec<String> = field
         .constraints

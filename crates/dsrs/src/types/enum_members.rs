@@ -30,8 +30,9 @@ fn check_distinct<'n>(
     for (name, alias) in members {
         let seen = alias.unwrap_or(name);
         if let Some(other) = taken.insert(seen, name) {
-            let detail =
-                format!("`{name}` and `{other}` would both appear to the LM as `{seen}`; change an alias");
+            let detail = format!(
+                "`{name}` and `{other}` would both appear to the LM as `{seen}`; change an alias"
+            );
             problems.add(&at.key(name), Code::DuplicateName, detail);
         }
     }

@@ -149,9 +149,9 @@ fn container_address(value: &Payload) -> Option<usize> {
 
 pub(crate) fn is_literal(value: &Payload, literal: &Literal) -> bool {
     match (value, literal) {
-        (Payload::Str(found), Literal::Str(wanted)) => found == wanted,
-        (Payload::Int(found), Literal::Int(wanted)) => found == wanted,
-        (Payload::Bool(found), Literal::Bool(wanted)) => found == wanted,
+        (Payload::Str(found), Literal::Str(expected)) => found == expected,
+        (Payload::Int(found), Literal::Int(expected)) => found == expected,
+        (Payload::Bool(found), Literal::Bool(expected)) => found == expected,
         _ => false,
     }
 }

@@ -121,12 +121,12 @@ pub(crate) fn definition_name(hint: &str) -> Arc<str> {
 }
 
 /// The name itself if it may name a definition, else a similar one that may.
-pub(super) fn legal_name(wanted: &str) -> Arc<str> {
+pub(super) fn legal_name(preferred: &str) -> Arc<str> {
     let word_char = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     // Leave room for a suffix that distinguishes clashing definitions.
-    let mut name: String = wanted.chars().map(word_char).take(56).collect();
-    if wanted.len() <= 63 && is_identifier(wanted) {
-        wanted.clone_into(&mut name);
+    let mut name: String = preferred.chars().map(word_char).take(56).collect();
+    if preferred.len() <= 63 && is_identifier(preferred) {
+        preferred.clone_into(&mut name);
     }
     if name.is_empty() {
         name.push_str("Type");

@@ -139,18 +139,18 @@ impl TypeScope {
         Arc::make_mut(&mut self.defs).0.insert(name, def);
     }
 
-    /// Adds a definition under the wanted name or one like it, or finds the same definition there.
-    pub(super) fn lift(&mut self, wanted: &str, def: TypeDef, at: &At<'_>) -> TypeIR {
-        let name = self.free_name(wanted, |found| *found == def);
+    /// Adds a definition under the preferred name or one like it, or finds the same definition there.
+    pub(super) fn add_definition(&mut self, preferred: &str, def: TypeDef, at: &At<'_>) -> TypeIR {
+        let name = self.free_name(preferred, |found| *found == def);
         if !self.is_defined(&name) {
             self.define(name.clone(), def, at);
         }
         TypeIR::Named(name)
     }
 
-    /// The wanted name, or that name with `_2` and so on, if it is free or its definition `fits`.
-    pub(super) fn free_name(&self, wanted: &str, fits: impl Fn(&TypeDef) -> bool) -> Arc<str> {
-        let name = legal_name(wanted);
+    /// The preferred name, or that name with `_2` and so on, if it is free or its definition `fits`.
+    pub(super) fn free_name(&self, preferred: &str, fits: impl Fn(&TypeDef) -> bool) -> Arc<str> {
+        let name = legal_name(preferred);
         let mut count = 1;
         let mut candidate = name.clone();
         while let Some(found) = self.defs.get(&candidate) {

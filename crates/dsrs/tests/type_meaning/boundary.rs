@@ -96,7 +96,11 @@ fn values_that_do_not_fit_are_reported_at_their_place() {
             "/m: expected int, found a string (wrong_type)",
         ),
         ("int | error", "{}", "/: expected int | error, found an object (wrong_type)"),
-        ("error", "{}", "/: a value of type `error` cannot be passed in; only nodes produce errors (wrong_type)"),
+        (
+            "error",
+            "{}",
+            "/: a value of type `error` cannot be passed in; only nodes produce errors (wrong_type)",
+        ),
         ("Nobody", "1", "/: the type `Nobody` is not defined (invalid_type)"),
         ("any", "1", "1"),
     ]);

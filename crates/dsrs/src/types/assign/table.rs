@@ -154,9 +154,9 @@ impl<'t> PairTable<'t> {
             return PairRule::Fails(MismatchCause::MissingField(name));
         }
         let mut pairs = Vec::with_capacity(to.fields.len());
-        for (name, wanted) in &to.fields {
-            if let Some(given) = from.fields.get(name) {
-                pairs.push((TypeStep::Field(name), self.pair_of(&given.ty, &wanted.ty)));
+        for (name, expected) in &to.fields {
+            if let Some(source) = from.fields.get(name) {
+                pairs.push((TypeStep::Field(name), self.pair_of(&source.ty, &expected.ty)));
             }
         }
         PairRule::All(pairs)

@@ -28,7 +28,7 @@ struct DefinitionEntry<'v> {
 
 /// Adds the definitions of a document to the scope. `own` is a definition that already has a name:
 /// it is returned instead of added.
-pub(super) fn lift_definitions(
+pub(super) fn add_definitions(
     map: &Map,
     own: Option<(&str, &Arc<str>)>,
     root: Option<&Arc<str>>,
@@ -45,7 +45,7 @@ pub(super) fn lift_definitions(
         refs.root = root.cloned();
         refs.inlined = inlined.clone();
         let bodies = read_all(&entries, &refs, own, &mut attempt, at, &mut found);
-        let kept = entries.len();
+        let before = entries.len();
         let mut read = bodies.iter();
         entries.retain(|entry| {
             let inline = matches!(read.next(), Some(DefinitionBody::Inline));
@@ -54,7 +54,7 @@ pub(super) fn lift_definitions(
             }
             !inline
         });
-        if entries.len() < kept {
+        if entries.len() < before {
             continue;
         }
         let clashes = clashes(&entries, &refs, &bodies, own, scope);

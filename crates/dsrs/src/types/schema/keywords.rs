@@ -141,9 +141,8 @@ pub(super) fn check_keywords(
             }
             Some(own) if kinds.contains(&own) => {}
             Some(_) => {
-                let detail = format!(
-                    "`{name}` does not apply to this `type`; remove it or change the type"
-                );
+                let detail =
+                    format!("`{name}` does not apply to this `type`; remove it or change the type");
                 problems.add(&at, Code::InvalidType, detail);
             }
             None => {

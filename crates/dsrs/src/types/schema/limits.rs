@@ -16,7 +16,7 @@ use crate::value::{Map, Payload};
 pub(super) struct SchemaLimit {
     keyword: &'static str,
     pointer: String,
-    demand: LimitRule,
+    rule: LimitRule,
     /// The condition on the whole value, if the keyword applies to a part of it.
     condition: Option<String>,
 }
@@ -49,11 +49,11 @@ const BOUNDS: [(&str, KeywordGroup, &str); 10] = [
 /// Reads the validation keywords of a schema.
 pub(super) fn read_limits(map: &Map, at: &At<'_>, problems: &mut Problems) -> Vec<SchemaLimit> {
     let mut found = Vec::new();
-    let mut put = |keyword: &'static str, demand: Result<Option<LimitRule>, String>| match demand {
+    let mut put = |keyword: &'static str, rule: Result<Option<LimitRule>, String>| match rule {
         Ok(None) => {}
-        Ok(Some(demand)) => {
+        Ok(Some(rule)) => {
             let pointer = at.key(keyword).pointer();
-            found.push(SchemaLimit { keyword, pointer, demand, condition: None });
+            found.push(SchemaLimit { keyword, pointer, rule, condition: None });
         }
         Err(detail) => problems.add(&at.key(keyword), Code::InvalidType, detail),
     };
@@ -138,7 +138,7 @@ pub(super) fn width(format: &str, at: &At<'_>) -> Option<Vec<SchemaLimit>> {
     let limit = |compare, bound: i64| SchemaLimit {
         keyword: "format",
         pointer: at.key("format").pointer(),
-        demand: LimitRule::Compare(compare, bound.to_string()),
+        rule: LimitRule::Compare(compare, bound.to_string()),
         condition: None,
     };
     let low = low.map(|bound| limit(">=", bound));
@@ -158,7 +158,7 @@ impl SchemaLimit {
 
     /// Whether both are the same condition.
     pub(super) fn repeats(&self, other: &Self) -> bool {
-        self.demand == other.demand && self.condition == other.condition
+        self.rule == other.rule && self.condition == other.condition
     }
 
     /// The condition on the whole value that is equivalent to this one on a part; the limit itself
@@ -167,17 +167,15 @@ impl SchemaLimit {
         let dropped = if is_nullable(ty) { "|reject(\"none\")" } else { "" };
         let condition = match part {
             _ if self.condition.is_some() => None,
-            ValuePart::Element => self.demand.of_each(&format!("this{dropped}")),
-            ValuePart::Value => self.demand.of_each(&format!("this|items|map(\"last\"){dropped}")),
+            ValuePart::Element => self.rule.of_each(&format!("this{dropped}")),
+            ValuePart::Value => self.rule.of_each(&format!("this|items|map(\"last\"){dropped}")),
             ValuePart::Position(index) => {
                 let place = format!("this[{index}]");
-                let condition = self.demand.of(&place);
+                let condition = self.rule.of(&place);
                 let passes = is_nullable(ty).then(|| format!("({place} is none or {condition})"));
                 Some(passes.unwrap_or(condition))
             }
-            ValuePart::Member(all) => {
-                only_kind(ty, all).map(|kind| self.demand.when_value_is(kind))
-            }
+            ValuePart::Member(all) => only_kind(ty, all).map(|kind| self.rule.when_value_is(kind)),
         };
         match condition {
             Some(_) => Ok(Self { condition, ..self }),
@@ -193,13 +191,13 @@ impl SchemaLimit {
             Some(KeywordGroup::Object) => "mapping",
             _ => "string",
         };
-        self.condition = Some(self.demand.when_value_is(kind));
+        self.condition = Some(self.rule.when_value_is(kind));
         self
     }
 
     /// The constraint on a value of the type. Null passes if the type allows it.
     pub(super) fn constraint(&self, ty: &TypeIR) -> Constraint {
-        let condition = self.condition.clone().unwrap_or_else(|| self.demand.of("this"));
+        let condition = self.condition.clone().unwrap_or_else(|| self.rule.of("this"));
         let expression =
             if is_nullable(ty) { format!("this is none or {condition}") } else { condition };
         Constraint {

@@ -13,7 +13,7 @@ mod write;
 
 use std::sync::Arc;
 
-use self::document::{lift_definitions, names_root};
+use self::document::{add_definitions, names_root};
 use self::keywords::{KeywordGroup, group};
 use self::notes::SchemaNotes;
 use self::reader::{SchemaReader, SchemaShape};
@@ -78,7 +78,7 @@ pub(super) fn read_definition(
 ) -> Option<TypeDef> {
     let map = payload.as_map()?;
     let own = own_definition(payload).map(|pointer| (pointer, name));
-    let (refs, body) = lift_definitions(map, own, Some(name), scope, at, problems);
+    let (refs, body) = add_definitions(map, own, Some(name), scope, at, problems);
     if own.is_some() && body.is_some() {
         return body;
     }
@@ -154,15 +154,16 @@ fn read_recursive(
     loop {
         // The definition refers to its own name, so it can only be compared under that name.
         count += 1;
-        let wanted = definition_name(title);
-        let name: Arc<str> = if count == 1 { wanted } else { format!("{wanted}_{count}").into() };
+        let preferred = definition_name(title);
+        let name: Arc<str> =
+            if count == 1 { preferred } else { format!("{preferred}_{count}").into() };
         let mut attempt = scope.clone();
         let mut found = Problems::new();
         let taken = scope.defs().get(&name);
         if taken.is_none() {
             attempt.declare(&name);
         }
-        let (refs, _) = lift_definitions(map, None, Some(&name), &mut attempt, at, &mut found);
+        let (refs, _) = add_definitions(map, None, Some(&name), &mut attempt, at, &mut found);
         let mut reader = SchemaReader::new(&mut attempt, &refs, at);
         let (def, notes) = reader.definition(payload, hint, at, &mut found).unzip();
         let differs = taken.is_some_and(|taken| def.as_ref().is_some_and(|def| def != taken));
@@ -189,6 +190,6 @@ fn read_with<T>(
 ) -> T {
     let empty = crate::value::Map::new();
     let map = payload.as_map().unwrap_or(&empty);
-    let (refs, _) = lift_definitions(map, None, None, scope, at, problems);
+    let (refs, _) = add_definitions(map, None, None, scope, at, problems);
     read(&mut SchemaReader::new(scope, &refs, at), problems)
 }

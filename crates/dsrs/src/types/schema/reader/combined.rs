@@ -23,7 +23,11 @@ impl SchemaReader<'_, '_> {
         problems: &mut Problems,
     ) -> Option<SchemaShape> {
         let Some(members) = value.as_list().filter(|members| !members.is_empty()) else {
-            problems.add(at, Code::InvalidType, format!("`{word}` must be a non-empty array of schemas"));
+            problems.add(
+                at,
+                Code::InvalidType,
+                format!("`{word}` must be a non-empty array of schemas"),
+            );
             return None;
         };
         if word == "allOf" && members.len() > 1 {

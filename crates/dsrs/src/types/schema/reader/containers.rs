@@ -95,7 +95,9 @@ impl SchemaReader<'_, '_> {
                 .map(TypeIR::list);
         };
         if !matches!(map.get(rest), None | Some(Payload::Bool(false))) {
-            let detail = format!("a tuple has no elements after its `{word}`; set `{rest}` to false or remove it");
+            let detail = format!(
+                "a tuple has no elements after its `{word}`; set `{rest}` to false or remove it"
+            );
             problems.add(&at.key(rest), Code::InvalidType, detail);
         }
         notes.limits.retain(|limit| !["minItems", "maxItems"].contains(&limit.keyword()));

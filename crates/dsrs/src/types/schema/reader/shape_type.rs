@@ -57,7 +57,7 @@ impl SchemaReader<'_, '_> {
                 TypeDef::Enum(Enum { description, members })
             }
         };
-        self.scope.lift(&definition_name(name), def, at)
+        self.scope.add_definition(&definition_name(name), def, at)
     }
 }
 

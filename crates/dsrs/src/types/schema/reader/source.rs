@@ -21,7 +21,8 @@ pub(super) fn source<'m>(
     let with_type = map.contains_key("type") && !["enum", "const"].contains(&first.0);
     let second = found.next().map(|(word, _)| word).or(with_type.then_some("type"));
     if let Some(second) = second {
-        let detail = format!("`{second}` cannot be combined with `{}`; define the type only once", first.0);
+        let detail =
+            format!("`{second}` cannot be combined with `{}`; define the type only once", first.0);
         problems.add(&at.key(second), Code::InvalidType, detail);
         return None;
     }

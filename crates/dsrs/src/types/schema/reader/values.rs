@@ -87,7 +87,7 @@ fn read_kind(word: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Jso
 }
 
 fn implied(map: &Map) -> Option<JsonKind> {
-    let has = |wanted: KeywordGroup| map.keys().any(|name| group(name) == Some(wanted));
+    let has = |expected: KeywordGroup| map.keys().any(|name| group(name) == Some(expected));
     if has(KeywordGroup::Object) {
         Some(JsonKind::Object)
     } else if has(KeywordGroup::Array) {
