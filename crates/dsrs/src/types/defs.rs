@@ -33,11 +33,7 @@ impl TypeScope {
         for (name, member) in members {
             let place = at.key(name);
             let def = read_definition(name, member, &mut scope, &place, problems);
-            if scope.pending.remove(name)
-                && let Some(def) = def
-            {
-                scope.define(name.clone(), def, &place);
-            }
+            scope.end_declaration(name, def, &place);
         }
         scope.settle(problems);
         scope

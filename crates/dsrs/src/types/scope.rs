@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::finite::{names_itself, without_value};
-use super::names::{check_type_name, legal_name, unknown_type};
+use super::names::{legal_name, unknown_type};
 use super::parse_expr::NameUse;
 use super::{Class, Type, TypeDef, TypeDefs, TypeIR, admit, admit_default};
 use crate::problem::{At, Code, Problem, Problems};
@@ -130,6 +130,15 @@ impl TypeScope {
     pub(super) fn declare(&mut self, name: &Arc<str>) {
         Arc::make_mut(&mut self.defs).0.insert(name.clone(), TypeDef::Alias(TypeIR::Any));
         self.pending.insert(name.clone());
+    }
+
+    /// Ends the declaration of a name that is pending. Without a definition, it stays `any`.
+    pub(super) fn end_declaration(&mut self, name: &Arc<str>, def: Option<TypeDef>, at: &At<'_>) {
+        if self.pending.remove(name)
+            && let Some(def) = def
+        {
+            self.define(name.clone(), def, at);
+        }
     }
 
     /// Sets the definition of a name.

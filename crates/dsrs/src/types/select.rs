@@ -59,7 +59,7 @@ fn step_in_one(step: &SelectionStep, node: &ResolvedType<'_>) -> Result<TypeIR, 
             None => {
                 let near = nearest(name, class.fields.keys().map(AsRef::as_ref))
                     .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                Err(format!("{} has no field `{name}`{hint}", brief(node.ir)))
+                Err(format!("{} has no field `{name}`{near}", brief(node.ir)))
             }
         },
         (TypeShape::Tuple(types), SelectionStep::Index(index)) => {
