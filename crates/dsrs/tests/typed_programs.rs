@@ -107,10 +107,10 @@ async fn an_answer_that_rust_cannot_hold_is_told_to_the_lm_which_is_asked_again(
     let result = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap();
     assert_eq!(result.age, 30);
     let told = lm.requests().remove(1).chat.turns.remove(2).content;
-    assert!(told.contains("`age`: 300 is no value of `u8`"), "{told}");
+    assert!(told.contains("`age`: 300 is not a value of `u8`"), "{told}");
     let lm = Arc::new(ScriptedLm::always("[[ ## age ## ]]\n300"));
     let error = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap_err();
-    assert_eq!(error.message, "the LM's answer does not fit: `age`: 300 is no value of `u8`");
+    assert_eq!(error.message, "the LM's answer does not fit: `age`: 300 is not a value of `u8`");
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ pub fn carry_over(
     let find = |all: &[(String, &dyn DynPredictor)], path: &str| {
         all.iter().find(|(found, _)| found == path).map(|(_, p)| p.schema().clone())
     };
-    let mut budget = CompareBudget::of_a_document();
+    let mut budget = CompareBudget::for_document();
     let mut result = CarryOver::default();
     for (was, tuned) in &state.0 {
         let path = &follow(was, renamed);
