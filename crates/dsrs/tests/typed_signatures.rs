@@ -79,10 +79,10 @@ fn augmentations_add_fields_in_place_through_two_layers() {
     type Both = Augmented<Qa, (Reasoning, Confidence)>;
     let schema = SignatureSchema::of::<Both>();
     let outputs = schema.outputs.iter();
-    let told: Vec<_> =
+    let names: Vec<_> =
         outputs.map(|field| format!("{} at {}", field.name, field.path.0.join("."))).collect();
     assert_eq!(
-        told,
+        names,
         [
             "reasoning at reasoning",
             "answer at inner.inner.answer",
@@ -164,8 +164,8 @@ fn complex_types_equal_the_posted_ones() {
     for name in ["Person", "Mood"] {
         assert_eq!(schema.defs.get(name), posted.defs.get(name), "{name}");
     }
-    let told: Vec<_> = schema.outputs.iter().map(|field| field.ty.to_string()).collect();
-    assert_eq!(told, ["dict[str, Person]", "Mood", "list[Shape]", "tuple[int, bool]"]);
+    let types: Vec<_> = schema.outputs.iter().map(|field| field.ty.to_string()).collect();
+    assert_eq!(types, ["dict[str, Person]", "Mood", "list[Shape]", "tuple[int, bool]"]);
     assert_eq!(
         &*schema.instructions,
         "Read `question`, `passages`, `sentences` and `attempt`, then write `people`, `mood`, `shapes` and `pair`."
@@ -192,17 +192,17 @@ fn an_f32_keeps_its_shortest_decimal_form() {
         "[0.1,16777216.0,-1e-30]"
     );
     assert_eq!(from_payload::<f32>(&json("0.1")).unwrap(), 0.1);
-    let told = from_payload::<f32>(&json("1e300")).unwrap_err().to_string();
-    assert_eq!(told, "1e+300 is not a value of `f32`");
+    let error = from_payload::<f32>(&json("1e300")).unwrap_err().to_string();
+    assert_eq!(error, "1e+300 is not a value of `f32`");
 }
 
 #[test]
 fn data_that_does_not_fit_a_rust_type_is_reported_with_its_place() {
     let refused = |text: &str| from_payload::<Person>(&json(text)).unwrap_err().to_string();
-    let told = refused(r#"{"name": "Ann", "age": 300, "friends": []}"#);
-    assert_eq!(told, "`age`: 300 is not a value of `u8`");
-    let told = refused(r#"{"name": "Ann", "friends": [{"name": 1, "friends": []}]}"#);
-    assert_eq!(told, "`friends[0].name`: 1 is not a value of `String`");
+    let error = refused(r#"{"name": "Ann", "age": 300, "friends": []}"#);
+    assert_eq!(error, "`age`: 300 is not a value of `u8`");
+    let error = refused(r#"{"name": "Ann", "friends": [{"name": 1, "friends": []}]}"#);
+    assert_eq!(error, "`friends[0].name`: 1 is not a value of `String`");
     assert_eq!(refused(r#"{"name": "Ann"}"#), "`friends`: is missing");
     assert_eq!(
         to_payload(&u64::MAX).unwrap_err().to_string(),

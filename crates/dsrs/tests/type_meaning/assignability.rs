@@ -107,7 +107,7 @@ fn mismatches_name_place_and_reason() {
             "error is not assignable to any: an error is not data; handle it first",
         ),
         ("error", "str", "error is not assignable to str"),
-        ("Nobody", "int", "Nobody is not assignable to int: the type `Nobody` is not defined"),
+        ("Missing", "int", "Missing is not assignable to int: the type `Missing` is not defined"),
         ("Self", "int", "Self is not assignable to int: the type `Self` is not defined"),
     ]);
 }

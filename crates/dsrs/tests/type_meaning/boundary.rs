@@ -101,7 +101,7 @@ fn values_that_do_not_fit_are_reported_at_their_place() {
             "{}",
             "/: a value of type `error` cannot be passed in; only nodes produce errors (wrong_type)",
         ),
-        ("Nobody", "1", "/: the type `Nobody` is not defined (invalid_type)"),
+        ("Missing", "1", "/: the type `Missing` is not defined (invalid_type)"),
         ("any", "1", "1"),
     ]);
 }

@@ -10,7 +10,7 @@ use dsrs::types::{
 use crate::specimens::specimens;
 use crate::{json, ty};
 
-fn described() -> Arc<dsrs::types::TypeDefs> {
+fn definitions() -> Arc<dsrs::types::TypeDefs> {
     let types = json(
         r#"{
             "Person": {"class": {
@@ -30,7 +30,7 @@ fn described() -> Arc<dsrs::types::TypeDefs> {
 }
 
 fn of(text: &str) -> Type {
-    Type::new(parse_type_expr(text).unwrap(), described())
+    Type::new(parse_type_expr(text).unwrap(), definitions())
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn types_are_described_compactly() {
 
 #[test]
 fn definitions_are_described_once_with_notes_and_aliases() {
-    let told = describe_definitions(&[of("list[Person]"), of("Mood"), of("str")]);
+    let described = describe_definitions(&[of("list[Person]"), of("Mood"), of("str")]);
     assert_eq!(
-        told,
+        described,
         "\
 // somebody
 Person = {
@@ -86,16 +86,16 @@ fn lms_see_values_under_aliases() {
 fn a_description_is_shorter_than_the_json_schema() {
     let tokens = tiktoken_rs::o200k_base().unwrap();
     let count = |text: &str| tokens.encode_ordinary(text).len();
-    let (mut told, mut schemas) = (0, 0);
+    let (mut described, mut schemas) = (0, 0);
     for specimen in specimens() {
         let Ok((_, ty)) = specimen.read() else { continue };
         let definitions = describe_definitions(std::slice::from_ref(&ty));
         let notation = count(&format!("{definitions}\n{}", describe_type(&ty)));
         let schema = count(&to_json_schema(&ty).to_json());
         assert!(notation < schema, "{}: {notation} against {schema}", specimen.name);
-        told += notation;
+        described += notation;
         schemas += schema;
     }
-    println!("told in {told} tokens, as JSON Schema {schemas}");
-    assert!(told * 2 < schemas, "{told} against {schemas}");
+    println!("{described} tokens described, {schemas} as JSON Schema");
+    assert!(described * 2 < schemas, "{described} against {schemas}");
 }

@@ -16,7 +16,7 @@ fn read(schema: &str) -> Result<FieldSchema, String> {
 
 #[test]
 fn descriptions_and_formats_of_parts_are_added_to_the_field() {
-    for (schema, ty, told) in [
+    for (schema, ty, description) in [
         (
             r#"{"type": "array", "description": "Places", "items": {"type": "string", "description": "A town"}}"#,
             "list[str]",
@@ -50,7 +50,7 @@ fn descriptions_and_formats_of_parts_are_added_to_the_field() {
     ] {
         let field = read(schema).unwrap();
         assert_eq!(field.ty.to_string(), ty);
-        assert_eq!(field.description.as_deref(), Some(told));
+        assert_eq!(field.description.as_deref(), Some(description));
     }
 }
 
@@ -114,34 +114,34 @@ fn limits_of_parts_become_constraints_of_the_field() {
 
 #[test]
 fn limits_without_an_equivalent_are_reported_at_their_place() {
-    let kept = |keyword: &str| {
+    let unsupported = |keyword: &str| {
         format!("`{keyword}` is not supported here; only a field can have it (invalid_type)")
     };
     for (schema, place, detail) in [
         (
             r#"{"type": "array", "items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}"#,
             "/items/items/minimum",
-            kept("minimum"),
+            unsupported("minimum"),
         ),
         (
             r#"{"type": "array", "items": {"type": "array", "uniqueItems": true}}"#,
             "/items/uniqueItems",
-            kept("uniqueItems"),
+            unsupported("uniqueItems"),
         ),
         (
             r#"{"anyOf": [{"type": "string", "maxLength": 3}, {"const": "unlimited"}]}"#,
             "/anyOf/0/maxLength",
-            kept("maxLength"),
+            unsupported("maxLength"),
         ),
         (
             r#"{"type": "array", "items": {"type": "string", "default": "x"}}"#,
             "/items/default",
-            kept("default"),
+            unsupported("default"),
         ),
         (
             r##"{"anyOf": [{"$ref": "#/$defs/Word"}, {"type": "integer"}], "$defs": {"Word": {"type": "string", "default": "x"}}}"##,
             "/anyOf/0/default",
-            kept("default"),
+            unsupported("default"),
         ),
         (
             r##"{"$ref": "#/$defs/Deep", "$defs": {"Deep": {"description": "d", "type": "array", "items": {"$ref": "#/$defs/Deep"}}}}"##,
