@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::problem::{At, Problems};
-use crate::types::{ClassField, TypeShape, Type, TypeIR, admit, resolve};
+use crate::types::{ClassField, Type, TypeIR, TypeShape, admit, resolve};
 use crate::value::{Failure, Map, Payload};
 
 /// A value of a type from its plain data: as at the rim, but for errors, which a record may hold and
