@@ -191,7 +191,10 @@ mod tests {
         let found = call(&*tool(), r#"{"query": "", "kind": "page"}"#).await;
         assert_eq!(found.unwrap_err(), "nothing to look for");
         let found = call(&*tool(), r#"{"query": "cats", "kind": "page", "most": 300}"#).await;
-        assert_eq!(found.unwrap_err(), "the arguments do not fit: `most`: 300 is no value of `u8`");
+        assert_eq!(
+            found.unwrap_err(),
+            "the arguments do not fit: `most`: 300 is not a value of `u8`"
+        );
     }
 
     #[tokio::test]

@@ -26,7 +26,7 @@ pub struct ValueBatch {
 
 /// Items of a batch that have no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} items have no result, the first is item {first}", .count)]
+#[error("items without a result: {}, the first is item {first}", .count)]
 pub struct IncompleteBatch {
     /// The number of such items.
     pub count: usize,

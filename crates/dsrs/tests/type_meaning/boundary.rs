@@ -88,7 +88,7 @@ fn values_that_do_not_fit_are_reported_at_their_place() {
         (
             "tuple[int, int]",
             "[1]",
-            "/: expected tuple[int, int], an array of 2, found 1 elements (invalid_value)",
+            "/: expected tuple[int, int], which has 2 elements, found 1 (invalid_value)",
         ),
         (
             "{kind: \"a\", n: int} | {kind: \"b\", m: int}",

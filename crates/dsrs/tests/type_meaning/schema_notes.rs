@@ -146,8 +146,8 @@ fn limits_without_an_equivalent_are_reported_at_their_place() {
         (
             r##"{"$ref": "#/$defs/Deep", "$defs": {"Deep": {"description": "d", "type": "array", "items": {"$ref": "#/$defs/Deep"}}}}"##,
             "/$defs/Deep/items/$ref",
-            "`#/$defs/Deep` refers to itself and says of its values what only a field can carry; \
-             take that out (invalid_type)"
+            "`#/$defs/Deep` refers to itself and has keywords that only a field supports, such as \
+             `default`; remove them (invalid_type)"
                 .to_owned(),
         ),
     ] {

@@ -74,6 +74,6 @@ fn a_batch_keeps_the_order_the_keys_and_the_id() {
     let gathered = batch.gather([(1, valueify("two")), (0, valueify("one"))]).unwrap();
     assert_eq!(json(&gathered), r#"{"z":"one","a":"two"}"#);
     let missing = batch.gather([(1, valueify("two"))]).unwrap_err();
-    assert_eq!(missing.to_string(), "1 of the items have no result, the first at 0");
+    assert_eq!(missing.to_string(), "items without a result: 1, the first is item 0");
     assert!(ValueBatch::of(&valueify("a text")).is_none());
 }
