@@ -15,7 +15,11 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const CAPACITY: usize = 1024;
 
 /// A view as JSON text.
-pub(crate) fn to_json(view: &impl Serialize) -> Vec<u8> {
+pub(crate) fn to_text(view: &impl Serialize) -> String {
+    String::from_utf8(to_json(view)).unwrap_or_default()
+}
+
+fn to_json(view: &impl Serialize) -> Vec<u8> {
     let mut text = Vec::with_capacity(CAPACITY);
     write(&mut text, view);
     text

@@ -16,6 +16,16 @@ const RAW_VALUE: &str = "$serde_json::private::RawValue";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawJson<'a>(Cow<'a, str>);
 
+impl RawJson<'_> {
+    pub(crate) const NULL: Self = Self(Cow::Borrowed("null"));
+}
+
+impl Default for RawJson<'_> {
+    fn default() -> Self {
+        Self::NULL
+    }
+}
+
 impl<'a> From<&'a str> for RawJson<'a> {
     fn from(text: &'a str) -> Self {
         Self(Cow::Borrowed(text))

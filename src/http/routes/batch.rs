@@ -25,11 +25,9 @@ use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
 use crate::http::protocol::upload::{BatchUpload, SpooledBody, UploadFormat, UploadedBody};
 use crate::http::routes::run::{millis, read_pick};
-use crate::http::views::{
-    BatchBody, BatchPage, BatchResultPage, BatchResultView, BatchView, UsageView,
-};
+use crate::http::views::{BatchBody, BatchPage, BatchResultPage, BatchResultView, BatchView};
 use crate::store::Scope;
-use crate::store::batch::{BatchRow, Spent};
+use crate::store::batch::BatchRow;
 use crate::store::graph::{GraphRef, Pick};
 
 /// The setting that limits how many items run at the same time.
@@ -296,8 +294,4 @@ fn download(download: Download) -> Response {
 /// The answer to a batch that a worker will run, with its address.
 fn accepted(batch: &BatchRow) -> Response {
     answer::accepted(&format!("/v1/batches/{}", batch.id), &BatchView::from(batch))
-}
-
-pub(crate) fn usage_json(spent: &Spent) -> String {
-    serde_json::to_string(&UsageView::from(spent)).unwrap_or_default()
 }

@@ -4,27 +4,26 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{boolean, count};
 use dsrs::value::Payload;
 
-use crate::app::json::JsonObject;
-use crate::app::{App, DatasetRef, EvaluationRequest, timestamp};
+use crate::app::{App, DatasetRef, EvaluationRequest};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
-use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageKey, PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
-use crate::http::protocol::raw_json::RawJson;
-use crate::http::routes::batch::{at_most, usage_json};
-use crate::http::routes::run::{error_json, millis, read_pick};
-use crate::http::views::{Evaluation, EvaluationBody, EvaluationPage, EvaluationResultPage};
-use crate::store::evaluation::{EvaluationRow, ResultKey, ScoredRow, Wanted};
+use crate::http::routes::batch::at_most;
+use crate::http::routes::run::{millis, read_pick};
+use crate::http::views::{
+    EvaluationBody, EvaluationPage, EvaluationResultPage, EvaluationResultView, EvaluationView,
+};
+use crate::store::evaluation::{EvaluationRow, ResultKey, Wanted};
 use crate::store::graph::GraphRef;
 
 /// Evaluate a graph on a dataset
@@ -40,7 +39,7 @@ use crate::store::graph::GraphRef;
         ("graph" = String, Path, description = "Name, or id"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
     request_body(content = EvaluationBody, example = json!(crate::http::routes::examples::evaluation())),
-    responses((status = 202, description = "The evaluation, which is accepted", body = Evaluation,
+    responses((status = 202, description = "The evaluation, which is accepted", body = EvaluationView,
         headers(("Location" = String, description = "Where the evaluation is read")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
@@ -126,10 +125,9 @@ pub(crate) async fn evaluation_list(
     let page = PageRequest::read(&mut query, list);
     query.close()?;
     let graph = graph.map(|graph| GraphRef::parse(&graph));
-    let after = page.after.as_deref().and_then(cursor_of);
+    let after = page.cursor();
     let found = app.evaluation_list(&caller.scope(), graph.as_ref(), after, page.limit).await?;
-    let items = found.items.iter().map(evaluation_json);
-    Ok(page.answer(items, found.next.map(key_of)))
+    Ok(page.respond(&found, EvaluationView::from))
 }
 
 /// Read an evaluation
@@ -139,7 +137,7 @@ pub(crate) async fn evaluation_list(
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}", tag = "evaluations",
     params(("id" = String, Path, description = "The evaluation's id")),
-    responses((status = 200, description = "The evaluation", body = Evaluation)),
+    responses((status = 200, description = "The evaluation", body = EvaluationView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_get(
@@ -149,7 +147,7 @@ pub(crate) async fn evaluation_get(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let evaluation = app.evaluation_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&RawJson::from(evaluation_json(&evaluation))))
+    Ok(answer::ok(&EvaluationView::from(&evaluation)))
 }
 
 /// Cancel an evaluation
@@ -160,7 +158,7 @@ pub(crate) async fn evaluation_get(
 #[utoipa::path(
     post, path = "/v1/evaluations/{id}/cancel", tag = "evaluations",
     params(("id" = String, Path, description = "The evaluation's id")),
-    responses((status = 200, description = "The evaluation", body = Evaluation)),
+    responses((status = 200, description = "The evaluation", body = EvaluationView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn evaluation_cancel(
@@ -170,7 +168,7 @@ pub(crate) async fn evaluation_cancel(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let evaluation = app.evaluation_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&RawJson::from(evaluation_json(&evaluation))))
+    Ok(answer::ok(&EvaluationView::from(&evaluation)))
 }
 
 /// Read an evaluation's results
@@ -206,8 +204,13 @@ pub(crate) async fn evaluation_results(
     app.evaluation_get(&scope, id).await?;
     let after = page.after.as_deref().and_then(result_key_of);
     let found = app.evaluation_results(&scope, id, wanted, after, page.limit).await?;
-    let next = found.next.map(|key| format!("{} {}", key.position, key.score));
-    Ok(page.answer(found.items.iter().map(result_json), next))
+    Ok(page.respond(&found, EvaluationResultView::from))
+}
+
+impl PageKey for ResultKey {
+    fn page_key(&self) -> String {
+        format!("{} {}", self.position, self.score)
+    }
 }
 
 fn result_key_of(key: &str) -> Option<ResultKey> {
@@ -215,55 +218,8 @@ fn result_key_of(key: &str) -> Option<ResultKey> {
     Some(ResultKey { position: plain_number(position)?, score: score.parse().ok()? })
 }
 
-/// The answer of an evaluation that will be worked on, with its place.
+/// The answer to an evaluation that a worker will run, with its address.
 fn accepted(evaluation: &EvaluationRow) -> Response {
-    let mut response =
-        answer::json(StatusCode::ACCEPTED, &RawJson::from(evaluation_json(evaluation)));
-    if let Ok(place) = HeaderValue::from_str(&format!("/v1/evaluations/{}", evaluation.id)) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
-    response
-}
-
-/// The evaluation resource.
-pub(crate) fn evaluation_json(row: &EvaluationRow) -> String {
-    let mut object = JsonObject::with_capacity(1024);
-    object.shown_text("id", row.id);
-    object.text("graph", &row.graph_name).shown("version", row.graph_version);
-    object.shown("state_version", row.state_version);
-    object.raw("dataset", &row.dataset).raw("metric", &row.metric);
-    object.text("status", row.status.as_str());
-    object.shown_or_null("concurrency", row.concurrency);
-    object.shown_or_null("max_errors", row.max_errors);
-    object.shown_or_null("timeout_ms", row.timeout_ms).shown("record", row.record);
-    let mut counts = JsonObject::new();
-    counts.shown("total", row.tally.total).shown("done", row.tally.done);
-    counts.shown("failed", row.tally.failed);
-    object.raw("counts", &counts.finish());
-    object.raw_or_null("mean_score", row.tally.mean().map(float).as_deref());
-    object.raw("usage", &usage_json(&row.spent));
-    object.raw("judging", &usage_json(&row.judging.into()));
-    object.raw("error", &error_json(row.error.as_deref()));
-    object.text("created_at", &timestamp(row.created_at));
-    object.text_or_null("started_at", row.started_at.map(timestamp).as_deref());
-    object.text_or_null("finished_at", row.finished_at.map(timestamp).as_deref());
-    object.finish()
-}
-
-pub(crate) fn float(value: f64) -> String {
-    Payload::Float(value).to_json()
-}
-
-fn result_json(result: &ScoredRow) -> String {
-    let mut object = JsonObject::with_capacity(512);
-    object.shown("position", result.position).text("example_id", &result.example_id);
-    object.raw("score", &float(result.score));
-    object.raw_or_null("feedback", result.feedback.as_deref());
-    object.raw_or_null("outputs", result.outputs.as_deref());
-    object.raw("error", &error_json(result.error.as_deref()));
-    object.raw("usage", &result.usage).raw("judging", &result.judging);
-    object.raw("parse_reports", &result.parse_reports);
-    object.shown("duration_ms", result.duration_ms);
-    object.text_or_null("run_id", result.run_id.map(|id| id.to_string()).as_deref());
-    object.finish()
+    let location = format!("/v1/evaluations/{}", evaluation.id);
+    answer::accepted(&location, &EvaluationView::from(evaluation))
 }

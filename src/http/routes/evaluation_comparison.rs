@@ -6,18 +6,14 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use uuid::Uuid;
 
-use crate::app::json::JsonObject;
-use crate::app::{App, Compared};
+use crate::app::App;
 use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::Query;
-use crate::http::protocol::raw_json::RawJson;
-use crate::http::routes::evaluation::float;
-use crate::http::views::EvaluationComparison;
-use crate::store::evaluation::{EvaluationRow, PairRow};
+use crate::http::views::EvaluationComparisonView;
 
 /// Compare two evaluations
 ///
@@ -30,7 +26,7 @@ use crate::store::evaluation::{EvaluationRow, PairRow};
         ("id" = String, Path, description = "The evaluation's id"),
         ("against" = String, Query, description = "The id of the evaluation before it"),
         PageParams),
-    responses((status = 200, description = "Both, beside each other", body = EvaluationComparison)),
+    responses((status = 200, description = "Both, beside each other", body = EvaluationComparisonView)),
     extensions(("x-problems" = json!(["not_found", "not_comparable"])))
 )]
 pub(crate) async fn evaluation_comparison(
@@ -47,38 +43,9 @@ pub(crate) async fn evaluation_comparison(
     query.close()?;
     let against = against.unwrap_or_default();
     let compared = app.evaluation_compare(&caller.scope(), id, against).await?;
-    Ok(answer::ok(&RawJson::from(comparison_json(&compared, &page))))
-}
-
-fn comparison_json(compared: &Compared, page: &PageRequest) -> String {
-    let Compared { before, after, sum, pairs } = compared;
-    let from: usize = page.number().unwrap_or(0);
-    let shown: Vec<&PairRow> = pairs.iter().skip(from).take(page.limit as usize).collect();
-    let end = from + shown.len();
-    let mut object = JsonObject::with_capacity(512 + 128 * shown.len());
-    object.raw("before", &side_json(before, sum.mean_before));
-    object.raw("after", &side_json(after, sum.mean_after));
-    object.shown("n", sum.n).raw("gain", &float(sum.gain));
-    object.raw("low", &float(sum.low)).raw("high", &float(sum.high));
-    object.shown("wins", sum.wins).shown("ties", sum.ties).shown("losses", sum.losses);
-    object.list("pairs", shown.into_iter().map(pair_json));
-    object.text_or_null("next_cursor", page.next((end < pairs.len()).then_some(end)).as_deref());
-    object.finish()
-}
-
-fn side_json(row: &EvaluationRow, mean: f64) -> String {
-    let mut object = JsonObject::with_capacity(512);
-    object.shown_text("id", row.id).text("graph", &row.graph_name);
-    object.shown("version", row.graph_version).shown("state_version", row.state_version);
-    object.raw("dataset", &row.dataset).text("status", row.status.as_str());
-    object.raw("mean_score", &float(mean));
-    object.finish()
-}
-
-fn pair_json(pair: &PairRow) -> String {
-    let mut object = JsonObject::new();
-    object.text("example_id", &pair.example_id);
-    object.raw("before", &float(pair.before)).raw("after", &float(pair.after));
-    object.raw("gain", &float(pair.after - pair.before));
-    object.finish()
+    let from = page.number::<usize>().unwrap_or(0);
+    let pairs = compared.pairs.get(from..).unwrap_or_default();
+    let shown = pairs.get(..page.limit as usize).unwrap_or(pairs);
+    let next = page.next((shown.len() < pairs.len()).then_some(from + shown.len()));
+    Ok(answer::ok(&EvaluationComparisonView::new(&compared, shown, next)))
 }

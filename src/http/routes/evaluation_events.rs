@@ -12,14 +12,13 @@ use futures_util::stream::{self, Stream};
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::app::json::JsonObject;
+use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::sse;
-use crate::http::routes::evaluation::{evaluation_json, float};
-use crate::http::views::EvaluationEvents;
+use crate::http::views::{EvaluationEvents, EvaluationProgressView, EvaluationView};
 use crate::store::Scope;
 use crate::store::evaluation::{EvaluationRow, Tally};
 use crate::store::run::RunStatus;
@@ -95,15 +94,10 @@ fn event(row: &EvaluationRow) -> Event {
         RunStatus::Succeeded => "evaluation.completed",
         RunStatus::Failed => "evaluation.failed",
         RunStatus::Cancelled => "evaluation.cancelled",
-        _ => return Event::default().event("evaluation.progress").data(progress_json(row)),
+        _ => {
+            let progress = answer::to_text(&EvaluationProgressView::from(row));
+            return Event::default().event("evaluation.progress").data(progress);
+        }
     };
-    Event::default().event(kind).data(evaluation_json(row))
-}
-
-fn progress_json(row: &EvaluationRow) -> String {
-    let mut object = JsonObject::new();
-    object.text("status", row.status.as_str()).shown("total", row.tally.total);
-    object.shown("done", row.tally.done).shown("failed", row.tally.failed);
-    object.raw_or_null("mean_score", row.tally.mean().map(float).as_deref());
-    object.finish()
+    Event::default().event(kind).data(answer::to_text(&EvaluationView::from(row)))
 }

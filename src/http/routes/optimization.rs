@@ -4,37 +4,33 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use dsrs::lm::Budget;
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, count, number, shared_text};
 use dsrs::value::Payload;
 
-use crate::app::json::JsonObject;
-use crate::app::{Activate, App, DatasetRef, EventKind, OptimizationRequest, timestamp};
+use crate::app::{Activate, App, DatasetRef, EventKind, OptimizationRequest};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::IfMatch;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
-use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
-use crate::http::protocol::raw_json::RawJson;
 use crate::http::protocol::sse;
-use crate::http::routes::batch::usage_json;
-use crate::http::routes::run::{error_json, millis, read_pick};
+use crate::http::routes::run::{millis, read_pick};
 use crate::http::routes::run_events;
 use crate::http::routes::state::STATE_TAG;
 use crate::http::views::{
-    Optimization, OptimizationBody, OptimizationCandidate, OptimizationCandidatePage,
-    OptimizationEvents, OptimizationPage,
+    OptimizationBody, OptimizationCandidateItemView, OptimizationCandidatePage,
+    OptimizationCandidateView, OptimizationEvents, OptimizationPage, OptimizationView,
 };
 use crate::store::graph::GraphRef;
 use crate::store::optimization::OptimizationRow;
-use crate::store::optimization_candidate::CandidateRow;
 
 /// Optimize a graph
 ///
@@ -51,7 +47,7 @@ use crate::store::optimization_candidate::CandidateRow;
         ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
     request_body(content = OptimizationBody, example = json!(crate::http::routes::examples::optimization())),
     responses((status = 202, description = "The optimization, which is accepted",
-        body = Optimization,
+        body = OptimizationView,
         headers(("Location" = String, description = "Where it is read")))),
     extensions(("x-problems" = json!(["not_found", "state_mismatch", "idempotency_key_reused",
         "idempotency_in_progress"])))
@@ -200,10 +196,8 @@ pub(crate) async fn optimization_list(
     let list = graph.map_or_else(|| "optimizations".into(), |id| format!("optimizations of {id}"));
     let page = PageRequest::read(&mut query, list);
     query.close()?;
-    let after = page.after.as_deref().and_then(cursor_of);
-    let found = app.optimization_list(&scope, graph, after, page.limit).await?;
-    let items = found.items.iter().map(|found| optimization_json(found, false));
-    Ok(page.answer(items, found.next.map(key_of)))
+    let found = app.optimization_list(&scope, graph, page.cursor(), page.limit).await?;
+    Ok(page.respond(&found, OptimizationView::listed))
 }
 
 /// Read an optimization
@@ -214,7 +208,7 @@ pub(crate) async fn optimization_list(
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}", tag = "optimizations",
     params(("id" = String, Path, description = "The optimization's id")),
-    responses((status = 200, description = "The optimization", body = Optimization)),
+    responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_get(
@@ -224,7 +218,7 @@ pub(crate) async fn optimization_get(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let found = app.optimization_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&RawJson::from(optimization_json(&found, true))))
+    Ok(answer::ok(&OptimizationView::from(&found)))
 }
 
 /// Follow an optimization
@@ -257,7 +251,7 @@ pub(crate) async fn optimization_events(
 
 /// The last event of an optimization, from its record.
 fn ended(row: &OptimizationRow) -> (EventKind, String) {
-    (EventKind::of_optimization(row.status), optimization_json(row, true))
+    (EventKind::of_optimization(row.status), answer::to_text(&OptimizationView::from(row)))
 }
 
 /// Cancel an optimization
@@ -268,7 +262,7 @@ fn ended(row: &OptimizationRow) -> (EventKind, String) {
 #[utoipa::path(
     post, path = "/v1/optimizations/{id}/cancel", tag = "optimizations",
     params(("id" = String, Path, description = "The optimization's id")),
-    responses((status = 200, description = "The optimization", body = Optimization)),
+    responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn optimization_cancel(
@@ -278,7 +272,7 @@ pub(crate) async fn optimization_cancel(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let found = app.optimization_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&RawJson::from(optimization_json(&found, true))))
+    Ok(answer::ok(&OptimizationView::from(&found)))
 }
 
 /// Put in force what an optimization found
@@ -291,7 +285,7 @@ pub(crate) async fn optimization_cancel(
     params(
         ("id" = String, Path, description = "The optimization's id"),
         ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
-    responses((status = 200, description = "The optimization", body = Optimization)),
+    responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found", "run_unfinished", "nothing_found",
         "precondition_failed"])))
 )]
@@ -306,7 +300,7 @@ pub(crate) async fn optimization_activate(
     let precondition = if_match.is_given().then(|| if_match.precondition(&[STATE_TAG]));
     let found =
         Box::pin(app.optimization_activate(&caller.scope(), id, precondition.as_ref())).await?;
-    Ok(answer::ok(&RawJson::from(optimization_json(&found, true))))
+    Ok(answer::ok(&OptimizationView::from(&found)))
 }
 
 /// List the candidates of an optimization
@@ -330,10 +324,9 @@ pub(crate) async fn optimization_candidate_list(
     let id = path::id(&id)?;
     let page = PageRequest::read(&mut query, format!("candidates of {id}"));
     query.close()?;
-    let after = page.after.as_deref().and_then(plain_number);
+    let after = page.number();
     let found = app.optimization_candidates(&caller.scope(), id, after, page.limit).await?;
-    let items = found.items.iter().map(|candidate| candidate_object(candidate).finish());
-    Ok(page.answer(items, found.next))
+    Ok(page.respond(&found, OptimizationCandidateItemView::from))
 }
 
 /// Read a candidate of an optimization
@@ -344,7 +337,7 @@ pub(crate) async fn optimization_candidate_list(
     params(
         ("id" = String, Path, description = "The optimization's id"),
         ("number" = u32, Path, description = "The candidate's number")),
-    responses((status = 200, description = "The candidate", body = OptimizationCandidate)),
+    responses((status = 200, description = "The candidate", body = OptimizationCandidateView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_candidate_get(
@@ -357,60 +350,11 @@ pub(crate) async fn optimization_candidate_get(
     let missing = || ApiProblem::not_found(format!("there is no candidate `{wanted}`"));
     let number = plain_number(&wanted).ok_or_else(missing)?;
     let (found, diff) = Box::pin(app.optimization_candidate(&caller.scope(), id, number)).await?;
-    let mut object = candidate_object(&found);
-    object.raw("predictors", &found.state);
-    object.raw_or_null("definition", found.definition.as_deref()).raw("diff", &diff);
-    Ok(answer::ok(&RawJson::from(object.finish())))
+    Ok(answer::ok(&OptimizationCandidateView::new(&found, &diff)))
 }
 
-/// The answer of an optimization that will be worked on, with its place.
+/// The answer to an optimization that a worker will run, with its address.
 fn accepted(found: &OptimizationRow) -> Response {
-    let mut response =
-        answer::json(StatusCode::ACCEPTED, &RawJson::from(optimization_json(found, true)));
-    if let Ok(place) = HeaderValue::from_str(&format!("/v1/optimizations/{}", found.id)) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
-    response
-}
-
-/// The optimization resource; lists leave its result out.
-fn optimization_json(found: &OptimizationRow, whole: bool) -> String {
-    let mut object = JsonObject::with_capacity(2048);
-    object.shown_text("id", found.id).text("graph", &found.graph_name);
-    object.shown("version", found.graph_version).shown("state_version", found.state_version);
-    object.text("optimizer", &found.optimizer).splice(&found.request);
-    object.text("status", found.status.as_str()).raw("usage", &usage_json(&found.spent));
-    object.raw("seconds", &Payload::Float(found.seconds).to_json());
-    object.shown("candidates", found.candidates);
-    if whole {
-        object.raw_or_null("result", found.result.as_deref());
-    }
-    object.shown_or_null("found_state_version", found.found_state);
-    object.raw_or_null("activation", found.activated.as_deref());
-    object.raw("error", &error_json(found.error.as_deref()));
-    object.text("created_at", &timestamp(found.created_at));
-    object.text_or_null("started_at", found.started_at.map(timestamp).as_deref());
-    object.text_or_null("finished_at", found.finished_at.map(timestamp).as_deref());
-    object.raw("links", &links_json(found));
-    object.finish()
-}
-
-fn links_json(found: &OptimizationRow) -> String {
-    let own = format!("/v1/optimizations/{}", found.id);
-    let graph = format!("/v1/graphs/{}", found.graph_id);
-    let mut object = JsonObject::new();
-    object.text("self", &own).text("events", &format!("{own}/events"));
-    object.text("candidates", &format!("{own}/candidates")).text("graph", &graph);
-    let state = found.found_state.map(|state| format!("{graph}/state/versions/{state}"));
-    object.text_or_null("state", state.as_deref());
-    object.finish()
-}
-
-fn candidate_object(found: &CandidateRow) -> JsonObject {
-    let mut object = JsonObject::new();
-    object.shown("number", found.number);
-    object.list("parents", found.parents.iter().map(ToString::to_string));
-    object.raw("origin", &found.origin).splice(&found.scores);
-    object.shown("changes_graph", found.definition.is_some());
-    object
+    let location = format!("/v1/optimizations/{}", found.id);
+    answer::accepted(&location, &OptimizationView::from(found))
 }

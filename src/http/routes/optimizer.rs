@@ -4,13 +4,11 @@ use axum::extract::Path;
 use axum::response::Response;
 use dsrs::optimize::{OptimizerFactory, optimizers};
 
-use crate::app::json::JsonObject;
 use crate::http::protocol::answer;
 use crate::http::protocol::page::{PageParams, PageRequest, slice};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::protocol::raw_json::RawJson;
-use crate::http::views::{Optimizer, OptimizerPage};
+use crate::http::views::{OptimizerPage, OptimizerView};
 
 /// List optimizers
 ///
@@ -25,15 +23,14 @@ pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProb
     query.close()?;
     let all: Vec<&dyn OptimizerFactory> = optimizers().collect();
     let (items, next) = slice(&all, &page, |optimizer| optimizer.name());
-    let items = items.iter().map(|optimizer| optimizer_json(*optimizer));
-    Ok(page.answer(items, next))
+    Ok(answer::ok(&page.view(items.iter().copied().map(OptimizerView::from), next)))
 }
 
 /// Read an optimizer
 #[utoipa::path(
     get, path = "/v1/optimizers/{name}", tag = "optimizations",
     params(("name" = String, Path, description = "The optimizer's name")),
-    responses((status = 200, description = "The optimizer", body = Optimizer)),
+    responses((status = 200, description = "The optimizer", body = OptimizerView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimizer_get(
@@ -45,13 +42,5 @@ pub(crate) async fn optimizer_get(
         let detail = format!("there is no optimizer `{name}`; GET /v1/optimizers lists them");
         ApiProblem::not_found(detail)
     };
-    Ok(answer::ok(&RawJson::from(optimizer_json(found.ok_or_else(missing)?))))
-}
-
-fn optimizer_json(optimizer: &dyn OptimizerFactory) -> String {
-    let mut object = JsonObject::with_capacity(1024);
-    object.text("name", optimizer.name()).text("description", optimizer.description());
-    object.shown("changes_graph", optimizer.changes_graph());
-    object.raw("config_schema", &optimizer.config_schema().to_json());
-    object.finish()
+    Ok(answer::ok(&OptimizerView::from(found.ok_or_else(missing)?)))
 }

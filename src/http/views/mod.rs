@@ -15,6 +15,7 @@ mod graph;
 mod health;
 mod model;
 mod optimization;
+mod optimizer;
 mod parse;
 mod predictor;
 mod provenance;
@@ -41,8 +42,9 @@ pub use dataset::{
     FromRunsBody, PickedDatasetView,
 };
 pub use evaluation::{
-    ComparedEvaluation, ComparedExample, Evaluation, EvaluationBody, EvaluationComparison,
-    EvaluationCounts, EvaluationEvents, EvaluationPage, EvaluationResult, EvaluationResultPage,
+    ComparedEvaluationView, ComparedExampleView, EvaluationBody, EvaluationComparisonView,
+    EvaluationCountsView, EvaluationEvents, EvaluationPage, EvaluationProgressView,
+    EvaluationResultPage, EvaluationResultView, EvaluationView,
 };
 pub use graph::{
     CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphEdit, GraphEdits, GraphItem,
@@ -51,12 +53,13 @@ pub use graph::{
 pub use health::{HealthView, ReadyView};
 pub use model::{Model, ModelPage};
 pub use optimization::{
-    CandidateScore, Optimization, OptimizationActivation, OptimizationBest, OptimizationBody,
-    OptimizationBudget, OptimizationCandidate, OptimizationCandidateItem,
-    OptimizationCandidatePage, OptimizationComparison, OptimizationDiff, OptimizationEvents,
-    OptimizationExamples, OptimizationGraphDiff, OptimizationLinks, OptimizationPage,
-    OptimizationResult, OptimizationScore, OptimizationStop, Optimizer, OptimizerPage,
+    CandidateScore, OptimizationActivation, OptimizationBest, OptimizationBody, OptimizationBudget,
+    OptimizationCandidateItemView, OptimizationCandidatePage, OptimizationCandidateView,
+    OptimizationComparison, OptimizationDiff, OptimizationEvents, OptimizationExamples,
+    OptimizationGraphDiff, OptimizationLinksView, OptimizationPage, OptimizationResult,
+    OptimizationScore, OptimizationStop, OptimizationView,
 };
+pub use optimizer::{OptimizerPage, OptimizerView};
 pub use parse::{ParseAnswer, ParseRequest};
 pub use predictor::{Predictor, PredictorPage, RenderRequest, Rendered, RenderedMessages};
 pub use provenance::{Lineage, Provenance, UsedParameter, ValueMeta};

@@ -1,42 +1,24 @@
-//! Optimizations, their candidates and optimizers, as the OpenAPI document tells them.
+//! Optimizations and their candidates. The result of an optimization is stored as text: its types
+//! only describe it.
 
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Json, PredictorDiff, PredictorState, UsageView};
+use super::time::{timestamp, timestamp_or_null};
+use super::{Json, Page, PredictorDiff, PredictorState, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
+use crate::store::optimization::OptimizationRow;
+use crate::store::optimization_candidate::CandidateRow;
 
-/// An optimizer.
-#[derive(ToSchema)]
-pub struct Optimizer {
-    /// The name by which it is asked for.
-    pub name: String,
-    /// What it does and when to use it.
-    pub description: String,
-    /// Whether what it finds may be another graph, not only another state.
-    pub changes_graph: bool,
-    /// The JSON Schema of its config.
-    #[schema(value_type = Object)]
-    pub config_schema: Json,
-}
-
-/// A page of optimizers.
-#[derive(ToSchema)]
-pub struct OptimizerPage {
-    /// In alphabetical order.
-    pub items: Vec<Optimizer>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
-}
-
-/// What is to be optimized, and how.
+/// What to optimize, and how.
 #[derive(ToSchema)]
 pub struct OptimizationBody {
-    /// The optimizer's name.
+    /// The name of the optimizer.
     pub optimizer: String,
-    /// The examples that demos and reflections are taken from: the name of a dataset, or
+    /// The examples that demos and reflections come from: the name of a dataset, or
     /// `{dataset, version?, split?, seed?, fractions?, limit?}`.
     #[schema(value_type = Object)]
     pub trainset: Json,
@@ -46,37 +28,37 @@ pub struct OptimizationBody {
     /// The examples that only the result is measured on.
     #[schema(value_type = Option<Object>)]
     pub testset: Option<Json>,
-    /// Who judges: a name, or `{name: options}`.
+    /// The metric: its name, or `{name: options}`.
     #[schema(value_type = Object)]
     pub metric: Json,
-    /// The optimizer's config; its schema is at `/v1/optimizers/{name}`.
+    /// The config of the optimizer; `/v1/optimizers/{name}` has its JSON Schema.
     #[schema(value_type = Option<Object>)]
     pub config: Option<Json>,
-    /// What may be spent; without limits where nothing is said.
+    /// What the optimization may spend. Default: no limits.
     pub budget: Option<OptimizationBudget>,
-    /// `never` (if not given), or `if_better`: what is found is put in force when the interval of its
-    /// gain on the held-out examples excludes none.
+    /// `never`, or `if_better`: the result becomes active if the confidence interval of its gain on
+    /// the held-out examples is above 0. Default: `never`.
     pub activate: Option<String>,
-    /// What all chance comes from; 0 if not given.
+    /// The seed of all random choices. Default: 0.
     pub seed: Option<u64>,
-    /// Rollouts at the same time, if fewer than the server's limit.
+    /// Rollouts that run at the same time. Default, and maximum: the limit of the server.
     pub concurrency: Option<u32>,
-    /// The alias of the model that is asked for proposals; `default` if not given.
+    /// The alias of the model that writes proposals. Default: `default`.
     pub prompt_model: Option<String>,
-    /// How long the graph may take on an example, if less than the server's limit.
+    /// The time limit of the graph for one example. Default, and maximum: the limit of the server.
     pub timeout_ms: Option<u64>,
-    /// A graph version other than the newest.
+    /// A version of the graph. Default: the newest.
     pub version: Option<i32>,
-    /// A state version other than the one in force.
+    /// A version of the state. Default: the active version.
     pub state_version: Option<i32>,
 }
 
-/// What may be spent, over all attempts. What is null has no limit.
+/// What an optimization may spend over all attempts. Null means no limit.
 #[derive(ToSchema)]
 pub struct OptimizationBudget {
-    /// Requests that are sent, those that fail included.
+    /// Requests to models, failed ones included.
     pub lm_calls: Option<u64>,
-    /// Tokens, read and written.
+    /// Input and output tokens.
     pub tokens: Option<u64>,
     /// Money, in the currency of the configured prices.
     pub cost: Option<f64>,
@@ -85,281 +67,488 @@ pub struct OptimizationBudget {
 }
 
 /// An optimization.
-#[derive(ToSchema)]
-pub struct Optimization {
-    /// Its id.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Optimization, examples(json!(OptimizationView::example())))]
+pub struct OptimizationView<'a> {
+    /// The id of the optimization.
     pub id: Uuid,
-    /// The graph's name.
-    pub graph: String,
-    /// The graph version that it begins with.
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The graph version that it starts from.
     pub version: i32,
-    /// The state version that it begins with.
+    /// The state version that it starts from.
     pub state_version: i32,
-    /// The optimizer's name.
-    pub optimizer: String,
-    /// The optimizer's config, as it was given.
+    /// The name of the optimizer.
+    pub optimizer: &'a str,
+    /// The config of the optimizer, as requested.
     #[schema(value_type = Object)]
-    pub config: Json,
-    /// Who judges, with all that was left unsaid.
+    pub config: RawJson<'a>,
+    /// The metric with all its options, defaults included.
     #[schema(value_type = Object)]
-    pub metric: Json,
-    /// The version of the dataset that `trainset` named, and which part of it.
+    pub metric: RawJson<'a>,
+    /// The part of a dataset that `trainset` named, with its version.
     #[schema(value_type = Object)]
-    pub trainset: Json,
-    /// The same of `valset`.
+    pub trainset: RawJson<'a>,
+    /// The same for `valset`.
     #[schema(value_type = Option<Object>)]
-    pub valset: Option<Json>,
-    /// The same of `testset`.
+    pub valset: RawJson<'a>,
+    /// The same for `testset`.
     #[schema(value_type = Option<Object>)]
-    pub testset: Option<Json>,
-    /// How many examples there are for what.
-    pub examples: OptimizationExamples,
-    /// What may be spent.
-    pub budget: OptimizationBudget,
+    pub testset: RawJson<'a>,
+    /// The number of examples in each set.
+    #[schema(value_type = OptimizationExamples)]
+    pub examples: RawJson<'a>,
+    /// What it may spend.
+    #[schema(value_type = OptimizationBudget)]
+    pub budget: RawJson<'a>,
     /// `never` or `if_better`.
-    pub activate: String,
-    /// What all chance comes from.
-    pub seed: u64,
-    /// Rollouts at the same time.
-    pub concurrency: u32,
-    /// The alias of the model that is asked for proposals.
-    pub prompt_model: Option<String>,
-    /// How long the graph may take on an example, if less than the server's limit.
-    pub timeout_ms: Option<u64>,
-    /// `queued`, `running`, `succeeded` (also when the budget was spent before its end), `failed` or
-    /// `cancelled`.
-    pub status: String,
-    /// What was paid for so far, by all attempts.
+    #[schema(value_type = String)]
+    pub activate: RawJson<'a>,
+    /// The seed of all random choices.
+    #[schema(value_type = u64)]
+    pub seed: RawJson<'a>,
+    /// Rollouts that run at the same time.
+    #[schema(value_type = u32)]
+    pub concurrency: RawJson<'a>,
+    /// The alias of the model that writes proposals.
+    #[schema(value_type = Option<String>)]
+    pub prompt_model: RawJson<'a>,
+    /// The time limit of the graph for one example; null for the limit of the server.
+    #[schema(value_type = Option<u64>)]
+    pub timeout_ms: RawJson<'a>,
+    /// `queued`, `running`, `succeeded` (also if the budget was spent before the optimizer
+    /// finished), `failed` or `cancelled`.
+    pub status: &'a str,
+    /// What all attempts have used so far.
     pub usage: UsageView,
-    /// How long it was worked on so far.
+    /// Seconds of work so far.
     pub seconds: f64,
-    /// How many candidates there are so far.
-    pub candidates: u32,
-    /// What was found; null before its end, absent in lists.
-    pub result: Option<OptimizationResult>,
-    /// The state version that was stored of what was found; null where it is another graph, or
+    /// The number of candidates so far.
+    #[schema(value_type = u32)]
+    pub candidates: i64,
+    /// What the optimization found; null before its end, absent in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<OptimizationResult>)]
+    pub result: Option<RawJson<'a>>,
+    /// The state version that the result was stored as; null if the result is another graph, or if
     /// nothing better was found.
     pub found_state_version: Option<i32>,
-    /// Whether what was found was put in force; null before the end.
-    pub activation: Option<OptimizationActivation>,
-    /// The problem that it failed with.
-    pub error: Option<ProblemView<'static>>,
-    /// When it was asked for.
+    /// Whether the result was activated; null before the end.
+    #[schema(value_type = Option<OptimizationActivation>)]
+    pub activation: Option<RawJson<'a>>,
+    /// Why it failed.
+    pub error: Option<ProblemView<'a>>,
+    /// When it was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When work on it began.
+    /// When it started.
+    #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
+    #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
-    /// Where to go from here.
-    pub links: OptimizationLinks,
+    /// Related resources.
+    pub links: OptimizationLinksView,
 }
 
-/// How many examples there are for what. None is in two sets.
+impl<'a> OptimizationView<'a> {
+    /// An optimization in a list: without its result.
+    pub(crate) fn listed(row: &'a OptimizationRow) -> Self {
+        let request: StoredRequest<'a> = serde_json::from_str(&row.request).unwrap_or_default();
+        Self {
+            id: row.id,
+            graph: &row.graph_name,
+            version: row.graph_version,
+            state_version: row.state_version,
+            optimizer: &row.optimizer,
+            config: request.config,
+            metric: request.metric,
+            trainset: request.trainset,
+            valset: request.valset,
+            testset: request.testset,
+            examples: request.examples,
+            budget: request.budget,
+            activate: request.activate,
+            seed: request.seed,
+            concurrency: request.concurrency,
+            prompt_model: request.prompt_model,
+            timeout_ms: request.timeout_ms,
+            status: row.status.as_str(),
+            usage: (&row.spent).into(),
+            seconds: row.seconds,
+            candidates: row.candidates,
+            result: None,
+            found_state_version: row.found_state,
+            activation: row.activated.as_ref().map(RawJson::from),
+            error: row.error.as_deref().map(ProblemView::recorded),
+            created_at: row.created_at,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+            links: row.into(),
+        }
+    }
+}
+
+impl<'a> From<&'a OptimizationRow> for OptimizationView<'a> {
+    fn from(row: &'a OptimizationRow) -> Self {
+        let result = row.result.as_ref().map_or(RawJson::NULL, RawJson::from);
+        Self { result: Some(result), ..Self::listed(row) }
+    }
+}
+
+impl OptimizationView<'static> {
+    fn example() -> Self {
+        let links = OptimizationLinksView::new(example::ID, example::ID, Some(2));
+        Self {
+            id: example::ID,
+            graph: "support-reply",
+            version: 1,
+            state_version: 1,
+            optimizer: "labeled_few_shot",
+            config: r#"{"k":4}"#.into(),
+            metric: r#"{"exact":{"field":"mood"}}"#.into(),
+            trainset: example::raw(&super::PickedDatasetView::example()),
+            valset: RawJson::NULL,
+            testset: RawJson::NULL,
+            examples: r#"{"train":16,"val":8,"held_out":8}"#.into(),
+            budget: r#"{"lm_calls":200,"tokens":null,"cost":null,"seconds":null}"#.into(),
+            activate: r#""if_better""#.into(),
+            seed: "7".into(),
+            concurrency: "8".into(),
+            prompt_model: RawJson::NULL,
+            timeout_ms: RawJson::NULL,
+            status: "succeeded",
+            usage: UsageView::example(),
+            seconds: 3.5,
+            candidates: 2,
+            result: Some(RESULT.into()),
+            found_state_version: Some(2),
+            activation: Some(ACTIVATION.into()),
+            error: None,
+            created_at: example::time(0),
+            started_at: Some(example::time(1)),
+            finished_at: Some(example::time(5)),
+            links,
+        }
+    }
+}
+
+const RESULT: &str = concat!(
+    r#"{"stopped":null,"baseline":{"score":0.5,"n":8},"best":{"candidate":1,"#,
+    r#""origin":"labeled demos","score":0.75,"n":8,"val":null,"changes_graph":false},"#,
+    r#""comparison":{"n":8,"before":0.5,"after":0.75,"gain":0.25,"low":0.0,"high":0.5,"wins":2,"#,
+    r#""ties":6,"losses":0},"diff":null}"#
+);
+
+const ACTIVATION: &str = concat!(
+    r#"{"activated":false,"reason":"the interval of the gain includes 0","#,
+    r#""graph_version":null,"state_version":null}"#
+);
+
+/// The stored request of an optimization.
+#[derive(Default, Deserialize)]
+struct StoredRequest<'a> {
+    #[serde(borrow)]
+    config: RawJson<'a>,
+    metric: RawJson<'a>,
+    trainset: RawJson<'a>,
+    valset: RawJson<'a>,
+    testset: RawJson<'a>,
+    examples: RawJson<'a>,
+    budget: RawJson<'a>,
+    activate: RawJson<'a>,
+    seed: RawJson<'a>,
+    concurrency: RawJson<'a>,
+    prompt_model: RawJson<'a>,
+    timeout_ms: RawJson<'a>,
+}
+
+/// The number of examples in each set. No example is in two sets.
 #[derive(ToSchema)]
 pub struct OptimizationExamples {
-    /// Demos and reflections are taken from these.
+    /// Examples that demos and reflections come from.
     pub train: u32,
-    /// Candidates are chosen by these.
+    /// Examples that candidates are chosen by.
     pub val: u32,
-    /// The result is measured on these.
+    /// Examples that the result is measured on.
     pub held_out: u32,
 }
 
 /// What an optimization found.
 #[derive(ToSchema)]
 pub struct OptimizationResult {
-    /// Why it stopped before its end, if it did.
+    /// Why it stopped before the optimizer finished.
     pub stopped: Option<OptimizationStop>,
-    /// How the program as it was did on the held-out examples.
+    /// The score of the original program on the held-out examples.
     pub baseline: Option<OptimizationScore>,
-    /// The candidate that was chosen; number 0 where nothing better was found.
+    /// The best candidate; number 0 if nothing better was found.
     pub best: OptimizationBest,
-    /// The two side by side; null where there is nothing to compare.
+    /// The comparison of the two; null if there is nothing to compare.
     pub comparison: Option<OptimizationComparison>,
-    /// What turns the program as it was into the best; null where they are the same.
+    /// The changes from the original program to the best; null if they are the same.
     pub diff: Option<OptimizationDiff>,
 }
 
-/// Why an optimization stopped before its end.
+/// Why an optimization stopped before the optimizer finished.
 #[derive(ToSchema)]
 pub struct OptimizationStop {
     /// `budget` or `cancelled`.
     pub reason: String,
     /// The limit of the budget that was reached.
     pub limit: Option<String>,
-    /// The same for a person.
+    /// An explanation for people.
     pub detail: String,
 }
 
-/// A mean of scores.
+/// A mean score.
 #[derive(ToSchema)]
 pub struct OptimizationScore {
-    /// The mean.
+    /// The mean score.
     pub score: f64,
-    /// Over how many examples.
+    /// The number of examples.
     pub n: u32,
 }
 
-/// The candidate that was chosen.
+/// The best candidate.
 #[derive(ToSchema)]
 pub struct OptimizationBest {
-    /// Its number.
+    /// The number of the candidate.
     pub candidate: u32,
     /// How it was made.
     pub origin: String,
     /// Its mean score on the held-out examples.
     pub score: Option<f64>,
-    /// How many of them it was measured on.
+    /// The number of held-out examples that it was measured on.
     pub n: u32,
-    /// How it did on the examples that it was chosen by.
+    /// Its score on the examples that it was chosen by.
     pub val: Option<CandidateScore>,
-    /// Whether it is another graph.
+    /// Whether it changes the graph.
     pub changes_graph: bool,
 }
 
-/// The program as it was and the best, on the held-out examples.
+/// The original program and the best candidate, compared on the held-out examples.
 #[derive(ToSchema)]
 pub struct OptimizationComparison {
-    /// How many examples.
+    /// The number of examples.
     pub n: u32,
     /// The mean score before.
     pub before: f64,
     /// The mean score after.
     pub after: f64,
-    /// The mean of what examples gained.
+    /// The mean gain.
     pub gain: f64,
     /// The lower end of the 95 % confidence interval of the gain (paired bootstrap).
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the interval.
     pub high: f64,
-    /// Examples that score more than before.
+    /// Examples with a higher score than before.
     pub wins: u32,
-    /// Examples that score the same.
+    /// Examples with the same score.
     pub ties: u32,
-    /// Examples that score less.
+    /// Examples with a lower score.
     pub losses: u32,
 }
 
-/// What turns a program into another.
+/// The changes from one program to another.
 #[derive(ToSchema)]
 pub struct OptimizationDiff {
-    /// What is different in the state, by predictor path.
+    /// Changes of the state, by predictor path.
     pub predictors: IndexMap<String, PredictorDiff>,
-    /// The same to read.
+    /// The same as text.
     pub text: String,
-    /// What is different in the graph; null where nothing is.
+    /// Changes of the graph; null if there are none.
     pub graph: Option<OptimizationGraphDiff>,
 }
 
-/// What turns a graph into another.
+/// The changes from one graph to another.
 #[derive(ToSchema)]
 pub struct OptimizationGraphDiff {
-    /// As edits.
+    /// The changes as edits.
     #[schema(value_type = Vec<Object>)]
     pub edits: Vec<Json>,
-    /// The same to read.
+    /// The same as text.
     pub text: String,
 }
 
-/// Whether what was found was put in force.
+/// Whether the result of an optimization was activated.
 #[derive(ToSchema)]
 pub struct OptimizationActivation {
-    /// Whether it was.
+    /// Whether it was activated.
     pub activated: bool,
     /// Why, or why not.
     pub reason: String,
-    /// The graph version that it is in force for.
+    /// The graph version that it is active for.
     pub graph_version: Option<i32>,
-    /// The state version that was put in force.
+    /// The state version that was activated.
     pub state_version: Option<i32>,
 }
 
-/// Where to go from an optimization.
-#[derive(ToSchema)]
-pub struct OptimizationLinks {
+/// The resources related to an optimization.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OptimizationLinks)]
+pub struct OptimizationLinksView {
     /// The optimization.
     #[serde(rename = "self")]
     pub own: String,
     /// Its events.
     pub events: String,
-    /// What was tried.
+    /// Its candidates.
     pub candidates: String,
     /// The graph.
     pub graph: String,
-    /// The state version that was found.
+    /// The state version that the result was stored as.
     pub state: Option<String>,
 }
 
-/// A page of optimizations.
-#[derive(ToSchema)]
-pub struct OptimizationPage {
-    /// Newest first.
-    pub items: Vec<Optimization>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl OptimizationLinksView {
+    fn new(id: Uuid, graph: Uuid, state: Option<i32>) -> Self {
+        let (own, graph) = (format!("/v1/optimizations/{id}"), format!("/v1/graphs/{graph}"));
+        Self {
+            events: format!("{own}/events"),
+            candidates: format!("{own}/candidates"),
+            state: state.map(|state| format!("{graph}/state/versions/{state}")),
+            own,
+            graph,
+        }
+    }
 }
 
-/// How a candidate did on some examples.
+impl From<&OptimizationRow> for OptimizationLinksView {
+    fn from(row: &OptimizationRow) -> Self {
+        Self::new(row.id, row.graph_id, row.found_state)
+    }
+}
+
+/// The score of a candidate on some examples.
 #[derive(ToSchema)]
 pub struct CandidateScore {
-    /// How many examples.
+    /// The number of examples.
     pub n: u32,
-    /// The mean of the scores.
+    /// The mean score.
     pub score: f64,
-    /// What candidates are chosen by: the mean, less what its cost weighs where that counts.
+    /// The value that candidates are compared by: the mean score, minus a penalty for cost if the
+    /// optimizer has one.
     pub objective: f64,
-    /// How many failed.
+    /// The number of failed examples.
     pub failures: u32,
     /// What the program used.
     pub usage: UsageView,
 }
 
-/// A candidate, in a list.
-#[derive(ToSchema)]
-pub struct OptimizationCandidateItem {
-    /// Counted from 0, which is the program as it was.
-    pub number: u32,
-    /// The candidates it was made from.
-    pub parents: Vec<u32>,
+/// A candidate in a list.
+#[derive(Serialize, ToSchema)]
+#[schema(
+    as = OptimizationCandidateItem,
+    examples(json!(OptimizationCandidateItemView::example()))
+)]
+pub struct OptimizationCandidateItemView<'a> {
+    /// The number of the candidate, counted from 0: the original program.
+    #[schema(minimum = 0)]
+    pub number: i32,
+    /// The candidates that it was made from.
+    #[schema(value_type = Vec<u32>)]
+    pub parents: &'a [i32],
     /// How it was made.
-    pub origin: String,
-    /// How it did on all examples that candidates are chosen by; null where it was not tried on all.
-    pub full: Option<CandidateScore>,
-    /// How it did each time that it was tried on some.
-    pub partial: Vec<CandidateScore>,
-    /// Whether it is another graph.
+    #[schema(value_type = String)]
+    pub origin: RawJson<'a>,
+    /// Its score on all examples that candidates are chosen by; null if it was not tried on all.
+    #[schema(value_type = Option<CandidateScore>)]
+    pub full: RawJson<'a>,
+    /// Its scores on parts of these examples, one for each time it was tried.
+    #[schema(value_type = Vec<CandidateScore>)]
+    pub partial: RawJson<'a>,
+    /// Whether it changes the graph.
     pub changes_graph: bool,
 }
 
+impl<'a> From<&'a CandidateRow> for OptimizationCandidateItemView<'a> {
+    fn from(row: &'a CandidateRow) -> Self {
+        let scores: StoredScores<'a> = serde_json::from_str(&row.scores).unwrap_or_default();
+        Self {
+            number: row.number,
+            parents: &row.parents,
+            origin: (&row.origin).into(),
+            full: scores.full,
+            partial: scores.partial,
+            changes_graph: row.definition.is_some(),
+        }
+    }
+}
+
+impl OptimizationCandidateItemView<'static> {
+    fn example() -> Self {
+        Self {
+            number: 1,
+            parents: &[0],
+            origin: r#""labeled demos""#.into(),
+            full: RawJson::NULL,
+            partial: "[]".into(),
+            changes_graph: false,
+        }
+    }
+}
+
+/// The stored scores of a candidate.
+#[derive(Default, Deserialize)]
+struct StoredScores<'a> {
+    #[serde(borrow)]
+    full: RawJson<'a>,
+    partial: RawJson<'a>,
+}
+
 /// A candidate.
-#[derive(ToSchema)]
-pub struct OptimizationCandidate {
-    /// As in the list.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OptimizationCandidate, examples(json!(OptimizationCandidateView::example())))]
+pub struct OptimizationCandidateView<'a> {
+    /// The candidate as in the list.
     #[serde(flatten)]
-    pub item: OptimizationCandidateItem,
+    pub item: OptimizationCandidateItemView<'a>,
     /// Its state, by predictor path.
-    pub predictors: IndexMap<String, PredictorState>,
-    /// Its graph; null where it is the one that the optimization began with.
+    #[schema(value_type = IndexMap<String, PredictorState>)]
+    pub predictors: RawJson<'a>,
+    /// Its graph; null if it is the original graph.
     #[schema(value_type = Option<Object>)]
-    pub definition: Option<Json>,
-    /// What turns the program as it was into it.
-    pub diff: OptimizationDiff,
+    pub definition: Option<RawJson<'a>>,
+    /// The changes from the original program.
+    #[schema(value_type = OptimizationDiff)]
+    pub diff: RawJson<'a>,
 }
 
-/// A page of candidates.
-#[derive(ToSchema)]
-pub struct OptimizationCandidatePage {
-    /// In their order.
-    pub items: Vec<OptimizationCandidateItem>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> OptimizationCandidateView<'a> {
+    pub(crate) fn new(row: &'a CandidateRow, diff: &'a str) -> Self {
+        Self {
+            item: row.into(),
+            predictors: (&row.state).into(),
+            definition: row.definition.as_ref().map(RawJson::from),
+            diff: diff.into(),
+        }
+    }
 }
 
-/// Server-sent events: `optimization.started`, `optimization.phase` (`{phase}`),
-/// `optimization.candidate` (`{number, parents, origin}`), `optimization.scored` (`{number, full, best,
-/// scored}`), `optimization.progress` (`{done, of, usage}`), then `optimization.completed`,
-/// `optimization.failed` or `optimization.cancelled`; and `gap` (`{from, to}`: events that are gone).
-/// `id` grows by one; a comment comes at least every 15 s.
+impl OptimizationCandidateView<'static> {
+    fn example() -> Self {
+        let demo = r#"{"input":{"ticket":"Where is my refund?!"},"output":{"mood":"angry"}}"#;
+        let state = format!(r#"{{"triage":{{"instruction":null,"demos":[{demo}]}}}}"#);
+        Self {
+            item: OptimizationCandidateItemView::example(),
+            predictors: state.into(),
+            definition: None,
+            diff: r#"{"predictors":{},"text":"","graph":null}"#.into(),
+        }
+    }
+}
+
+/// Server-sent events of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
+/// `optimization.candidate` (`{number, parents, origin}`), `optimization.scored` (`{number, full,
+/// best, scored}`), `optimization.progress` (`{done, of, usage}`), then `optimization.completed`,
+/// `optimization.failed` or `optimization.cancelled`; and `gap` (`{from, to}`: events that are no
+/// longer available). `id` increases by one. The server sends a comment at least every 15 s.
 #[derive(ToSchema)]
 #[schema(value_type = String)]
-pub struct OptimizationEvents(#[allow(dead_code, reason = "only its schema is of use")] String);
+pub struct OptimizationEvents(#[allow(dead_code, reason = "only its schema is used")] String);
+
+/// A page of optimizations.
+pub type OptimizationPage = Page<OptimizationView<'static>>;
+
+/// A page of candidates.
+pub type OptimizationCandidatePage = Page<OptimizationCandidateItemView<'static>>;

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::store::batch::Spent;
 
 /// Calls, tokens and cost.
-#[derive(Serialize, ToSchema)]
+#[derive(Default, Serialize, ToSchema)]
 #[schema(as = Usage)]
 pub struct UsageView {
     /// Answered requests to models.

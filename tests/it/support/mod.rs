@@ -3,6 +3,7 @@
 mod api;
 mod cluster;
 mod database;
+mod documented;
 mod fake_lm;
 mod remote;
 mod server;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, redirect};
 use serde_json::Value;
 
-use super::Answer;
+use super::{Answer, documented};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -86,7 +86,8 @@ impl Remote {
         self.send(Method::PATCH, path, &[], Some(body.to_string())).await
     }
 
-    /// A request with headers; a body is declared as JSON unless a header says otherwise.
+    /// A request with headers; a body is declared as JSON unless a header says otherwise. The answer
+    /// must match the OpenAPI document.
     pub async fn send(
         &self,
         method: Method,
@@ -94,9 +95,11 @@ impl Remote {
         headers: &[(&str, &str)],
         body: Option<String>,
     ) -> Answer {
-        let answer = self.request(method, path, headers, body).send().await.unwrap();
+        let answer = self.request(method.clone(), path, headers, body).send().await.unwrap();
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        Answer { status, headers, text: answer.text().await.unwrap() }
+        let answer = Answer { status, headers, text: answer.text().await.unwrap() };
+        documented::check(&method, path, &answer);
+        answer
     }
 
     /// A request whose answer is read as server-sent events.
