@@ -1,4 +1,5 @@
-//! The OpenAPI document: committed as the server gives it, and true to its examples.
+//! The OpenAPI document: the committed file is current, and its examples are valid. That answers
+//! match the document is checked for every answer of every test: `support::documented`.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -8,17 +9,17 @@ use crate::support::Api;
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/openapi.json");
 
 #[test]
-fn the_committed_document_is_the_one_the_server_gives() {
+fn the_committed_document_is_current() {
     let committed = std::fs::read_to_string(COMMITTED).unwrap();
-    let given = serde_json::to_string_pretty(&dsrs_server::http::openapi()).unwrap() + "\n";
+    let current = serde_json::to_string_pretty(&dsrs_server::http::openapi()).unwrap() + "\n";
     assert!(
-        committed == given,
+        committed == current,
         "run `cargo run -- openapi > openapi/openapi.json` and look at the difference"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_serves_the_document_and_a_page_that_needs_no_other_host() {
+async fn the_server_serves_the_document_and_a_self_contained_page() {
     let api = Api::new().await;
     assert_eq!(api.get("/openapi.json").await.expect(200).json(), dsrs_server::http::openapi());
     let page = api.get("/docs/").await.expect(200).text;
@@ -30,7 +31,7 @@ async fn the_server_serves_the_document_and_a_page_that_needs_no_other_host() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_example_request_is_accepted() {
-    // Nobody works on runs, so that one can be cancelled and resumed.
+    // Without workers a run stays queued, so that it can be cancelled and resumed.
     let api = Api::with_settings(&[("DSRS_WORKER_ENABLED", "false")]).await;
     let document = dsrs_server::http::openapi();
     let (mut posted, mut run) = (0, String::new());
@@ -45,13 +46,13 @@ async fn every_example_request_is_accepted() {
         let path = path.replace("{dataset}", "tickets");
         let path = path.replace("{path}", "triage");
         if path.ends_with("/signal") {
-            run = parked(&api).await;
+            run = waiting_run(&api).await;
         }
         let path = path.replace("{id}", &run);
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
         let mut body = example.to_string();
         if let Some(chosen) = example["runs"][0].as_str() {
-            body = body.replace(chosen, &ended(&api).await);
+            body = body.replace(chosen, &succeeded_run(&api).await);
         }
         let answer = api.send(method, &path, &[], Some(body)).await;
         assert!((200..300).contains(&answer.status), "{path}: {}", answer.text);
@@ -65,15 +66,15 @@ async fn every_example_request_is_accepted() {
     assert_eq!(posted, 21);
 }
 
-/// A run that succeeded.
-async fn ended(api: &Api) -> String {
+/// The id of a run that succeeded.
+async fn succeeded_run(api: &Api) -> String {
     let inputs = serde_json::json!({"inputs": {"ticket": "Where is it?"}});
     let run = api.post("/v1/graphs/support-reply/execute", inputs).await.expect(200).json();
     run["id"].as_str().unwrap().to_owned()
 }
 
-/// A run that waits for what the example of a signal gives.
-async fn parked(api: &Api) -> String {
+/// The id of a run that waits for the value in the example of a signal.
+async fn waiting_run(api: &Api) -> String {
     let node = serde_json::json!({"strategy": "await", "signature": "letter -> approved: bool"});
     let graph = serde_json::json!({"name": "letter", "nodes": {"approve": node}});
     api.post("/v1/graphs", graph).await.expect(201);
@@ -83,7 +84,7 @@ async fn parked(api: &Api) -> String {
 }
 
 #[test]
-fn every_answer_has_an_example_that_fits_its_schema() {
+fn every_answer_has_an_example_that_matches_its_schema() {
     let document = dsrs_server::http::openapi();
     let mut shown = 0;
     for (path, method, operation) in operations(&document) {
@@ -114,18 +115,18 @@ fn example_of<'d>(document: &'d Value, content: &'d Value) -> &'d Value {
 }
 
 #[test]
-fn every_route_tells_what_it_answers_and_refuses() {
+fn every_route_documents_its_answers_and_problems() {
     let document = dsrs_server::http::openapi();
     for (path, method, operation) in operations(&document) {
         let responses = operation["responses"].as_object().unwrap();
         assert!(responses.keys().any(|status| status.starts_with('2')), "{method} {path}");
         assert!(operation["summary"].is_string() && operation["tags"].is_array(), "{path}");
         assert!(operation.get("x-problems").is_none(), "{path}");
-        let wanted: &[&str] = match path.as_str() {
+        let expected: &[&str] = match path.as_str() {
             path if path.starts_with("/v1") => &["400", "401", "406", "500", "503"],
             _ => &[],
         };
-        for status in wanted {
+        for status in expected {
             let problem = &responses[*status]["content"]["application/problem+json"];
             assert!(!problem["examples"].as_object().unwrap().is_empty(), "{method} {path}");
         }
@@ -133,7 +134,7 @@ fn every_route_tells_what_it_answers_and_refuses() {
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_has_a_target() {
     let document = dsrs_server::http::openapi();
     let text = document.to_string();
     for found in text.split("\"$ref\":\"#").skip(1) {

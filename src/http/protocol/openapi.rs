@@ -1,5 +1,5 @@
-//! The OpenAPI document: what the routes say of themselves, completed with the problems that each
-//! may answer, from the status table.
+//! The OpenAPI document: generated from the routes and their views, completed with the problems that
+//! each route may answer, from the status table.
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
@@ -9,7 +9,7 @@ use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::route::RUNS_ON;
 use crate::http::protocol::status::ProblemCode;
 
-/// The member in which a route names the problems that are its own.
+/// The member in which a route lists its own problems.
 const OWN_PROBLEMS: &str = "x-problems";
 
 #[derive(OpenApi)]
@@ -17,10 +17,10 @@ const OWN_PROBLEMS: &str = "x-problems";
     info(
         title = "dsrs-server",
         description = "Hosts typed graphs of language-model prompting strategies.\n\n\
-            Every answer carries `X-Request-Id`. Every refusal is `application/problem+json`; \
-            `errors` names all problems found, with JSON Pointers into the request body. Unknown \
-            members and parameters are refused. What is no HTTP request at all is \
-            `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`."
+            Every answer has the header `X-Request-Id`. Every error is `application/problem+json`; \
+            its `errors` lists all problems found, with JSON Pointers into the request body. \
+            Unknown members and parameters are errors. Bytes that are not an HTTP request are \
+            answered with `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`."
     ),
     components(schemas(ProblemView)),
     modifiers(&Bearer),
@@ -28,12 +28,12 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "graphs", description = "Typed graphs and their versions"),
         (name = "runs", description = "Executions and their records"),
         (name = "batches", description = "One graph over many items"),
-        (name = "datasets", description = "Examples, in versions that never change"),
-        (name = "evaluations", description = "How good a graph is on examples, and which of two is better"),
-        (name = "optimizations", description = "Better prompts and graphs, found by examples"),
-        (name = "state", description = "What is tuned in a graph's predictors"),
-        (name = "strategies", description = "What the server offers"),
-        (name = "operations", description = "For those who watch the server"),
+        (name = "datasets", description = "Examples in immutable versions"),
+        (name = "evaluations", description = "The quality of a graph on examples, and comparisons"),
+        (name = "optimizations", description = "Search for better prompts and graphs with examples"),
+        (name = "state", description = "The instructions and demos of the predictors of a graph"),
+        (name = "strategies", description = "The strategies, models and types of the server"),
+        (name = "operations", description = "Health and metrics"),
     )
 )]
 pub(crate) struct Base;
@@ -44,7 +44,7 @@ impl utoipa::Modify for Bearer {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key, where the server is configured with any"))
+            .description(Some("An API key, if the server has any configured"))
             .build();
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("key", SecurityScheme::Http(bearer));
@@ -89,7 +89,7 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>, answers: &
     responses.sort_keys();
 }
 
-/// The codes that a route may answer: its own, and those that follow from what it takes.
+/// The codes that a route may answer: its own, and those that follow from its parameters and body.
 fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) -> Vec<ProblemCode> {
     use ProblemCode as P;
     let own = operation.remove(OWN_PROBLEMS);
@@ -157,7 +157,7 @@ fn example(code: ProblemCode) -> Value {
         "type": format!("urn:dsrs:problem:{}", code.as_str()),
         "title": code.title(),
         "status": code.status().as_u16(),
-        "detail": "names the thing and the way out",
+        "detail": "what is wrong and how to fix it",
         "code": code.as_str(),
         "errors": errors,
         "request_id": "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f"

@@ -33,31 +33,32 @@ use crate::store::graph::{GraphRef, Pick};
 /// The setting that limits how many items run at the same time.
 const CONCURRENCY: &str = "worker.batch_concurrency";
 
-/// Results that are read at a time for a download.
+/// Results per read of a download.
 const DOWNLOAD_PAGE: u32 = 50;
 
 /// Run a graph over many items
 ///
-/// Each item is the inputs of one run. All are checked against the graph before the batch is
-/// accepted: one that does not fit is refused with its place, `/items/N`, and nothing is stored. As
-/// `application/jsonl` (or `application/x-ndjson`) the body has an item a line, and the options
-/// stand in the query. The body has a limit of its own, `limits.batch_bytes`; an item has that of a
-/// body. A worker runs the items, some at a time; one that fails does not touch the others.
+/// Each item holds the inputs of one run. The server checks all items against the graph before it
+/// accepts the batch: an invalid item is reported with its place, `/items/N`, and nothing is stored.
+/// With `application/jsonl` (or `application/x-ndjson`) each line of the body is an item, and the
+/// options are query parameters. The setting `limits.batch_bytes` limits the body and
+/// `limits.body_bytes` each item. A worker runs several items at the same time; a failed item does
+/// not affect the others.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/batches", tag = "batches",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("version" = Option<i32>, Query, description = "With JSON lines, as in the body"),
-        ("state_version" = Option<i32>, Query, description = "The same"),
-        ("timeout_ms" = Option<u64>, Query, description = "The same"),
-        ("concurrency" = Option<u32>, Query, description = "The same"),
-        ("dedupe" = Option<bool>, Query, description = "The same"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("graph" = String, Path, description = "The name or id of the graph"),
+        ("version" = Option<i32>, Query, description = "For JSON lines: as in the body"),
+        ("state_version" = Option<i32>, Query, description = "For JSON lines: as in the body"),
+        ("timeout_ms" = Option<u64>, Query, description = "For JSON lines: as in the body"),
+        ("concurrency" = Option<u32>, Query, description = "For JSON lines: as in the body"),
+        ("dedupe" = Option<bool>, Query, description = "For JSON lines: as in the body"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content(
         (BatchBody = "application/json", example = json!(crate::http::routes::examples::batch())),
         (String = "application/jsonl"))),
-    responses((status = 202, description = "The batch, which is accepted", body = BatchView,
-        headers(("Location" = String, description = "Where the batch is read")))),
+    responses((status = 202, description = "The accepted batch", body = BatchView,
+        headers(("Location" = String, description = "The address of the batch")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
@@ -69,7 +70,7 @@ pub(crate) async fn batch_start(
     query: Query,
     UploadedBody { hash, body, .. }: UploadedBody<BatchUpload>,
 ) -> Response {
-    // The options of lines stand in the query, and are a part of what is asked for.
+    // The options of JSON lines are query parameters: they are part of the request.
     let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.spelled());
     let (verb, scope) = (app.clone(), caller.scope());
     let request_id = caller.request_id.clone();
@@ -95,7 +96,7 @@ async fn read_batch(
     }
     query.close()?;
     let read = run_blocking(move || items.options().map(|options| (options, items))).await;
-    let broken = || AppError::Internal("the reading of a body broke off".to_owned());
+    let broken = || AppError::Internal("reading a body was interrupted".to_owned());
     let (options, items) = read.ok_or_else(broken)??;
     Ok((read_options(&options, most, request_id)?, items))
 }
@@ -125,7 +126,7 @@ fn read_query(
     })
 }
 
-/// The options of a batch in one document, which is without its items here.
+/// The options of a batch in one document, from which the items have been removed.
 fn read_options(text: &str, most: u32, request_id: Arc<str>) -> Result<BatchRequest, ApiProblem> {
     let document = parse(text.as_bytes())?;
     let (mut request, faults) = document.read(|object| {
@@ -152,7 +153,7 @@ fn read_options(text: &str, most: u32, request_id: Arc<str>) -> Result<BatchRequ
     Ok(request)
 }
 
-/// Reads how many at the same time, up to what a setting allows.
+/// Reads a concurrency, up to the maximum of a setting.
 pub(crate) fn at_most(
     payload: &Payload,
     most: u32,
@@ -179,7 +180,7 @@ fn up_to(most: u32, setting: &str) -> String {
 #[utoipa::path(
     get, path = "/v1/batches", tag = "batches",
     params(PageParams),
-    responses((status = 200, description = "A page", body = BatchPage))
+    responses((status = 200, description = "One page", body = BatchPage))
 )]
 pub(crate) async fn batch_list(
     State(app): State<Arc<App>>,
@@ -194,11 +195,11 @@ pub(crate) async fn batch_list(
 
 /// Read a batch
 ///
-/// Where it stands, how many items ended how, and what they cost so far. A batch that `succeeded`
-/// has come to its end, whether or not items of it failed.
+/// Its status, the number of items in each state, and the cost so far. A batch has `succeeded` once
+/// all items have ended, even if some of them failed.
 #[utoipa::path(
     get, path = "/v1/batches/{id}", tag = "batches",
-    params(("id" = String, Path, description = "The batch's id")),
+    params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -214,12 +215,12 @@ pub(crate) async fn batch_get(
 
 /// Cancel a batch
 ///
-/// Items under way are stopped, with their requests to models; those that have not begun never
-/// will; results stay. Answers the batch once it has ended; should whoever works on it not answer,
-/// the batch as it stands, which ends when its lease does.
+/// Running items are stopped together with their requests to models; items that have not started do
+/// not run; existing results remain. Returns the batch once it has ended. If its worker does not
+/// respond, returns the batch as it is; it ends when the lease of the worker expires.
 #[utoipa::path(
     post, path = "/v1/batches/{id}/cancel", tag = "batches",
-    params(("id" = String, Path, description = "The batch's id")),
+    params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
@@ -233,16 +234,16 @@ pub(crate) async fn batch_cancel(
     Ok(answer::ok(&BatchView::from(&batch)))
 }
 
-/// Read a batch's results
+/// Read the results of a batch
 ///
-/// In the order of the items, those that have not ended too. With `Accept: application/jsonl` (or
-/// `application/x-ndjson`) all of them, a line each, as one download.
+/// In the order of the items, including items that have not ended. With `Accept: application/jsonl`
+/// (or `application/x-ndjson`) all results are one download, one per line.
 #[utoipa::path(
     get, path = "/v1/batches/{id}/results", tag = "batches",
     params(
-        ("id" = String, Path, description = "The batch's id"),
+        ("id" = String, Path, description = "The id of the batch"),
         PageParams),
-    responses((status = 200, description = "A page, or all of it", content(
+    responses((status = 200, description = "A page, or all results", content(
         (BatchResultPage = "application/json"), (String = "application/jsonl")))),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -267,7 +268,7 @@ pub(crate) async fn batch_results(
     Ok(page.respond(&found, |row| BatchResultView::new(row, ended)))
 }
 
-/// All results of a batch on their way to a reader.
+/// A download of all results of a batch.
 struct Download {
     app: Arc<App>,
     scope: Scope,
@@ -275,7 +276,7 @@ struct Download {
     ended: bool,
 }
 
-/// The results a line each. The next page is read when the reader has taken the one before.
+/// The results as JSON lines. A page is read when the client has received the previous one.
 fn download(download: Download) -> Response {
     let lines = stream::try_unfold((download, Some(None)), |(download, next)| async move {
         let Some(after) = next else { return Ok::<_, AppError>(None) };

@@ -1,5 +1,5 @@
-//! `/v1/datasets`: uploaded, listed, read, replaced, deleted, made of runs. How uploads are read is
-//! `dataset_upload`, examples are read out by `dataset_examples`.
+//! `/v1/datasets`: create, list, read, replace and delete datasets, and make them from runs.
+//! `dataset_upload` reads uploads, `dataset_examples` returns examples.
 
 use std::sync::Arc;
 
@@ -30,33 +30,34 @@ use crate::http::views::{
 /// The kind of the tags of dataset versions.
 const DATASET_TAG: char = 'd';
 
-/// The tag of a dataset's version.
+/// The `ETag` of a version of a dataset.
 fn dataset_tag(id: Uuid, version: i32) -> ETag {
     ETag::of(DATASET_TAG, id, version)
 }
 
 /// Create a dataset
 ///
-/// Of examples, `{inputs, expected?, id?, split?}`, or of flat rows, where `inputs` and `expected` say
-/// which of their members are what. As `application/jsonl` (or `application/x-ndjson`) the body has
-/// one a line, and as `text/csv` a header and a row each; what else is to be said stands in the query
-/// then. The body has limits of its own, `limits.dataset_bytes` and `limits.dataset_examples`. All of
-/// it is stored or nothing: what is wrong is told with its place and its line.
+/// From examples, `{inputs, expected?, id?, split?}`, or from flat rows: then `inputs` and `expected`
+/// name the members of a row. With `application/jsonl` (or `application/x-ndjson`) each line of the
+/// body is an example or a row; with `text/csv` the body is a table with a header. For both, the
+/// other members are query parameters. The settings `limits.dataset_bytes` and
+/// `limits.dataset_examples` limit the body. The upload is stored completely or not at all; every
+/// problem is reported with its place and line.
 #[utoipa::path(
     post, path = "/v1/datasets", tag = "datasets",
     params(
-        ("name" = Option<String>, Query, description = "With lines and tables, as in the body"),
-        ("description" = Option<String>, Query, description = "The same"),
-        ("inputs" = Option<String>, Query, description = "The same, with commas between; a table has to have it"),
-        ("expected" = Option<String>, Query, description = "The same, with commas between"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("name" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
+        ("description" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
+        ("inputs" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated; required for CSV"),
+        ("expected" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content(
         (DatasetBody = "application/json", example = json!(crate::http::routes::examples::dataset())),
         (String = "application/jsonl"),
         (String = "text/csv"))),
     responses((status = 201, description = "The dataset, at version 1", body = ChangedDatasetView, headers(
-        ("Location" = String, description = "Its address"),
-        ("ETag" = String, description = "Its version")))),
+        ("Location" = String, description = "The address of the dataset"),
+        ("ETag" = String, description = "The version")))),
     extensions(("x-problems" = json!(["already_exists", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
@@ -67,7 +68,7 @@ pub(crate) async fn dataset_create(
     query: Query,
     UploadedBody { hash, body, .. }: UploadedBody<DatasetUpload>,
 ) -> Response {
-    // What is said of lines and tables stands in the query, and is a part of what is asked for.
+    // The options of lines and tables are query parameters: they are part of the request.
     let route = format!("POST /v1/datasets{}", query.spelled());
     let (verb, scope) = (app.clone(), caller.scope());
     let work = Box::pin(async move {
@@ -80,23 +81,24 @@ pub(crate) async fn dataset_create(
 
 /// Replace a dataset's examples
 ///
-/// Makes the next version; the others stay as they are. Takes what `POST /v1/datasets` takes. Examples
-/// that are those of the newest version make no new one. Never creates a dataset.
+/// Creates the next version; earlier versions do not change. Accepts the same bodies as
+/// `POST /v1/datasets`. If the examples are those of the newest version, no version is created. Never
+/// creates a dataset.
 #[utoipa::path(
     put, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "Its name"),
-        ("name" = Option<String>, Query, description = "With lines and tables, as in the body"),
-        ("description" = Option<String>, Query, description = "The same"),
-        ("inputs" = Option<String>, Query, description = "The same, with commas between; a table has to have it"),
-        ("expected" = Option<String>, Query, description = "The same, with commas between"),
-        ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
+        ("dataset" = String, Path, description = "The name of the dataset"),
+        ("name" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
+        ("description" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
+        ("inputs" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated; required for CSV"),
+        ("expected" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated"),
+        ("If-Match" = Option<String>, Header, description = "Proceed only if this is the newest version")),
     request_body(content(
         (DatasetBody = "application/json", example = json!(crate::http::routes::examples::dataset())),
         (String = "application/jsonl"),
         (String = "text/csv"))),
     responses((status = 200, description = "The newest version", body = ChangedDatasetView, headers(
-        ("ETag" = String, description = "Its version")))),
+        ("ETag" = String, description = "The version")))),
     extensions(("x-problems" = json!(["not_found", "name_mismatch", "precondition_failed"])))
 )]
 pub(crate) async fn dataset_put(
@@ -114,23 +116,24 @@ pub(crate) async fn dataset_put(
     Ok(changed(&put))
 }
 
-/// Make examples of runs
+/// Make examples from runs
 ///
-/// Appends to the newest version, as the next one, or makes the dataset where there is none. Runs have
-/// to have succeeded, and be of one graph. What a run gave is what is expected, but for what
-/// `corrections` say. Examples that are there already are counted, not doubled.
+/// Appends examples to the newest version, which creates the next version, or creates the dataset.
+/// All runs must have succeeded and belong to one graph. The outputs of a run become its expected
+/// outputs, except for `corrections`. Examples that the dataset has already are counted, not added
+/// again.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/from-runs", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "Its name"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("dataset" = String, Path, description = "The name of the dataset"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content = FromRunsBody, example = json!(crate::http::routes::examples::from_runs())),
     responses(
         (status = 200, description = "The newest version", body = ChangedDatasetView, headers(
-            ("ETag" = String, description = "Its version"))),
+            ("ETag" = String, description = "The version"))),
         (status = 201, description = "The dataset, at version 1", body = ChangedDatasetView, headers(
-            ("Location" = String, description = "Its address"),
-            ("ETag" = String, description = "Its version")))),
+            ("Location" = String, description = "The address of the dataset"),
+            ("ETag" = String, description = "The version")))),
     extensions(("x-problems" = json!(["not_found", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
@@ -203,7 +206,7 @@ fn read_runs(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<
         Some(())
     });
     if read?.is_empty() {
-        problems.add(at, Code::InvalidValue, "name one run at least");
+        problems.add(at, Code::InvalidValue, "expected at least one run");
     }
     Some(runs)
 }
@@ -211,7 +214,11 @@ fn read_runs(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<
 fn read_run(text: &str, at: &At<'_>, problems: &mut Problems) -> Option<Uuid> {
     let id = Uuid::try_parse(text).ok();
     if id.is_none() {
-        problems.add(at, Code::InvalidValue, format!("a run's id is a UUID, not `{text}`"));
+        problems.add(
+            at,
+            Code::InvalidValue,
+            format!("expected the id of a run, a UUID, found `{text}`"),
+        );
     }
     id
 }
@@ -238,7 +245,7 @@ fn read_corrections(
 #[utoipa::path(
     get, path = "/v1/datasets", tag = "datasets",
     params(PageParams),
-    responses((status = 200, description = "A page", body = DatasetPage))
+    responses((status = 200, description = "One page", body = DatasetPage))
 )]
 pub(crate) async fn dataset_list(
     State(app): State<Arc<App>>,
@@ -253,17 +260,17 @@ pub(crate) async fn dataset_list(
 
 /// Read a dataset
 ///
-/// What is known of the newest version, or the one asked for. Its examples are at `…/examples`.
+/// The newest version, or the requested one. Its examples are at `…/examples`.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "Its name"),
-        ("version" = Option<u32>, Query, description = "A version other than the newest"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+        ("dataset" = String, Path, description = "The name of the dataset"),
+        ("version" = Option<u32>, Query, description = "A version. Default: the newest"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this is still the version")),
     responses(
         (status = 200, description = "The dataset", body = DatasetView, headers(
-            ("ETag" = String, description = "Its version"))),
-        (status = 304, description = "The caller has this version")),
+            ("ETag" = String, description = "The version"))),
+        (status = 304, description = "The client has this version")),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn dataset_get(
@@ -280,15 +287,15 @@ pub(crate) async fn dataset_get(
     Ok(answer::fresh(&known, &tag, &DatasetView::from(&row)))
 }
 
-/// List a dataset's versions
+/// List the versions of a dataset
 ///
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/versions", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "Its name"),
+        ("dataset" = String, Path, description = "The name of the dataset"),
         PageParams),
-    responses((status = 200, description = "A page", body = DatasetVersionPage)),
+    responses((status = 200, description = "One page", body = DatasetVersionPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn dataset_versions(
@@ -306,13 +313,13 @@ pub(crate) async fn dataset_versions(
 
 /// Delete a dataset
 ///
-/// What was begun with it goes on, and its name is free again.
+/// Jobs that use it continue. The name becomes available again.
 #[utoipa::path(
     delete, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "Its name"),
-        ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
-    responses((status = 204, description = "It is gone")),
+        ("dataset" = String, Path, description = "The name of the dataset"),
+        ("If-Match" = Option<String>, Header, description = "Proceed only if this is the newest version")),
+    responses((status = 204, description = "The dataset was deleted")),
     extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn dataset_delete(

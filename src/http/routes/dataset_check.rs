@@ -1,4 +1,4 @@
-//! `/v1/datasets/{dataset}/check`: whether examples fit a graph.
+//! `/v1/datasets/{dataset}/check`: do the examples of a dataset match a graph?
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::views::{DatasetCheckBody, FittingDatasetView};
 
-/// Look whether a dataset fits a graph
+/// Check that a dataset matches a graph
 ///
-/// Whether the inputs of its examples are admitted as those of a run are, and what is expected of an
-/// output is of that output's type. Nothing is stored; whoever uses the dataset is told the same.
+/// The inputs of each example must be valid inputs of a run, and each expected output must have the
+/// type of that output. Nothing is stored. Evaluations and optimizations make the same check.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/check", tag = "datasets",
-    params(("dataset" = String, Path, description = "Its name")),
+    params(("dataset" = String, Path, description = "The name of the dataset")),
     request_body(content = DatasetCheckBody, example = json!(crate::http::routes::examples::dataset_check())),
-    responses((status = 200, description = "It fits", body = FittingDatasetView)),
+    responses((status = 200, description = "The dataset matches the graph", body = FittingDatasetView)),
     extensions(("x-problems" = json!(["not_found", "invalid_input"])))
 )]
 pub(crate) async fn dataset_check(

@@ -1,4 +1,4 @@
-//! `/v1/datasets/{dataset}/examples`: page by page, or all as one download.
+//! `/v1/datasets/{dataset}/examples`: pages of examples, or all in one download.
 
 use std::sync::Arc;
 
@@ -21,26 +21,26 @@ use crate::http::views::{DatasetExamplePage, DatasetExampleView};
 use crate::store::Scope;
 use crate::store::dataset_example::{ExampleRow, Room};
 
-/// What a page is cut at, however many examples it may have.
+/// The greatest size of a page, whatever its limit of examples.
 const PAGE_BYTES: i64 = 16 << 20;
 
-/// What is read at a time for a download.
+/// Examples per read of a download.
 const DOWNLOAD: Room = Room { count: 500, bytes: 1 << 20 };
 
-/// Read a dataset's examples
+/// Read the examples of a dataset
 ///
-/// In their order. With `Accept: application/jsonl` (or `application/x-ndjson`), or `format=jsonl`, all
-/// of them, a line each, as one download: what can be uploaded again, and what `content_hash` is the
-/// SHA-256 of.
+/// In their order. With `Accept: application/jsonl` (or `application/x-ndjson`) or `format=jsonl`, all
+/// examples are one download, one per line. The download can be uploaded again; `content_hash` is its
+/// SHA-256.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/examples", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "Its name"),
-        ("version" = Option<u32>, Query, description = "A version other than the newest"),
-        ("split" = Option<String>, Query, description = "Only examples that name this split"),
-        ("format" = Option<String>, Query, description = "`jsonl` for one download"),
+        ("dataset" = String, Path, description = "The name of the dataset"),
+        ("version" = Option<u32>, Query, description = "A version. Default: the newest"),
+        ("split" = Option<String>, Query, description = "Only examples of this split"),
+        ("format" = Option<String>, Query, description = "`jsonl` for one download of all examples"),
         PageParams),
-    responses((status = 200, description = "A page, or all of them", content(
+    responses((status = 200, description = "A page, or all examples", content(
         (DatasetExamplePage = "application/json"), (String = "application/jsonl")))),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -68,7 +68,7 @@ pub(crate) async fn dataset_examples(
     let page = PageRequest::read(&mut query, format!("examples {}.{} {part}", row.id, version.1));
     query.close()?;
     let after = page.after.as_deref().and_then(plain_number).unwrap_or(-1);
-    // One more, which tells whether another page follows.
+    // One more than the page holds: it shows whether another page follows.
     let room = Room { count: i64::from(page.limit) + 1, bytes: PAGE_BYTES };
     let mut rows = app.dataset_examples(&scope, version, split.as_deref(), after, room).await?;
     let more = rows.len() > page.limit as usize || fill(&rows);
@@ -77,13 +77,13 @@ pub(crate) async fn dataset_examples(
     Ok(answer::ok(&page.view(rows.iter().map(DatasetExampleView::from), last)))
 }
 
-/// Whether these examples are as many as their size allows, so that others may follow.
+/// Whether these examples fill a page by their size, so that more may follow.
 fn fill(rows: &[ExampleRow]) -> bool {
     let size = rows.iter().map(|row| example_line(row).len()).sum::<usize>();
     i64::try_from(size).is_ok_and(|size| size >= PAGE_BYTES)
 }
 
-/// All examples of a version on their way to a reader.
+/// A download of all examples of a version.
 struct Download {
     app: Arc<App>,
     scope: Scope,
@@ -91,7 +91,7 @@ struct Download {
     split: Option<String>,
 }
 
-/// The examples a line each. The next are read when the reader has taken those before.
+/// The examples as JSON lines. More are read when the client has received the previous ones.
 fn download(download: Download) -> Response {
     let lines = stream::try_unfold((download, -1), |(download, after)| async move {
         let Download { app, scope, version, split } = &download;

@@ -1,5 +1,5 @@
-//! What is uploaded as a dataset: its form, what is said beside the examples, and where they are.
-//! Knows no example.
+//! Reads uploads of datasets: the format, the members beside the examples, and the source of the
+//! examples. Knows no example.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::http::protocol::upload::{SpooledBody, UploadFormat};
 /// The member that holds the examples.
 const EXAMPLES: &str = "examples";
 
-/// Where the examples of an upload are.
+/// The source of the examples of an upload.
 pub(crate) enum Examples {
     Body(BodyItems),
     Table(TableItems),
@@ -36,7 +36,7 @@ impl ItemSource for Examples {
     }
 }
 
-/// Reads what is said beside the examples; `longest` is the longest example.
+/// Reads the members beside the examples; `longest` limits an example, in bytes.
 pub(crate) async fn read_upload(
     body: SpooledBody,
     query: Query,
@@ -68,19 +68,19 @@ pub(crate) async fn read_upload(
 async fn apart<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ApiProblem> + Send + 'static,
 ) -> Result<T, ApiProblem> {
-    let broken = || AppError::Internal("the reading of a body broke off".to_owned());
+    let broken = || AppError::Internal("reading a body was interrupted".to_owned());
     run_blocking(read).await.ok_or_else(broken)?
 }
 
-/// What is said of lines and tables.
+/// Reads the options of lines and tables, which are query parameters.
 fn read_query(mut query: Query) -> Result<DatasetRequest, ApiProblem> {
     let name = query.text("name").map(Arc::from);
     let description = query.text("description").map(Arc::from);
-    let wanted = "names with commas between";
+    let wanted = "comma-separated names, each once";
     let inputs = query.read("inputs", wanted, names);
     let expected = query.read("expected", wanted, names);
     if expected.is_some() && inputs.is_none() {
-        return Err(ApiProblem::parameter("`expected` names columns where `inputs` does, too"));
+        return Err(ApiProblem::parameter("`expected` requires `inputs`"));
     }
     query.close()?;
     let columns = inputs.map(|inputs| Columns { inputs, expected });
@@ -98,7 +98,7 @@ fn unique(names: &[Arc<str>]) -> bool {
     names.iter().enumerate().all(|(index, name)| !names[..index].contains(name))
 }
 
-/// What stands beside the examples in one document, which is without them here.
+/// Reads the members of a document, from which the examples have been removed.
 fn read_options(text: &str) -> Result<DatasetRequest, ApiProblem> {
     let document = parse(text.as_bytes())?;
     let (mut request, faults) = document.read(|object| {
@@ -110,7 +110,7 @@ fn read_options(text: &str) -> Result<DatasetRequest, ApiProblem> {
         let inputs = object.optional("inputs", read_names);
         let expected = object.optional("expected", read_names);
         if expected.is_some() && !object.has("inputs") {
-            let detail = "`expected` names members where `inputs` does, too";
+            let detail = "`expected` requires `inputs`";
             object.problems().add(&At::Root.key("inputs"), Code::MissingField, detail);
         }
         examples?;
@@ -124,18 +124,18 @@ fn read_options(text: &str) -> Result<DatasetRequest, ApiProblem> {
 fn read_names(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Vec<Arc<str>>> {
     let names = list(payload, at, problems, shared_text)?;
     if names.is_empty() || !unique(&names) {
-        problems.add(at, Code::InvalidValue, "expected one name at least, and none twice");
+        problems.add(at, Code::InvalidValue, "expected at least one name, each once");
         return None;
     }
     Some(names)
 }
 
-/// Looks whether a table has the columns that are named.
+/// Checks that a table has the columns that the request names.
 fn check_columns(named: Option<&Columns>, columns: &[Arc<str>]) -> Result<(), ApiProblem> {
     let known = || columns.iter().map(AsRef::as_ref);
     let Some(Columns { inputs, expected }) = named else {
         let detail = format!(
-            "say which columns of the table are inputs, `?inputs=…` with commas between; it has {}",
+            "name the columns that are inputs, comma-separated: `?inputs=…`; the table has {}",
             listed(known())
         );
         return Err(ApiProblem::parameter(detail));

@@ -1,5 +1,5 @@
-//! Evaluations: started at a graph, listed, read and cancelled at `/v1/evaluations`. Two beside each
-//! other are `evaluation_comparison`, one while it goes on is `evaluation_events`.
+//! Evaluations: started at a graph; listed, read and cancelled at `/v1/evaluations`.
+//! `evaluation_comparison` compares two, `evaluation_events` reports the progress of one.
 
 use std::sync::Arc;
 
@@ -28,19 +28,19 @@ use crate::store::graph::GraphRef;
 
 /// Evaluate a graph on a dataset
 ///
-/// The graph runs on each example, and the metric says how good its outputs are, from 0 to 1. Graph,
-/// state and examples are those of now, whatever becomes of them meanwhile. Everything is checked
-/// first: that the metric fits the graph, and that every example does (`/dataset/examples/N/…`, 100
-/// problems at most). An example that fails counts as 0 and is listed (`results?failed=true`); with
-/// `max_errors` the evaluation ends as `failed` once more than that many did.
+/// The graph runs on each example, and the metric scores its outputs from 0 to 1. Later changes of
+/// the graph, the state or the dataset do not affect the evaluation. The server checks the request
+/// first: the metric and every example must match the graph (`/dataset/examples/N/…`, at most 100
+/// problems). A failed example counts as 0; `results?failed=true` lists failed examples. With
+/// `max_errors` the evaluation fails once more than that many examples have failed.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/evaluations", tag = "evaluations",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("graph" = String, Path, description = "The name or id of the graph"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content = EvaluationBody, example = json!(crate::http::routes::examples::evaluation())),
-    responses((status = 202, description = "The evaluation, which is accepted", body = EvaluationView,
-        headers(("Location" = String, description = "Where the evaluation is read")))),
+    responses((status = 202, description = "The accepted evaluation", body = EvaluationView,
+        headers(("Location" = String, description = "The address of the evaluation")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
@@ -100,7 +100,7 @@ fn read_request(
 fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32> {
     let found = i32::try_from(count(payload, at, problems)?).ok();
     if found.is_none() {
-        problems.add(at, Code::InvalidValue, format!("expected {} at most", i32::MAX));
+        problems.add(at, Code::InvalidValue, format!("expected at most {}", i32::MAX));
     }
     found
 }
@@ -111,9 +111,9 @@ fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32>
 #[utoipa::path(
     get, path = "/v1/evaluations", tag = "evaluations",
     params(
-        ("graph" = Option<String>, Query, description = "Only those of this graph, by name or id"),
+        ("graph" = Option<String>, Query, description = "Only evaluations of this graph: its name or id"),
         PageParams),
-    responses((status = 200, description = "A page", body = EvaluationPage))
+    responses((status = 200, description = "One page", body = EvaluationPage))
 )]
 pub(crate) async fn evaluation_list(
     State(app): State<Arc<App>>,
@@ -132,11 +132,11 @@ pub(crate) async fn evaluation_list(
 
 /// Read an evaluation
 ///
-/// Where it stands, the mean score so far, and what it cost. One that `succeeded` has come to its end,
-/// whether or not examples of it failed.
+/// Its status, the mean score and the cost so far. An evaluation has `succeeded` once all examples
+/// have ended, even if some of them failed.
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}", tag = "evaluations",
-    params(("id" = String, Path, description = "The evaluation's id")),
+    params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -152,12 +152,12 @@ pub(crate) async fn evaluation_get(
 
 /// Cancel an evaluation
 ///
-/// Examples under way are stopped, with their requests to models, and have no result; those that have
-/// one keep it. Answers the evaluation once it has ended; should whoever works on it not answer, the
-/// evaluation as it stands, which ends when its lease does.
+/// Running examples are stopped together with their requests to models and have no result; existing
+/// results remain. Returns the evaluation once it has ended. If its worker does not respond, returns
+/// the evaluation as it is; it ends when the lease of the worker expires.
 #[utoipa::path(
     post, path = "/v1/evaluations/{id}/cancel", tag = "evaluations",
-    params(("id" = String, Path, description = "The evaluation's id")),
+    params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
@@ -171,17 +171,18 @@ pub(crate) async fn evaluation_cancel(
     Ok(answer::ok(&EvaluationView::from(&evaluation)))
 }
 
-/// Read an evaluation's results
+/// Read the results of an evaluation
 ///
-/// What came of each example that has ended, in the order of the dataset, or the lowest scores first.
+/// The results of the examples that have ended, in the order of the dataset or with the lowest scores
+/// first.
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}/results", tag = "evaluations",
     params(
-        ("id" = String, Path, description = "The evaluation's id"),
-        ("failed" = Option<bool>, Query, description = "Only examples that failed, or did not"),
-        ("order" = Option<String>, Query, description = "`examples` (if not given), or `worst` first"),
+        ("id" = String, Path, description = "The id of the evaluation"),
+        ("failed" = Option<bool>, Query, description = "`true`: only failed examples; `false`: only others"),
+        ("order" = Option<String>, Query, description = "`examples` (default): the order of the dataset; `worst`: lowest scores first"),
         PageParams),
-    responses((status = 200, description = "A page", body = EvaluationResultPage)),
+    responses((status = 200, description = "One page", body = EvaluationResultPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_results(

@@ -1,4 +1,4 @@
-//! `/v1/evaluations/{id}/comparison`: two evaluations beside each other.
+//! `/v1/evaluations/{id}/comparison`: compares two evaluations.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use crate::http::views::EvaluationComparisonView;
 
 /// Compare two evaluations
 ///
-/// Example by example, matched by id: the mean scores of the examples that both have, what they gained,
-/// and the 95 % confidence interval of that (a paired bootstrap, the same each time). A gain is certain
-/// where `low` is more than 0. The pairs come in pages, the greatest losses first.
+/// Matches examples by their ids. The answer has the mean scores of the examples that both
+/// evaluations have, the mean gain and its 95 % confidence interval (a deterministic paired
+/// bootstrap). A gain is significant if `low` is above 0. `pairs` is paged, the greatest losses first.
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}/comparison", tag = "evaluations",
     params(
-        ("id" = String, Path, description = "The evaluation's id"),
-        ("against" = String, Query, description = "The id of the evaluation before it"),
+        ("id" = String, Path, description = "The id of the evaluation"),
+        ("against" = String, Query, description = "The id of the evaluation to compare against"),
         PageParams),
-    responses((status = 200, description = "Both, beside each other", body = EvaluationComparisonView)),
+    responses((status = 200, description = "The comparison", body = EvaluationComparisonView)),
     extensions(("x-problems" = json!(["not_found", "not_comparable"])))
 )]
 pub(crate) async fn evaluation_comparison(

@@ -1,5 +1,5 @@
-//! `/v1/evaluations/{id}/events`: how far an evaluation has come, while it goes on. Looked up now and
-//! then: what counts is where it stands, and nothing between is missed that matters.
+//! `/v1/evaluations/{id}/events`: the progress of a running evaluation. The row is polled: events
+//! report the current counts, so a follower needs no intermediate ones.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,17 +23,18 @@ use crate::store::Scope;
 use crate::store::evaluation::{EvaluationRow, Tally};
 use crate::store::run::RunStatus;
 
-/// How often is looked.
+/// The interval of the polling.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Follow an evaluation
 ///
-/// Server-sent events: `evaluation.progress` whenever more examples have a score, and at the end, with
-/// what `GET /v1/evaluations/{id}` answers, `evaluation.completed`, `evaluation.failed` or
-/// `evaluation.cancelled`. They say where it stands, so whoever comes late or again misses nothing.
+/// Server-sent events: `evaluation.progress` whenever more examples have a score. The last event,
+/// `evaluation.completed`, `evaluation.failed` or `evaluation.cancelled`, carries the answer of
+/// `GET /v1/evaluations/{id}`. Each event has the current counts, so a client that connects late
+/// misses nothing.
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}/events", tag = "evaluations",
-    params(("id" = String, Path, description = "The evaluation's id")),
+    params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The events", body = EvaluationEvents,
         content_type = "text/event-stream")),
     extensions(("x-problems" = json!(["not_found"])))

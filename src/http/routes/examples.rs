@@ -1,4 +1,4 @@
-//! The example requests of the OpenAPI document. A test posts every one of them.
+//! The example requests of the OpenAPI document. A test sends each of them.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) fn graph() -> Value {
     })
 }
 
-/// Edits of that graph.
+/// Edits of the graph.
 pub(crate) fn edits() -> Value {
     json!({
         "edits": [
@@ -52,12 +52,12 @@ pub(crate) fn edits() -> Value {
     })
 }
 
-/// Inputs of that graph.
+/// Inputs of the graph.
 pub(crate) fn execute() -> Value {
     json!({"inputs": {"ticket": "My parcel has not arrived."}, "trace": true})
 }
 
-/// Inputs of that graph, twice.
+/// Two inputs of the graph.
 pub(crate) fn batch() -> Value {
     json!({
         "items": [{"ticket": "My parcel has not arrived."}, {"ticket": "Where is my refund?"}],
@@ -65,11 +65,11 @@ pub(crate) fn batch() -> Value {
     })
 }
 
-/// Some examples of that graph.
+/// Examples for the graph.
 pub(crate) fn dataset() -> Value {
     json!({
         "name": "tickets",
-        "description": "Tickets of last week, with the mood that a person saw in them",
+        "description": "Tickets of last week, labeled by hand",
         "examples": [
             {
                 "inputs": {"ticket": "My parcel has not arrived."},
@@ -83,12 +83,12 @@ pub(crate) fn dataset() -> Value {
     })
 }
 
-/// That graph on that dataset.
+/// An evaluation of the graph on the dataset.
 pub(crate) fn evaluation() -> Value {
     json!({"dataset": "tickets", "metric": {"exact": {"field": "mood"}}, "max_errors": 10})
 }
 
-/// A part of them, looked at against that graph.
+/// A check of a part of the dataset.
 pub(crate) fn dataset_check() -> Value {
     json!({
         "graph": "support-reply",
@@ -98,7 +98,7 @@ pub(crate) fn dataset_check() -> Value {
     })
 }
 
-/// A run made an example, with what it should have said.
+/// A run as an example, with a corrected output.
 pub(crate) fn from_runs() -> Value {
     let run = "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
     json!({
@@ -108,22 +108,22 @@ pub(crate) fn from_runs() -> Value {
     })
 }
 
-/// How a run goes on: as it began.
+/// Options for resuming a run.
 pub(crate) fn resume() -> Value {
     json!({"timeout_ms": 60000})
 }
 
-/// A value for a node that waits.
+/// A value for a waiting node.
 pub(crate) fn signal() -> Value {
     json!({"node": "approve", "value": {"approved": true}})
 }
 
-/// Inputs of one of its nodes.
+/// Inputs of one node of the graph.
 pub(crate) fn render() -> Value {
     json!({"node": "triage", "inputs": {"ticket": "My parcel has not arrived."}})
 }
 
-/// A state of its predictors.
+/// A state of the graph.
 pub(crate) fn state() -> Value {
     json!({
         "predictors": {
@@ -138,7 +138,7 @@ pub(crate) fn state() -> Value {
     })
 }
 
-/// A change of one of them.
+/// A change of one predictor.
 pub(crate) fn predictor() -> Value {
     json!({"instruction": "Judge how the customer feels, and what about."})
 }
@@ -148,7 +148,7 @@ pub(crate) fn preview() -> Value {
     json!({"signature": "question, context: list[str] -> answer: float", "config": {}})
 }
 
-/// Demos for that graph out of the dataset above.
+/// An optimization of the graph on the dataset.
 pub(crate) fn optimization() -> Value {
     json!({
         "optimizer": "labeled_few_shot",
@@ -166,7 +166,7 @@ pub(crate) fn assignable() -> Value {
     json!({"from": "list[int]", "to": "list[float]"})
 }
 
-/// A text to read.
+/// A text to parse.
 pub(crate) fn parse() -> Value {
     json!({
         "signature": "ticket -> mood: Mood, topics: list[str]",

@@ -1,5 +1,5 @@
-//! Optimizations: started at `/v1/graphs/{graph}/optimizations`, listed, read, followed, cancelled
-//! and promoted at `/v1/optimizations`.
+//! Optimizations: started at `/v1/graphs/{graph}/optimizations`; listed, read, followed, cancelled
+//! and activated at `/v1/optimizations`.
 
 use std::sync::Arc;
 
@@ -34,21 +34,21 @@ use crate::store::optimization::OptimizationRow;
 
 /// Optimize a graph
 ///
-/// An optimizer of `GET /v1/optimizers` looks for instructions, demos or another structure with which
-/// the graph scores better on examples. All is checked before it is accepted: the config, the metric,
-/// every example. A trainset alone is split by the seed: half is trained on, a quarter chosen by, and
-/// a quarter held out, on which only the result is measured; of a trainset and a valset, half of the
-/// valset is held out. A set holds 10,000 examples at most. A worker does it within the budget; what
-/// is found is stored as a version that is not in force.
+/// An optimizer of `GET /v1/optimizers` searches for instructions, demos or a graph structure that
+/// score better on examples. The server checks the config, the metric and every example before it
+/// accepts the request. A trainset alone is split by the seed: one half trains, one quarter selects
+/// candidates, and one quarter is held out to measure the result. With a valset, half of it is held
+/// out. A set has at most 10,000 examples. A worker runs the optimization within its budget. The
+/// result is stored as a version that is not active.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/optimizations", tag = "optimizations",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("graph" = String, Path, description = "The name or id of the graph"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content = OptimizationBody, example = json!(crate::http::routes::examples::optimization())),
-    responses((status = 202, description = "The optimization, which is accepted",
+    responses((status = 202, description = "The accepted optimization",
         body = OptimizationView,
-        headers(("Location" = String, description = "Where it is read")))),
+        headers(("Location" = String, description = "The address of the optimization")))),
     extensions(("x-problems" = json!(["not_found", "state_mismatch", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
@@ -178,9 +178,9 @@ fn read_concurrency(
 #[utoipa::path(
     get, path = "/v1/optimizations", tag = "optimizations",
     params(
-        ("graph" = Option<String>, Query, description = "Only those of this graph: name, or id"),
+        ("graph" = Option<String>, Query, description = "Only optimizations of this graph: its name or id"),
         PageParams),
-    responses((status = 200, description = "A page", body = OptimizationPage)),
+    responses((status = 200, description = "One page", body = OptimizationPage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_list(
@@ -202,12 +202,12 @@ pub(crate) async fn optimization_list(
 
 /// Read an optimization
 ///
-/// Where it stands and what it has paid for so far. Once it has ended: the scores of the program as it
-/// was and of the best on the held-out examples, side by side with the interval of the gain, what is
-/// different, the version that it was stored as, and whether that is in force.
+/// Its status and its cost so far. After its end also: the scores of the original program and of the
+/// best candidate on the held-out examples, the confidence interval of the gain, the changes, the
+/// version that the result was stored as, and whether that version is active.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}", tag = "optimizations",
-    params(("id" = String, Path, description = "The optimization's id")),
+    params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
@@ -223,18 +223,18 @@ pub(crate) async fn optimization_get(
 
 /// Follow an optimization
 ///
-/// Server-sent events: `optimization.started`, `.phase`, `.candidate`, `.scored`, `.progress` (now
-/// and then, with what was paid for), and at the end `.completed`, `.failed` or `.cancelled` with the
-/// optimization as it is read. `Last-Event-ID` goes on behind that event, on any server. An attempt
-/// that goes on from another's tells from `optimization.started` again.
+/// Server-sent events: `optimization.started`, `.phase`, `.candidate`, `.scored` and `.progress`
+/// (periodically, with the usage). The last event, `.completed`, `.failed` or `.cancelled`, carries
+/// the optimization. `Last-Event-ID` continues after that event, on any server. A new attempt starts
+/// again with `optimization.started`.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}/events", tag = "optimizations",
     params(
-        ("id" = String, Path, description = "The optimization's id"),
-        ("Last-Event-ID" = Option<u64>, Header, description = "The last event that was read")),
+        ("id" = String, Path, description = "The id of the optimization"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The last event that the client has received")),
     responses((status = 200, description = "The events", body = OptimizationEvents,
         content_type = "text/event-stream"),
-        (status = 204, description = "It has ended, and its last event was read")),
+        (status = 204, description = "The optimization has ended and the client has received its last event")),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_events(
@@ -256,12 +256,12 @@ fn ended(row: &OptimizationRow) -> (EventKind, String) {
 
 /// Cancel an optimization
 ///
-/// Requests under way are stopped. What was found stays: the candidates, and the best so far as a
-/// version that is not in force. Answers the optimization once it has ended; should whoever works on
-/// it not answer, the optimization as it stands, which ends when its lease does.
+/// Running requests are stopped. The candidates remain, and the best so far is stored as a version
+/// that is not active. Returns the optimization once it has ended. If its worker does not respond,
+/// returns the optimization as it is; it ends when the lease of the worker expires.
 #[utoipa::path(
     post, path = "/v1/optimizations/{id}/cancel", tag = "optimizations",
-    params(("id" = String, Path, description = "The optimization's id")),
+    params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
@@ -275,16 +275,16 @@ pub(crate) async fn optimization_cancel(
     Ok(answer::ok(&OptimizationView::from(&found)))
 }
 
-/// Put in force what an optimization found
+/// Activate the result of an optimization
 ///
-/// As a state version, or as a graph version where the optimizer changed the graph. Refused with
-/// `412` when the graph has a newer version than the optimization began with; and when another state
-/// is in force than it was measured against, unless `If-Match` names that one.
+/// Activates a state version, or creates a graph version if the optimizer changed the graph. Answers
+/// `412` if the graph has a newer version than the optimization started from, or if a different state
+/// than the measured one is active, unless `If-Match` names that state.
 #[utoipa::path(
     post, path = "/v1/optimizations/{id}/activate", tag = "optimizations",
     params(
-        ("id" = String, Path, description = "The optimization's id"),
-        ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
+        ("id" = String, Path, description = "The id of the optimization"),
+        ("If-Match" = Option<String>, Header, description = "Proceed only if this state is active")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found", "run_unfinished", "nothing_found",
         "precondition_failed"])))
@@ -305,14 +305,14 @@ pub(crate) async fn optimization_activate(
 
 /// List the candidates of an optimization
 ///
-/// All that were tried, in their order, while it goes on and after: what each was made from and how
-/// it did. Number 0 is the program as it was.
+/// All candidates so far, in their order: what each was made from, and its scores. Number 0 is the
+/// original program.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}/candidates", tag = "optimizations",
     params(
-        ("id" = String, Path, description = "The optimization's id"),
+        ("id" = String, Path, description = "The id of the optimization"),
         PageParams),
-    responses((status = 200, description = "A page", body = OptimizationCandidatePage)),
+    responses((status = 200, description = "One page", body = OptimizationCandidatePage)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_candidate_list(
@@ -331,12 +331,12 @@ pub(crate) async fn optimization_candidate_list(
 
 /// Read a candidate of an optimization
 ///
-/// With its state, its graph where that is another, and what turns the program as it was into it.
+/// With its state, its graph if it changes the graph, and the changes from the original program.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}/candidates/{number}", tag = "optimizations",
     params(
-        ("id" = String, Path, description = "The optimization's id"),
-        ("number" = u32, Path, description = "The candidate's number")),
+        ("id" = String, Path, description = "The id of the optimization"),
+        ("number" = u32, Path, description = "The number of the candidate")),
     responses((status = 200, description = "The candidate", body = OptimizationCandidateView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]

@@ -1,4 +1,4 @@
-//! `/v1/optimizers`: what the server can optimize with.
+//! `/v1/optimizers`: the optimizers of the server.
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -12,11 +12,11 @@ use crate::http::views::{OptimizerPage, OptimizerView};
 
 /// List optimizers
 ///
-/// Each with the JSON Schema of its config, in alphabetical order.
+/// In alphabetical order, each with the JSON Schema of its config.
 #[utoipa::path(
     get, path = "/v1/optimizers", tag = "optimizations",
     params(PageParams),
-    responses((status = 200, description = "A page", body = OptimizerPage))
+    responses((status = 200, description = "One page", body = OptimizerPage))
 )]
 pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "optimizers");
@@ -29,7 +29,7 @@ pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProb
 /// Read an optimizer
 #[utoipa::path(
     get, path = "/v1/optimizers/{name}", tag = "optimizations",
-    params(("name" = String, Path, description = "The optimizer's name")),
+    params(("name" = String, Path, description = "The name of the optimizer")),
     responses((status = 200, description = "The optimizer", body = OptimizerView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]

@@ -299,7 +299,7 @@ async fn hostile_tables_are_refused_with_their_lines() {
         ("name=t", "it has a, b"),
         ("name=t&inputs=a,c", "the table has no column `c`"),
         ("name=t&inputs=a&expected=B", "the table has no column `B`"),
-        ("name=t&inputs=a,,b", "names with commas between"),
+        ("name=t&inputs=a,,b", "comma-separated names"),
         ("name=t&inputs=a&odd=1", "there is no parameter `odd` here"),
     ] {
         let refused = table(&api, query, "a,b\n1,2\n").await.expect(400);
