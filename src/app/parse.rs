@@ -1,6 +1,6 @@
 //! The parser of LM answers as a tool: reads a text as a type or as the outputs of a signature.
 
-use dsrs::adapter::{ChatAdapter, MisfitKind, ParseError, ParsedOutput, ParsedValue};
+use dsrs::adapter::{ChatAdapter, OutputProblemKind, ParseError, ParsedOutput, ParsedValue};
 use dsrs::coerce::{Leniencies, TEXT_LIMIT};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, boolean, text};
@@ -105,16 +105,16 @@ fn read_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<
 }
 
 fn parse_failure(error: &ParseError) -> ParseFailure {
-    let first = error.misfits.iter().find(|misfit| misfit.field.is_some());
-    let first = first.or(error.misfits.first());
-    let path = first.map(|misfit| misfit.path.clone()).filter(|path| !path.is_empty());
+    let first = error.problems.iter().find(|problem| problem.field.is_some());
+    let first = first.or(error.problems.first());
+    let path = first.map(|problem| problem.path.clone()).filter(|path| !path.is_empty());
     ParseFailure {
         detail: format!("the text does not fit: {error}"),
         field: error.field().map(ToString::to_string),
         path,
-        reason: first.map(|misfit| misfit.reason.clone()),
-        constraint: first.and_then(|misfit| match &misfit.kind {
-            MisfitKind::Assert(label) => Some(label.to_string()),
+        reason: first.map(|problem| problem.reason.clone()),
+        constraint: first.and_then(|problem| match &problem.kind {
+            OutputProblemKind::Assert(label) => Some(label.to_string()),
             _ => None,
         }),
         report: error.report.to_payload(),

@@ -155,7 +155,7 @@ impl Tool for HttpCaller {
     }
 
     fn call<'a>(&'a self, _: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        async move { self.ask(&args).await.map_err(ToolError::told) }.boxed()
+        async move { self.ask(&args).await.map_err(ToolError::reported) }.boxed()
     }
 }
 

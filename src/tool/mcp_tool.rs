@@ -56,7 +56,7 @@ impl Tool for McpTool {
     }
 
     fn call<'a>(&'a self, _: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        self.ask(args).map(|called| called.map_err(ToolError::told)).boxed()
+        self.ask(args).map(|called| called.map_err(ToolError::reported)).boxed()
     }
 }
 

@@ -103,7 +103,7 @@ fn listen_byte_by_byte(bencher: Bencher<'_, '_>, bytes: usize) {
     let field = plan.schema().outputs[0].lm_name().clone();
     let text = format!("[[ ## {field} ## ]]\n{}", "It adds [1, 2], \n".repeat(bytes / 17));
     bencher.counter(divan::counter::BytesCount::of_str(&*text)).bench(|| {
-        let mut answer = plan.listen();
+        let mut answer = plan.stream();
         for at in 0..text.len() {
             divan::black_box(answer.push(&text[at..=at]));
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};
 use dsrs::adapter::ChatPlan;
-use dsrs::coerce::{Leniencies, Report, coerce};
+use dsrs::coerce::{Leniencies, ParseReport, coerce};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::read_signature;
 use dsrs::types::{Type, TypeScope};
@@ -73,7 +73,7 @@ fn a_mebibyte_of_one_piece_as_a_list(bencher: Bencher<'_, '_>, piece: &str) {
 
 fn reads(bencher: Bencher<'_, '_>, ty: &str, text: &str, fits: bool) {
     let ty = type_of(ty);
-    let read = |text| coerce(text, &ty, Leniencies::ALL, &mut Report::default()).is_ok();
+    let read = |text| coerce(text, &ty, Leniencies::ALL, &mut ParseReport::default()).is_ok();
     assert_eq!(read(text), fits);
     bencher.counter(BytesCount::of_str(text)).bench(|| read(black_box(text)));
 }

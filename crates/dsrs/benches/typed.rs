@@ -10,7 +10,7 @@ use divan::Bencher;
 use dsrs::facet::Facet;
 use dsrs::lm::{LmReply, Models, ScriptedAnswer, ScriptedLm, Usage};
 use dsrs::module::named_predictors;
-use dsrs::{Ctx, Demo, Module, Predict, Signature};
+use dsrs::{Ctx, Module, Predict, Signature, TypedDemo};
 use tokio::runtime::{Builder, Runtime};
 
 /// Answer the question.
@@ -51,7 +51,7 @@ fn input() -> QaInput {
 }
 
 fn predict(demos: usize) -> Predict<Qa> {
-    let demo = Demo { input: input(), output: QaOutput { answer: "four".into() } };
+    let demo = TypedDemo { input: input(), output: QaOutput { answer: "four".into() } };
     let builder = (0..demos).fold(Predict::<Qa>::builder(), |builder, _| builder.demo(&demo));
     builder.build().expect("demos that fit")
 }

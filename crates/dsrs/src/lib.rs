@@ -43,8 +43,8 @@ pub mod graph;
 
 pub mod optimize;
 
-pub use module::{Module, Predicted};
-pub use predict::typed::Demo;
+pub use module::{Module, Prediction};
+pub use predict::TypedDemo;
 pub use predict::{Ctx, Predict};
 // The traits have the names of their derives: one import includes both.
 pub use signature::{Augmentation, Augmented, Signature};

@@ -1,4 +1,4 @@
-//! What answers are read as: values, and why something is refused. Layouts stand in the corpus.
+//! Parsing of answers: values, and the reasons of errors. The corpus covers layouts.
 
 mod story;
 
@@ -7,7 +7,7 @@ use dsrs::coerce::Leniencies;
 use dsrs::value::Payload;
 use story::{json, signature};
 
-/// The outputs as JSON, with the kinds of leniency behind them; or what is wrong.
+/// The outputs as JSON and the kinds of leniency, or the error.
 fn read(types: &str, schema: &str, text: &str) -> String {
     match ChatAdapter::parse_output(&signature(types, schema), text) {
         Ok(parsed) => {
@@ -22,7 +22,7 @@ fn read(types: &str, schema: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_strict_field_takes_no_leniency() {
+fn a_strict_field_allows_no_leniency() {
     let schema = r#"{"instructions": "x", "inputs": [], "outputs": [{"name": "v", "type": "int", "strict": true}]}"#;
     assert_eq!(read("{}", schema, "[[ ## v ## ]]\n7"), r#"{"v":7}"#);
     assert!(read("{}", schema, "[[ ## v ## ]]\n7.0").starts_with("error"));
@@ -30,7 +30,7 @@ fn a_strict_field_takes_no_leniency() {
 }
 
 #[test]
-fn asserts_refuse_and_checks_report_inside_classes_too() {
+fn asserts_fail_and_checks_report_inside_classes() {
     let types = r#"{"P": {"class": {"age": {"type": "int", "constraints": [{"assert": "this >= 0", "label": "age"}]}}}}"#;
     let schema = r#"{"instructions": "x", "inputs": [], "outputs": [
         {"name": "p", "type": "list[P]"},
@@ -43,8 +43,8 @@ fn asserts_refuse_and_checks_report_inside_classes_too() {
     assert_eq!(error.failed_assert().map(|(_, label)| &**label), Some("age"));
     let many = answer("-1").replace("{\"age\": -1}", &"{\"age\": -1}, ".repeat(80));
     let error = ChatAdapter::parse_output(&signature(types, schema), &many).unwrap_err();
-    assert_eq!(error.misfits.len(), 50);
-    let last = error.misfits.last().unwrap().told();
+    assert_eq!(error.problems.len(), 50);
+    let last = error.problems.last().unwrap().message();
     assert_eq!(last, "[49].age: must hold, but does not: `age`; and 30 more do not hold");
 }
 
@@ -63,7 +63,7 @@ fn a_draft_in_reasoning_before_a_value_never_wins() {
 }
 
 #[test]
-fn hostile_texts_give_an_error_and_not_a_crash() {
+fn hostile_texts_are_errors_and_do_not_crash() {
     let types = r#"{"Tree": {"class": {"kids": "list[Tree]"}}}"#;
     let schema =
         r#"{"instructions": "x", "inputs": [], "outputs": [{"name": "v", "type": "Tree"}]}"#;

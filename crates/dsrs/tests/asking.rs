@@ -236,7 +236,7 @@ mod fallbacks {
         let predictor = predictor(&signature("{}", SCORE), "{}");
         let question = fields(r#"{"question": "how many?"}"#);
         let read = |_: &LmReply| Err("no call is expected".to_owned());
-        let outputs = predictor.forward_calling(&ctx, question, &offered, read).await.unwrap();
+        let outputs = predictor.forward_with_tools(&ctx, question, &offered, read).await.unwrap();
         assert_eq!(outputs, fields(r#"{"score": 7}"#));
         assert!(bad.requests()[0].tools.is_some() && good.requests()[0].tools.is_none());
     }
@@ -261,15 +261,15 @@ mod kept {
         let first = run_over(&models);
         ask(&first, "how many?").await.unwrap();
         let again = run_over(&models);
-        let (counting, tally) = again.tallied();
+        let (counting, tally) = again.with_tally();
         assert_eq!(ask(&counting, "how many?").await.unwrap(), fields(r#"{"score": 7}"#));
         let spans = again.trace().take();
         assert_eq!(requests(&spans), ["scripted Succeeded kept"]);
         let usage = spans[1].usage.unwrap();
         assert_eq!((usage.lm_calls, usage.input_tokens, usage.cost), (0, 0, Some(0.0)));
         assert_eq!((spans[1].raw.as_deref(), spans[1].attempt), (Some(GOOD), Some(1)));
-        let tallied = tally.sum();
-        assert_eq!((tallied.usage.lm_calls, tallied.raw.as_deref()), (0, Some(GOOD)));
+        let with_tally = tally.sum();
+        assert_eq!((with_tally.usage.lm_calls, with_tally.raw.as_deref()), (0, Some(GOOD)));
         assert_eq!(requests(&first.trace().take()), ["scripted Succeeded"]);
 
         let other = ask(&run_over(&models), "how much?").await;
@@ -339,10 +339,10 @@ mod kept {
         let lm = script([GOOD, GOOD, GOOD]);
         let run = run_over(&keeping(&lm));
         for number in 0..3 {
-            ask(&run.varied(number), "how many?").await.unwrap();
+            ask(&run.for_attempt(number), "how many?").await.unwrap();
         }
         assert_eq!(lm.requests().len(), 3);
-        ask(&run.varied(2), "how many?").await.unwrap();
+        ask(&run.for_attempt(2), "how many?").await.unwrap();
         assert_eq!(lm.requests().len(), 3);
     }
 
@@ -351,7 +351,7 @@ mod kept {
     struct Ear(Mutex<String>);
 
     impl RunListener for Ear {
-        fn hear(&self, event: RunEvent<'_>) {
+        fn receive(&self, event: RunEvent<'_>) {
             if let RunEvent::NodeDelta { field, text, .. } = event {
                 self.0.lock().unwrap().push_str(&format!("{field}={text}"));
             }
@@ -391,7 +391,7 @@ mod kept {
                 found => Err(format!("{found} calls")),
             };
             let ctx = run_over(&models);
-            predictor.forward_calling(&ctx, question, &offered, read).await.unwrap();
+            predictor.forward_with_tools(&ctx, question, &offered, read).await.unwrap();
         }
         assert_eq!(lm.requests().len(), 1);
     }

@@ -1,4 +1,4 @@
-//! The call path against a scripted LM: what is sent, tried again, recorded and refused.
+//! The call path with a scripted LM: requests, retries, records and errors.
 
 mod story;
 
@@ -31,19 +31,19 @@ fn script(answers: impl IntoIterator<Item = impl Into<ScriptedAnswer>>) -> Arc<S
     Arc::new(ScriptedLm::answering(answers))
 }
 
-fn told(spans: &[Span]) -> Vec<(SpanKind, SpanStatus, Option<u32>)> {
+fn shown(spans: &[Span]) -> Vec<(SpanKind, SpanStatus, Option<u32>)> {
     spans.iter().map(|span| (span.kind, span.status, span.attempt)).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_fits_is_given_and_recorded() {
+async fn a_valid_answer_is_returned_and_recorded() {
     let lm = script([GOOD]);
     let ctx = ctx(&lm);
     let outputs = ask(&ctx, "{}").await.unwrap();
     assert_eq!(Payload::map(outputs).to_json(), r#"{"score":7}"#);
     let spans = ctx.trace().take();
     let [predictor, lm] = spans.as_slice() else { panic!("{spans:?}") };
-    assert_eq!(told(&spans)[1], (SpanKind::Lm, SpanStatus::Succeeded, Some(1)));
+    assert_eq!(shown(&spans)[1], (SpanKind::Lm, SpanStatus::Succeeded, Some(1)));
     assert_eq!(
         (predictor.kind, predictor.predictor.as_deref()),
         (SpanKind::Predictor, Some("predictor"))
@@ -59,7 +59,7 @@ async fn an_answer_that_fits_is_given_and_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_does_not_fit_is_asked_again_with_the_reason() {
+async fn an_invalid_answer_is_retried_with_the_reason() {
     let lm = script([BAD, GOOD]);
     let ctx = ctx(&lm);
     assert_eq!(ask(&ctx, "{}").await.unwrap(), fields(r#"{"score": 7}"#));
@@ -78,13 +78,13 @@ async fn an_answer_that_does_not_fit_is_asked_again_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_never_fits_is_a_parse_error_with_the_raw_text() {
+async fn an_answer_that_stays_invalid_is_a_parse_error_with_the_raw_text() {
     let lm = script([GOOD.replace('7', "x"), BAD.into()]);
     let ctx = ctx(&lm);
     let error = ask(&ctx, "{}").await.unwrap_err();
-    let PredictErrorKind::Parse { field, misread } = &error.kind else { panic!("{error:?}") };
-    assert_eq!((field.as_deref(), &*misread.raw), (Some("score"), BAD));
-    assert_eq!(&*misread.reason, "expected a whole number, found `many`");
+    let PredictErrorKind::Parse { field, failure } = &error.kind else { panic!("{error:?}") };
+    assert_eq!((field.as_deref(), &*failure.raw), (Some("score"), BAD));
+    assert_eq!(&*failure.reason, "expected a whole number, found `many`");
     assert_eq!(error.predictor.as_deref(), Some("predictor"));
     assert_eq!(ctx.trace().take()[0].status, SpanStatus::Failed);
 }
@@ -94,14 +94,14 @@ async fn a_failed_assert_is_a_constraint_error() {
     let big = GOOD.replace('7', "700");
     let lm = script([big.clone(), big.clone()]);
     let error = ask(&ctx(&lm), "{}").await.unwrap_err();
-    let PredictErrorKind::Constraint { field, constraint, misread } = error.kind else {
+    let PredictErrorKind::Constraint { field, constraint, failure } = error.kind else {
         panic!("{error:?}")
     };
-    assert_eq!((&*field, &*constraint, &*misread.raw), ("score", "small", &*big));
+    assert_eq!((&*field, &*constraint, &*failure.raw), ("score", "small", &*big));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_fails_in_passing_is_sent_again() {
+async fn a_transient_failure_is_retried() {
     let busy = ScriptedAnswer::fail(LmErrorKind::Provider, "overloaded").status(503);
     let lm = script([busy, GOOD.into()]);
     let ctx = ctx(&lm);
@@ -111,11 +111,11 @@ async fn a_request_that_fails_in_passing_is_sent_again() {
         (SpanKind::Lm, SpanStatus::Failed, Some(1)),
         (SpanKind::Lm, SpanStatus::Succeeded, Some(2)),
     ];
-    assert_eq!(told(&ctx.trace().take()), expected);
+    assert_eq!(shown(&ctx.trace().take()), expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_longer_than_the_time_left_fails_at_once() {
+async fn a_wait_beyond_the_deadline_fails_at_once() {
     let wait = Duration::from_secs(600);
     let lm = script([ScriptedAnswer::fail(LmErrorKind::RateLimited, "quota")
         .status(429)
@@ -128,7 +128,7 @@ async fn a_wait_longer_than_the_time_left_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_ends_with_the_nodes_time() {
+async fn a_silent_model_fails_at_the_deadline_of_the_node() {
     let ctx = ctx(&script([ScriptedAnswer::hang()]));
     assert_eq!(ask(&ctx, "{}").await.unwrap_err().kind, PredictErrorKind::Timeout);
     assert!(ctx.trace().elapsed() < Duration::from_secs(61));
@@ -146,7 +146,7 @@ async fn a_cancelled_run_stops_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_nobody_waits_for_any_more_is_in_the_trace_as_cancelled() {
+async fn a_dropped_request_is_cancelled_in_the_trace() {
     let ctx = ctx(&script([ScriptedAnswer::hang()]));
     let left = tokio::time::timeout(Duration::from_secs(5), ask(&ctx, "{}")).await;
     assert!(left.is_err(), "the caller left");
@@ -155,13 +155,13 @@ async fn a_request_that_nobody_waits_for_any_more_is_in_the_trace_as_cancelled()
         (SpanKind::Predictor, SpanStatus::Cancelled, None),
         (SpanKind::Lm, SpanStatus::Cancelled, Some(1)),
     ];
-    assert_eq!(told(&spans), expected);
+    assert_eq!(shown(&spans), expected);
     assert_eq!(spans[1].duration, Some(Duration::from_secs(5)));
     assert!(spans[1].messages.is_some() && spans[1].model.as_deref() == Some("tiny-1"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_never_sent_is_not_in_the_trace() {
+async fn an_unsent_request_is_not_in_the_trace() {
     for late in [true, false] {
         let ctx = ctx(&script([GOOD]));
         match late {
@@ -175,7 +175,7 @@ async fn a_request_that_is_never_sent_is_not_in_the_trace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_and_absent_models_are_told_apart() {
+async fn unknown_and_missing_models_are_different_errors() {
     let error = ask(&ctx(&script([GOOD])), r#"{"lm": {"model": "slow"}}"#).await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::UnknownModel { alias: "slow".into() });
     assert_eq!(error.message, "no model `slow` is configured; known: `fast`");
@@ -184,7 +184,7 @@ async fn unknown_and_absent_models_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_states_settings_stand_over_the_models() {
+async fn the_settings_of_the_state_override_those_of_the_model() {
     let lm = script([GOOD]);
     ask(&ctx(&lm), r#"{"lm": {"temperature": 0, "seed": 3}}"#).await.unwrap();
     let params = &lm.requests()[0].params;
@@ -195,7 +195,7 @@ async fn the_states_settings_stand_over_the_models() {
 }
 
 #[test]
-fn demos_that_do_not_fit_are_all_named_and_change_nothing() {
+fn invalid_demos_are_all_reported_and_change_nothing() {
     let mut predictor = predictor(&signature("{}", SCHEMA), "{}");
     let before = predictor.prefix().clone();
     let state = state(
@@ -221,7 +221,7 @@ fn demos_that_do_not_fit_are_all_named_and_change_nothing() {
 }
 
 #[test]
-fn a_state_is_written_as_it_was_read() {
+fn a_state_document_round_trips() {
     let text = r#"{"instruction":"x","demos":[{"input":{"b":1,"a":2.0},"output":{"c":null}}],"lm":{"model":"m","temperature":0.5,"max_tokens":9,"top_p":1.0,"seed":-1,"stop":["a"]}}"#;
     assert_eq!(dsrs::predict::state_to_payload(&state(text)).to_json(), text);
     let empty = dsrs::predict::state_to_payload(&state(r#"{"effective_instruction": "y"}"#));
@@ -229,7 +229,7 @@ fn a_state_is_written_as_it_was_read() {
 }
 
 #[test]
-fn settings_out_of_range_are_all_named() {
+fn settings_out_of_range_are_all_reported() {
     let mut problems = dsrs::problem::Problems::new();
     let lm = story::json(
         r#"{"model": "m", "temperature": 3, "max_tokens": 0, "top_p": -0.1, "seed": 1.5, "stop": [], "tmp": 1}"#,
@@ -250,7 +250,7 @@ fn settings_out_of_range_are_all_named() {
     );
 }
 
-/// A reply that asks for one call.
+/// A reply with one tool call.
 fn asks_for(name: &str, arguments: &str) -> LmReply {
     let call = ToolCall { id: "c1".into(), name: name.into(), arguments: arguments.into() };
     LmReply { tool_calls: vec![call], ..LmReply::of("", "m") }
@@ -271,14 +271,14 @@ fn as_score(reply: &LmReply) -> Result<Fields, String> {
 }
 
 #[tokio::test]
-async fn a_model_that_is_told_of_tools_may_answer_with_calls_of_them() {
+async fn a_model_with_native_tools_may_answer_with_tool_calls() {
     let lm = Arc::new(ScriptedLm::answering([asks_for("search", "[1]"), asks_for("search", "{}")]));
     let model = Model { tools: true, ..Model::of("default", lm.clone()) };
     let ctx = over(Models::new([model], None));
     let schema = signature("{}", r#""question -> score: int""#);
     let predictor = predictor(&schema, "{}");
     let question = fields(r#"{"question": "how many?"}"#);
-    let outputs = predictor.forward_calling(&ctx, question, &offered(), as_score).await.unwrap();
+    let outputs = predictor.forward_with_tools(&ctx, question, &offered(), as_score).await.unwrap();
     assert_eq!(outputs, fields(r#"{"score": 7}"#));
 
     let asked = lm.requests();
@@ -292,13 +292,13 @@ async fn a_model_that_is_told_of_tools_may_answer_with_calls_of_them() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_not_told_of_tools_gets_the_same_messages_and_answers_in_text() {
+async fn a_model_without_native_tools_gets_the_same_messages() {
     let lm = Arc::new(ScriptedLm::answering(["[[ ## score ## ]]\n7"]));
     let ctx = over(Models::only(lm.clone()));
     let schema = signature("{}", r#""question -> score: int""#);
     let predictor = predictor(&schema, "{}");
     let question = fields(r#"{"question": "how many?"}"#);
-    let outputs = predictor.forward_calling(&ctx, question.clone(), &offered(), as_score).await;
+    let outputs = predictor.forward_with_tools(&ctx, question.clone(), &offered(), as_score).await;
     assert_eq!(outputs.unwrap(), fields(r#"{"score": 7}"#));
     let sent: Vec<_> = lm.requests()[0].chat.messages().cloned().collect();
     assert_eq!(sent, predictor.render(&question));

@@ -1,5 +1,5 @@
-//! Laws of reading: what was written of a value is read back as it is, whatever is read is of the
-//! type, strictness only ever refuses, and a number means the same in every habit.
+//! Laws of parsing: written values are read back unchanged, results have the declared type,
+//! strictness only rejects, and a number has one meaning in every spelling.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod story;
@@ -7,7 +7,7 @@ mod story;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use dsrs::coerce::{Leniencies, Report, coerce};
+use dsrs::coerce::{Leniencies, ParseReport, coerce};
 use dsrs::problem::{At, Problems};
 use dsrs::types::{
     Class, ClassField, Literal, Type, TypeDef, TypeDefs, TypeIR, admit, parse_type_expr, to_lm,
@@ -43,7 +43,7 @@ const TEXTS: [&str; 20] = [
     "name: Ann",
 ];
 
-/// Pieces that answers are made of, and broken by.
+/// Pieces that answers consist of and fail at.
 const PIECES: [&str; 40] = [
     "{",
     "}",
@@ -139,14 +139,14 @@ fn class(fields: Vec<(&'static str, TypeIR)>) -> TypeIR {
     TypeIR::Class(Class { description: None, fields: fields.collect() }.into())
 }
 
-/// Grows values of types from random bytes.
+/// Generates values of types from random bytes.
 struct Grower<'a> {
     defs: &'a TypeDefs,
     bytes: std::vec::IntoIter<u8>,
 }
 
 impl Grower<'_> {
-    /// A value of a type; `None` where it would grow too deep.
+    /// A value of a type. `None` if it would be too deep.
     fn value(&mut self, ir: &TypeIR, depth: usize) -> Option<Payload> {
         if depth > 10 {
             return None;
@@ -226,13 +226,13 @@ fn run<S: Strategy>(cases: u32, law: S, told: impl Fn(S::Value) -> Result<bool, 
     assert!(count.get() > cases / 10, "the law was put to the test only {} times", count.get());
 }
 
-fn read(text: &str, ty: &Type, allowed: Leniencies) -> (Result<Payload, String>, Report) {
-    let mut report = Report::default();
+fn read(text: &str, ty: &Type, allowed: Leniencies) -> (Result<Payload, String>, ParseReport) {
+    let mut report = ParseReport::default();
     let value = coerce(text, ty, allowed, &mut report).map_err(|error| error.to_string());
     (value, report)
 }
 
-/// That a value is of a type, exactly.
+/// Checks that a value is exactly of a type.
 fn check_of_type(value: &Payload, ty: &Type, text: &str) -> Result<(), TestCaseError> {
     let mut problems = Problems::new();
     let admitted = admit(value, ty, &At::Root, &mut problems);
@@ -242,10 +242,10 @@ fn check_of_type(value: &Payload, ty: &Type, text: &str) -> Result<(), TestCaseE
 }
 
 #[test]
-fn what_was_written_is_read_back_as_it_is() {
+fn written_values_are_read_back_unchanged() {
     let defs = defs();
     run(2000, (types(), choices()), |(ir, bytes)| {
-        // In a list, so that a text is written in quotes.
+        // In a list, so that a text has quotes.
         let ty = Type::new(TypeIR::list(ir), defs.clone());
         let Some(value) = grow(&ty, bytes) else { return Ok(false) };
         let text = to_lm(&value, &ty).to_json();
@@ -260,7 +260,7 @@ fn what_was_written_is_read_back_as_it_is() {
 }
 
 #[test]
-fn data_that_is_a_whole_section_is_read_back_too() {
+fn data_in_a_whole_section_is_read_back() {
     let defs = defs();
     run(1000, (types(), choices()), |(ir, bytes)| {
         let ty = Type::new(ir, defs.clone());
@@ -277,7 +277,7 @@ fn data_that_is_a_whole_section_is_read_back_too() {
     });
 }
 
-/// An answer that went wrong: the JSON of a value, cut up and mixed with other pieces.
+/// A malformed answer: the JSON of a value, cut and mixed with other pieces.
 fn spoil(text: &str, bytes: &[u8]) -> String {
     let mut spoiled = text.to_owned();
     for pair in bytes.chunks(2).take(6) {
@@ -302,7 +302,7 @@ fn answers() -> impl Strategy<Value = (TypeIR, Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
-fn whatever_is_read_is_of_the_type_and_nothing_panics() {
+fn results_have_the_declared_type_and_nothing_panics() {
     let defs = defs();
     run(6000, answers(), |(ir, bytes, spoils)| {
         let ty = Type::new(ir, defs.clone());
@@ -315,7 +315,7 @@ fn whatever_is_read_is_of_the_type_and_nothing_panics() {
 }
 
 #[test]
-fn pieces_in_any_order_are_read_or_refused() {
+fn pieces_in_any_order_are_read_or_rejected() {
     let defs = defs();
     let pieces = prop::collection::vec(prop::sample::select(&PIECES[..]), 1..12);
     run(4000, (types(), pieces), |(ir, pieces)| {
@@ -328,7 +328,7 @@ fn pieces_in_any_order_are_read_or_refused() {
 }
 
 #[test]
-fn strictness_only_ever_refuses() {
+fn strictness_only_rejects() {
     let defs = defs();
     run(4000, answers(), |(ir, bytes, spoils)| {
         let ty = Type::new(ir, defs.clone());
@@ -343,7 +343,7 @@ fn strictness_only_ever_refuses() {
     });
 }
 
-/// A number as it is written with a mark for thousands and another for decimals.
+/// A number with a separator for thousands and one for decimals.
 fn grouped(number: u64, decimals: u32, group: &str, point: &str) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -357,7 +357,7 @@ fn grouped(number: u64, decimals: u32, group: &str, point: &str) -> String {
 }
 
 #[test]
-fn a_number_means_the_same_in_every_habit() {
+fn a_number_has_one_meaning_in_every_spelling() {
     let habits = [
         (",", "."),
         (".", ","),
@@ -391,7 +391,7 @@ fn a_number_means_the_same_in_every_habit() {
 }
 
 #[test]
-fn whole_numbers_are_exact_or_refused() {
+fn whole_numbers_are_exact_or_rejected() {
     let ty = type_of("{}", "int");
     run(2000, any::<i128>(), |number| {
         let number = number >> (number.unsigned_abs() % 100);

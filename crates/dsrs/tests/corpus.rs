@@ -1,5 +1,5 @@
-//! The corpus of answers: what is read as what, by which leniency, and what is refused. The cases
-//! are data, in `corpus/*.toml`; docs/parsing.md is made from them.
+//! The corpus of answers: results, leniencies and errors. The cases are data in `corpus/*.toml`;
+//! docs/parsing.md is generated from them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod corpus_docs;
@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 
 use corpus_docs::chapter::{Case, Chapter, chapters};
 use dsrs::adapter::ChatAdapter;
-use dsrs::coerce::{self, Leniencies, LeniencyKind, Report};
+use dsrs::coerce::{self, Leniencies, LeniencyKind, ParseReport};
 use dsrs::types::Type;
 use dsrs::value::Payload;
 use story::{json, signature, type_of};
 
-/// What was made of a text.
+/// The result of a text.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     value: Result<Payload, String>,
@@ -22,7 +22,7 @@ struct Outcome {
 }
 
 #[test]
-fn every_case_is_read_as_it_says() {
+fn every_case_has_its_expected_result() {
     let mut wrong = Vec::new();
     each_case(|place, chapter, case| {
         let wanted = match (&case.value, &case.error) {
@@ -44,7 +44,7 @@ fn every_case_is_read_as_it_says() {
 }
 
 #[test]
-fn without_its_leniency_a_case_is_read_otherwise() {
+fn every_case_needs_its_leniencies() {
     let mut wrong = Vec::new();
     each_case(|place, chapter, case| {
         for kind in used(case) {
@@ -59,22 +59,22 @@ fn without_its_leniency_a_case_is_read_otherwise() {
 }
 
 #[test]
-fn the_corpus_is_large_and_names_every_kind() {
+fn the_corpus_is_large_and_covers_every_kind() {
     let mut names = BTreeSet::new();
     let mut kinds = BTreeSet::new();
     each_case(|place, _, case| {
         assert!(names.insert(place.to_owned()), "{place} twice");
-        kinds.extend(case.leniencies.iter().filter_map(|told| kind_of(told)));
+        kinds.extend(case.leniencies.iter().filter_map(|shown| kind_of(shown)));
     });
     assert!(names.len() >= 300, "{} cases", names.len());
     let missing: Vec<_> = LeniencyKind::ALL.iter().filter(|kind| !kinds.contains(kind)).collect();
     assert!(missing.is_empty(), "no case shows {missing:?}");
 }
 
-fn each_case(mut tell: impl FnMut(&str, &Chapter, &Case)) {
+fn each_case(mut check: impl FnMut(&str, &Chapter, &Case)) {
     for chapter in &chapters() {
         for case in &chapter.case {
-            tell(&format!("{}: {}", chapter.name, case.name), chapter, case);
+            check(&format!("{}: {}", chapter.name, case.name), chapter, case);
         }
     }
 }
@@ -89,25 +89,25 @@ fn read(chapter: &Chapter, case: &Case, allowed: Leniencies) -> Outcome {
 }
 
 fn read_value(ty: &Type, text: &str, allowed: Leniencies) -> Outcome {
-    let mut report = Report::default();
+    let mut report = ParseReport::default();
     let value = coerce::coerce(text, ty, allowed, &mut report);
-    // Bytes are compared as the cases write them.
+    // Bytes are compared in the notation of the cases.
     let value = value.map(|value| json(&value.to_json())).map_err(|error| error.to_string());
-    Outcome { value, leniencies: told(&report) }
+    Outcome { value, leniencies: shown(&report) }
 }
 
 fn read_answer(types: &str, schema: &str, text: &str, allowed: Leniencies) -> Outcome {
     let quoted = if schema.starts_with('{') { schema.to_owned() } else { format!("{schema:?}") };
     match ChatAdapter::parse_output_allowing(&signature(types, &quoted), text, allowed) {
         Ok(parsed) => {
-            Outcome { value: Ok(Payload::map(parsed.fields)), leniencies: told(&parsed.report) }
+            Outcome { value: Ok(Payload::map(parsed.fields)), leniencies: shown(&parsed.report) }
         }
-        Err(error) => Outcome { value: Err(error.to_string()), leniencies: told(&error.report) },
+        Err(error) => Outcome { value: Err(error.to_string()), leniencies: shown(&error.report) },
     }
 }
 
-/// The report, an entry a line: `kind`, or `place: kind`.
-fn told(report: &Report) -> Vec<String> {
+/// The report, one line per entry: `kind`, or `place: kind`.
+fn shown(report: &ParseReport) -> Vec<String> {
     let entries = report.entries().iter();
     entries
         .map(|entry| {
@@ -125,14 +125,14 @@ fn told(report: &Report) -> Vec<String> {
         .collect()
 }
 
-fn kind_of(told: &str) -> Option<LeniencyKind> {
-    let name = told.rsplit(": ").next()?;
+fn kind_of(shown: &str) -> Option<LeniencyKind> {
+    let name = shown.rsplit(": ").next()?;
     LeniencyKind::ALL.iter().copied().find(|kind| kind.as_str() == name)
 }
 
-/// The leniencies that a case is read by, those of a strict reading aside.
+/// The leniencies of a case, except those that strict parsing allows.
 fn used(case: &Case) -> BTreeSet<LeniencyKind> {
     let kinds =
-        case.leniencies.iter().map(|told| kind_of(told).unwrap_or_else(|| panic!("{told}")));
+        case.leniencies.iter().map(|shown| kind_of(shown).unwrap_or_else(|| panic!("{shown}")));
     kinds.filter(|kind| case.value.is_some() && !Leniencies::STRICT.has(*kind)).collect()
 }

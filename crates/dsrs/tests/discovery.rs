@@ -9,7 +9,7 @@ use dsrs::module::{named_predictors, named_predictors_mut};
 use dsrs::predict::{DynPredictor, PredictAccessorFns, PredictCell, PredictError, PredictState};
 use dsrs::problem::At;
 use dsrs::strategy::{DynModule, HostedModule};
-use dsrs::{Ctx, Module, Predict, Predicted, Signature};
+use dsrs::{Ctx, Module, Predict, Prediction, Signature};
 
 /// Answer.
 #[derive(Signature)]
@@ -301,7 +301,7 @@ impl Module for Alone {
         &self,
         ctx: &Ctx,
         input: QaInput,
-    ) -> Result<Predicted<QaOutput>, PredictError> {
+    ) -> Result<Prediction<QaOutput>, PredictError> {
         self.predict.call(ctx, input).await
     }
 }

@@ -73,7 +73,7 @@ fn numbers(request: &str) -> String {
 }
 
 #[tokio::test]
-async fn many_texts_go_in_batches_and_no_texts_go_nowhere() {
+async fn many_texts_go_in_batches_and_no_texts_send_no_request() {
     let (url, seen) = server(Does::Answer(numbers)).await;
     let embedder = client(&url);
     let found = embedder.embed(&texts(600)).await.unwrap();
@@ -174,7 +174,7 @@ async fn with_retries(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_fails_in_passing_is_sent_again_and_no_other() {
+async fn only_the_batch_with_a_transient_failure_is_retried() {
     let (found, asked) = with_retries(LmErrorKind::RateLimited, 2).await;
     assert_eq!((found.unwrap().vectors.len(), asked), (300, vec![256, 44, 44, 44]));
     let (found, asked) = with_retries(LmErrorKind::Connection, 3).await;

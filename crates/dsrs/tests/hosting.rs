@@ -1,5 +1,4 @@
-//! Typed modules as graphs: watched while they run, registered as a strategy, tuned and brought
-//! back.
+//! Typed modules as graphs: traced, registered as a strategy, and tuned.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod story;
@@ -16,7 +15,7 @@ use dsrs::module::{named_predictors, named_predictors_mut};
 use dsrs::predict::{PredictError, PredictState, RunScope};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
-use dsrs::{ChainOfThought, Ctx, Module, Predict, Predicted, Signature};
+use dsrs::{ChainOfThought, Ctx, Module, Predict, Prediction, Signature};
 use story::{fields, json};
 
 struct Env;
@@ -72,7 +71,7 @@ struct Reply {
     length: u32,
 }
 
-/// Retrieves, answers and translates; what it hands over computed is the text to translate.
+/// Retrieves, answers and translates; the text to translate is computed.
 #[derive(Facet, Default)]
 struct Rag {
     retrieve: Predict<Retrieve>,
@@ -88,7 +87,7 @@ impl Module for Rag {
         &self,
         ctx: &Ctx,
         input: RetrieveInput,
-    ) -> Result<Predicted<Reply>, PredictError> {
+    ) -> Result<Prediction<Reply>, PredictError> {
         let found = self.retrieve.call(ctx, input.clone()).await?;
         let passages = found.passages.clone();
         let answer =
@@ -109,14 +108,14 @@ fn questions() -> Vec<RetrieveInput> {
     ["Where is Paris?", "Who was Ada?"].map(|text| RetrieveInput { question: text.into() }).into()
 }
 
-fn told(graph: &ProgramGraph) -> String {
+fn shown(graph: &ProgramGraph) -> String {
     let nothing = ProgramGraph::new(graph.name(), Arc::default()).unwrap();
     let lines = graph_diff(&nothing, graph).text;
     lines.lines().filter(|line| !line.starts_with("+ type")).collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]
-async fn watching_a_module_gives_its_edges_and_leaves_open_what_is_computed() {
+async fn tracing_a_module_finds_edges_and_leaves_computed_inputs_open() {
     let projection =
         ProgramGraph::from_module("rag", &mut Rag::default(), &questions()).await.unwrap();
     let nodes: Vec<_> =
@@ -126,7 +125,7 @@ async fn watching_a_module_gives_its_edges_and_leaves_open_what_is_computed() {
         ["retrieve = retrieve", "answer_predict = answer.predict", "translate = translate"]
     );
     assert_eq!(
-        told(&projection.graph),
+        shown(&projection.graph),
         "+ node retrieve: predict\n+ node answer_predict: predict\n+ node translate: predict\n\
          + input question: str\n\
          + edge input.question -> retrieve.question\n\
@@ -179,7 +178,7 @@ impl Module for Unclear {
         &self,
         ctx: &Ctx,
         input: PairInput,
-    ) -> Result<Predicted<JudgeOutput>, PredictError> {
+    ) -> Result<Prediction<JudgeOutput>, PredictError> {
         let pair = self.pair.call(ctx, input.clone()).await?;
         self.check.call(ctx, input.clone()).await?;
         let judged = JudgeInput { one: input.first.clone(), flag: pair.flag };
@@ -190,7 +189,7 @@ impl Module for Unclear {
 }
 
 #[tokio::test]
-async fn what_may_come_from_several_places_is_left_open() {
+async fn ambiguous_inputs_are_left_open() {
     let examples = [("a", "a"), ("b", "b")]
         .map(|(first, second)| PairInput { first: first.into(), second: second.into() });
     let projection =
@@ -214,7 +213,7 @@ async fn what_may_come_from_several_places_is_left_open() {
     );
 }
 
-/// Hands a constant on where an earlier output has the same type, and one of two values.
+/// Passes a constant where an earlier output has the same type, and one of two values.
 #[derive(Facet, Default)]
 struct Constant {
     pair: Predict<Pair>,
@@ -230,7 +229,7 @@ impl Module for Constant {
         &self,
         ctx: &Ctx,
         input: PairInput,
-    ) -> Result<Predicted<JudgeOutput>, PredictError> {
+    ) -> Result<Prediction<JudgeOutput>, PredictError> {
         let flag = self.pair.call(ctx, input.clone()).await?.flag;
         self.constant.call(ctx, JudgeInput { one: input.first.clone(), flag: true }).await?;
         self.handed.call(ctx, JudgeInput { one: input.first, flag }).await
@@ -258,7 +257,7 @@ async fn a_constant_is_not_taken_for_an_output() {
 }
 
 #[test]
-fn edges_may_be_given_where_they_cannot_be_seen() {
+fn invisible_edges_can_be_declared() {
     let edge = |from: (&str, &str), to: (&str, &str)| Edge {
         from: Source::field_of(from.0, from.1),
         to: Target { node: to.0.into(), field: to.1.into() },
@@ -302,7 +301,7 @@ fn run_on(lm: Arc<dyn Lm>) -> Arc<RunScope> {
 }
 
 #[tokio::test]
-async fn a_registered_module_is_a_strategy_that_brings_its_own_signature() {
+async fn a_registered_module_is_a_strategy_with_its_own_signature() {
     let graph = json(
         r#"{"name": "hosted", "nodes": {"rag": {"strategy": "rag"},
                                         "title": {"strategy": "predict", "signature": "source: Source_ -> title"}},
@@ -330,7 +329,7 @@ async fn a_registered_module_is_a_strategy_that_brings_its_own_signature() {
 }
 
 #[test]
-fn a_signature_beside_that_of_a_registered_module_must_say_the_same() {
+fn a_signature_beside_a_registered_module_must_match() {
     let graph = json(
         r#"{"name": "g", "nodes": {"rag": {"strategy": "rag", "signature": "question -> answer"}}}"#,
     );
@@ -344,9 +343,9 @@ fn a_signature_beside_that_of_a_registered_module_must_say_the_same() {
     assert_eq!(problems.to_string(), "/nodes/a/signature: `signature` is missing (missing_field)");
 }
 
-/// Not a timed test: it shows that the walk of many predictors ends, and counts them.
+/// Not timed: it checks that the walk over many predictors ends, and counts them.
 #[test]
-fn ten_thousand_predictors_in_nested_containers_are_found_and_changed() {
+fn ten_thousand_nested_predictors_are_found_and_changed() {
     #[derive(Facet, Default)]
     struct Shelf {
         rows: Vec<Vec<Option<Box<Predict<Judge>>>>>,

@@ -1,5 +1,5 @@
-//! Demos that are chosen for each call, by an embedding model: what the prompt then is, what of a
-//! state is refused, what fails, and who pays.
+//! Demos chosen for each call by an embedding model: the prompt, invalid states, failures, and the
+//! budget.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
@@ -16,8 +16,8 @@ use dsrs::lm::{
     ReplyStore, RequestKey, ScriptedLm, Usage, Vectors,
 };
 use dsrs::predict::{
-    Ctx, DynPredictor, Nearest, PredictErrorKind, PredictState, RunScope, SchemaPredictor, Span,
-    SpanKind, SpanStatus, read_state, state_to_payload,
+    Ctx, DynPredictor, NearestDemos, PredictErrorKind, PredictState, RunScope, SchemaPredictor,
+    Span, SpanKind, SpanStatus, read_state, state_to_payload,
 };
 use dsrs::problem::{At, Problems};
 use dsrs::signature::SignatureSchema;
@@ -40,10 +40,10 @@ fn schema() -> Arc<SignatureSchema> {
 /// The demos with their vectors.
 async fn state(k: u32) -> PredictState {
     let state = story::state(&format!(r#"{{"demos": {DEMOS}}}"#));
-    let texts = state.demos.iter().map(|demo| ChatAdapter::inputs_alone(&schema(), &demo.input));
+    let texts = state.demos.iter().map(|demo| ChatAdapter::inputs_text(&schema(), &demo.input));
     let texts: Vec<Arc<str>> = texts.map(Arc::from).collect();
     let vectors = Vectors::of(&SyntheticEmbedder.embed(&texts).await.unwrap().vectors).unwrap();
-    PredictState { nearest: Some(Nearest { model: "vectors".into(), k, vectors }), ..state }
+    PredictState { nearest: Some(NearestDemos { model: "vectors".into(), k, vectors }), ..state }
 }
 
 async fn predictor(k: u32) -> SchemaPredictor {
@@ -69,8 +69,8 @@ async fn call(predictor: &SchemaPredictor, ctx: &Ctx, message: &str) -> Result<S
     found.map(|outputs| outputs["queue"].to_json()).map_err(|error| error.to_string())
 }
 
-/// The prompt of a request, and the trace of its run, to read.
-fn told(lm: &ScriptedLm, spans: &[Span]) -> String {
+/// The prompt of a request and the trace of its run, as readable text.
+fn shown(lm: &ScriptedLm, spans: &[Span]) -> String {
     let mut text = String::new();
     for said in lm.requests()[0].chat.messages().skip(1) {
         let _ = writeln!(text, "{:?}: {}\n", said.role, said.content);
@@ -87,16 +87,16 @@ fn told(lm: &ScriptedLm, spans: &[Span]) -> String {
 }
 
 #[tokio::test]
-async fn a_call_is_shown_the_demos_that_are_nearest_to_it_the_nearest_last() {
+async fn a_call_shows_the_nearest_demos_with_the_nearest_last() {
     let (lm, predictor) = (lm(), predictor(2).await);
     let ctx = run(&lm, SyntheticEmbedder);
     let answer = call(&predictor, &ctx, "My parcel is late, where is it?").await;
     assert_eq!(answer.unwrap(), r#""delivery""#);
-    insta::assert_snapshot!(told(&lm, &ctx.trace().take()));
+    insta::assert_snapshot!(shown(&lm, &ctx.trace().take()));
 }
 
 #[tokio::test]
-async fn each_call_has_demos_of_its_own_and_of_equals_the_first() {
+async fn each_call_chooses_demos_and_prefers_the_first_of_equals() {
     let (lm, predictor) = (lm(), predictor(1).await);
     let ctx = run(&lm, SyntheticEmbedder);
     for message in ["I cannot log in!", "Charged twice, the card?", "Xyzzy 99 qqq"] {
@@ -116,18 +116,18 @@ async fn each_call_has_demos_of_its_own_and_of_equals_the_first() {
 }
 
 #[tokio::test]
-async fn what_the_vectors_used_is_counted_with_its_price() {
+async fn embeddings_are_counted_with_their_price() {
     let (lm, predictor) = (lm(), predictor(1).await);
-    let (ctx, tally) = run(&lm, SyntheticEmbedder).tallied();
+    let (ctx, tally) = run(&lm, SyntheticEmbedder).with_tally();
     call(&predictor, &ctx, "one two").await.unwrap();
     let usage = tally.sum().usage;
-    // `message: one two` are three words.
+    // `message: one two` has three words.
     assert_eq!((usage.lm_calls, usage.cost), (2, Some(3.0)));
     assert!(tally.sum().raw.is_some_and(|raw| raw.contains("delivery")));
 }
 
 #[tokio::test]
-async fn a_state_goes_to_json_and_back_and_is_held_to_its_demos() {
+async fn a_state_round_trips_and_is_checked_against_its_demos() {
     let tuned = state(2).await;
     let written = state_to_payload(&tuned).to_json();
     assert_eq!(story::state(&written), tuned);
@@ -138,13 +138,13 @@ async fn a_state_goes_to_json_and_back_and_is_held_to_its_demos() {
     let refused = predictor.load_state(one, &At::Root.key("sort")).unwrap_err().to_string();
     assert_eq!(
         refused,
-        "/sort/nearest/vectors: there are 4 vectors for 1 demos; give `nearest` with a vector for \
-         each demo, or null, and all demos are shown (invalid_value)"
+        "/sort/nearest/vectors: there are 4 vectors for 1 demos; set `nearest` to one vector for \
+         each demo, or to null to show all demos (invalid_value)"
     );
 }
 
 #[test]
-fn everything_that_is_wrong_with_nearest_is_told_at_once() {
+fn all_problems_of_nearest_are_reported_together() {
     let read = |text: &str| {
         let mut problems = Problems::new();
         read_state(&json(text), &At::Root, &mut problems);
@@ -160,7 +160,7 @@ fn everything_that_is_wrong_with_nearest_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn other_demos_are_not_taken_without_saying_how_they_are_chosen() {
+async fn new_demos_need_new_vectors() {
     let before = state(2).await;
     let patched = |change: &str| {
         let (mut state, mut problems) = (before.clone(), Problems::new());
@@ -170,8 +170,8 @@ async fn other_demos_are_not_taken_without_saying_how_they_are_chosen() {
     let one = r#"{"demos": [{"input": {"message": "a"}, "output": {"queue": "b"}}]}"#;
     assert_eq!(
         patched(one).1,
-        "/nearest: other demos have other vectors; give `nearest` with theirs, or null, and all \
-         demos are shown (missing_field)"
+        "/nearest: other demos need other vectors; set `nearest` to theirs, or to null to show \
+         all demos (missing_field)"
     );
     let (all, refused) = patched(&one.replace("{\"demos\"", "{\"nearest\": null, \"demos\""));
     assert_eq!((all.demos.len(), all.nearest, refused.as_str()), (1, None, ""));
@@ -183,7 +183,7 @@ async fn other_demos_are_not_taken_without_saying_how_they_are_chosen() {
 }
 
 #[tokio::test]
-async fn what_is_rendered_without_a_call_shows_the_first_demos_of_the_pool() {
+async fn a_preview_shows_the_first_demos_of_the_pool() {
     let predictor = predictor(2).await;
     let said = predictor.render(&fields(r#"{"message": "The card was charged twice."}"#));
     let shown: Vec<_> = said.iter().map(|said| said.content.lines().nth(1).unwrap_or("")).collect();
@@ -199,7 +199,7 @@ async fn what_is_rendered_without_a_call_shows_the_first_demos_of_the_pool() {
     );
 }
 
-/// Fails, or gives vectors of another length.
+/// Fails, or returns vectors of another length.
 struct Broken(Option<LmErrorKind>);
 
 impl Embedder for Broken {
@@ -216,7 +216,7 @@ impl Embedder for Broken {
 }
 
 #[tokio::test]
-async fn a_failing_embedding_model_fails_the_call_and_is_named() {
+async fn a_failing_embedding_model_fails_the_call_by_name() {
     let predictor = predictor(2).await;
     let lm = lm();
     let ctx = run(&lm, Broken(Some(LmErrorKind::Refused)));
@@ -231,7 +231,7 @@ async fn a_failing_embedding_model_fails_the_call_and_is_named() {
 
     let other = call(&predictor, &run(&lm, Broken(None)), "?").await.unwrap_err();
     assert!(
-        other.contains("`vectors` gives vectors of 2 numbers, and those of the demos have 256")
+        other.contains("`vectors` returns vectors of 2 numbers, but those of the demos have 256")
     );
     let none = over(Models::only(lm.clone()));
     let input = fields(r#"{"message": "?", "shop": null}"#);
@@ -239,13 +239,13 @@ async fn a_failing_embedding_model_fails_the_call_and_is_named() {
     assert!(matches!(error.kind, PredictErrorKind::UnknownModel { .. }), "{error}");
     assert_eq!(
         error.message,
-        "the model `vectors` is not configured; embedding models that are: none"
+        "the model `vectors` is not configured; configured embedding models: none"
     );
     assert!(lm.requests().is_empty(), "the LM is asked for nothing");
 }
 
 #[tokio::test]
-async fn a_pool_of_no_demos_asks_no_embedding_model() {
+async fn an_empty_pool_sends_no_embedding_request() {
     let text = r#"{"nearest": {"model": "vectors", "k": 1, "dimensions": 2, "vectors": ""}}"#;
     let mut predictor = SchemaPredictor::new(schema(), "sort");
     predictor.load_state(story::state(text), &At::Root).unwrap();
@@ -254,7 +254,7 @@ async fn a_pool_of_no_demos_asks_no_embedding_model() {
     assert_eq!(lm.requests()[0].chat.messages().count(), 2);
 }
 
-/// What was paid for, and what it used.
+/// The replies paid for, and their usage.
 #[derive(Default)]
 struct Ledger {
     replies: Mutex<HashMap<RequestKey, LmReply>>,
@@ -274,7 +274,7 @@ impl ReplyStore for Ledger {
     }
 }
 
-/// The same run, paid from a budget.
+/// The same run with a budget.
 fn paid(ctx: &Ctx, budget: Budget, ledger: &Arc<Ledger>) -> Ctx {
     let mut scope = RunScope::new(ctx.run.models.clone(), ctx.run.deadline);
     let account = BudgetAccount::open(budget, Usage::default(), 0.0);
@@ -283,44 +283,44 @@ fn paid(ctx: &Ctx, budget: Budget, ledger: &Arc<Ledger>) -> Ctx {
 }
 
 #[tokio::test]
-async fn vectors_are_paid_for_once_also_by_those_who_come_at_once_and_after_a_restart() {
+async fn vectors_are_paid_for_once_across_calls_and_restarts() {
     let (lm, predictor, ledger) = (lm(), predictor(1).await, Arc::default());
     let ctx = run(&lm, SyntheticEmbedder);
     let first = paid(&ctx, Budget::default(), &ledger);
     for answer in join_all((0..5).map(|_| call(&predictor, &first, "one two"))).await {
         answer.unwrap();
     }
-    // The vectors, and the answer.
+    // The embedding, then the answer.
     let bought = ledger.paid.lock().unwrap().clone();
     assert_eq!((bought.len(), bought[0].input_tokens, bought[0].cost), (2, 3, Some(3.0)));
-    let (again, tally) = paid(&ctx, Budget::default(), &ledger).tallied();
+    let (again, tally) = paid(&ctx, Budget::default(), &ledger).with_tally();
     call(&predictor, &again, "one two").await.unwrap();
     assert_eq!(ledger.paid.lock().unwrap().len(), 2);
-    // What it used is told all the same.
+    // The usage is counted all the same.
     assert_eq!((tally.sum().usage.lm_calls, tally.sum().usage.cost), (2, Some(3.0)));
     assert_eq!(lm.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn vectors_that_the_budget_does_not_allow_are_not_asked_for() {
+async fn embeddings_over_budget_are_not_requested() {
     let (lm, predictor, ledger) = (lm(), predictor(1).await, Arc::default());
     let ctx = run(&lm, SyntheticEmbedder);
     for budget in [
         Budget { lm_calls: Some(0), ..Budget::default() },
-        // `message: one two` are 16 bytes, and a message may take 16 tokens beside.
+        // `message: one two` has 16 bytes, and a message may have 16 more tokens.
         Budget { tokens: Some(31), ..Budget::default() },
         Budget { cost: Some(31.0), ..Budget::default() },
     ] {
         let ctx = paid(&ctx, budget, &ledger);
         let error = call(&predictor, &ctx, "one two").await.unwrap_err();
         assert!(error.starts_with("the budget of `"), "{error}");
-        assert!(ctx.run.unpaid.load(std::sync::atomic::Ordering::Relaxed));
+        assert!(ctx.run.out_of_budget.load(std::sync::atomic::Ordering::Relaxed));
     }
     assert!(ledger.paid.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn vectors_wait_for_their_turn_like_any_request() {
+async fn embedding_requests_queue_like_any_request() {
     let (lm, predictor) = (lm(), predictor(1).await);
     let gate = Gate::of(1);
     let slow = EmbeddingModel {

@@ -1,6 +1,6 @@
-//! What hostile answers cost, counted in bytes: reading one and telling of its slips takes memory
-//! within a fixed factor of its length, however deep it nests, however many slips there are, and
-//! however long their paths would be. And none of the slips goes untold.
+//! The memory that hostile answers cost: parsing and reporting use memory within a fixed factor of
+//! the length of the text, independent of nesting, number of errors and length of paths. Every
+//! leniency is reported.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod story;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cap::Cap;
 use dsrs::adapter::ChatAdapter;
-use dsrs::coerce::{Leniencies, LeniencyKind, Report, coerce};
+use dsrs::coerce::{Leniencies, LeniencyKind, ParseReport, coerce};
 use dsrs::types::{Type, TypeDef, parse_type_expr};
 use story::{signature, type_of};
 
@@ -19,7 +19,7 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 const LARGE: usize = 1 << 16;
 
-/// How many bytes may be in use at once, and how many may be taken in all, for each byte of a text.
+/// The limits of bytes in use at once, and of bytes allocated in total, per byte of text.
 const AT_ONCE: usize = 100;
 const IN_ALL: usize = 500;
 
@@ -29,9 +29,9 @@ const TYPES: &str = r#"{
         "age": {"type": "int?", "alias": "years"},
         "friends": {"type": "list[Person]", "default": []}}}}"#;
 
-/// One test, since memory is counted for the whole process.
+/// A single test, because memory is counted for the whole process.
 #[test]
-fn a_hostile_answer_takes_memory_in_proportion_to_its_length() {
+fn memory_is_proportional_to_the_length_of_hostile_answers() {
     let mut wrong = Vec::new();
     let mut measure = |name: &str, length: usize, (at_once, in_all): (usize, usize)| {
         let (at_once, in_all) = (at_once / length, in_all / length);
@@ -42,7 +42,7 @@ fn a_hostile_answer_takes_memory_in_proportion_to_its_length() {
     for (name, ty, text) in texts() {
         let ty = wanted(ty);
         let taken = taken(|| {
-            let mut report = Report::default();
+            let mut report = ParseReport::default();
             let read = coerce(&text, &ty, Leniencies::ALL, &mut report);
             (read, report.to_payload().to_json())
         });
@@ -57,13 +57,13 @@ fn a_hostile_answer_takes_memory_in_proportion_to_its_length() {
     measure("sections", text.len(), sections);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    every_slip_is_told_or_counted();
+    every_leniency_is_listed_or_counted();
 }
 
-fn every_slip_is_told_or_counted() {
+fn every_leniency_is_listed_or_counted() {
     let text = filled(&"[".repeat(110), "x y, ");
     let slips = text.matches("x y").count();
-    let mut report = Report::default();
+    let mut report = ParseReport::default();
     coerce(&text, &wanted("any"), Leniencies::ALL, &mut report).expect("a list");
     let unquoted = || report.entries().iter().filter(|entry| entry.kind == LeniencyKind::Unquoted);
     assert_eq!(unquoted().map(|entry| entry.times).sum::<usize>(), slips);
@@ -74,7 +74,7 @@ fn every_slip_is_told_or_counted() {
     assert!(report.penalty() >= slips, "{}", report.penalty());
 }
 
-/// Texts that make the most of paths, of notes, and of values told in notes.
+/// Texts with extreme paths, notes and noted values.
 fn texts() -> Vec<(&'static str, &'static str, String)> {
     let key = "k".repeat(LARGE / 2);
     let list = "1, ".repeat(LARGE / 6);
@@ -119,14 +119,14 @@ fn wanted(ty: &str) -> Type {
     Type::new(parse_type_expr(ty).expect("a type"), Arc::new(defs))
 }
 
-/// A beginning, and a piece as often as there is room.
+/// A beginning, then repetitions of a piece up to the length limit.
 fn filled(start: &str, piece: &str) -> String {
     let room = LARGE.saturating_sub(start.len());
     format!("{start}{}", piece.repeat(room / piece.len()))
 }
 
-/// The bytes in use at once and taken in all. All texts are of about one length, so the most that
-/// was ever in use serves for each.
+/// The bytes in use at once and allocated in total. All texts have about the same length, so one
+/// maximum is enough for all.
 fn taken<T>(work: impl FnOnce() -> T) -> (usize, usize) {
     let (before, in_use) = (MEMORY.total_allocated(), MEMORY.allocated());
     drop(work());

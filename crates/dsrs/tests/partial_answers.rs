@@ -1,5 +1,4 @@
-//! Answers that arrive in chunks: what is told on the way, and the laws that hold of every way of
-//! cutting an answer.
+//! Streamed answers: the events, and laws that hold for every way of cutting an answer into chunks.
 
 mod story;
 
@@ -17,28 +16,28 @@ fn plan(outputs: &str) -> ChatPlan {
 }
 
 /// An event in short: `field+text`, `field~value so far`, `field=value`.
-fn told(event: &AnswerEvent) -> String {
+fn shown(event: &AnswerEvent) -> String {
     match event {
         AnswerEvent::Text { field, text } => format!("{field}+{text}"),
         AnswerEvent::Value { field, value } => format!("{field}~{}", value.to_json()),
         AnswerEvent::Complete { field, value } => format!("{field}={}", value.to_json()),
-        AnswerEvent::Misfit(misfit) => {
-            format!("{}!{}", misfit.field.as_deref().unwrap_or_default(), misfit.told())
+        AnswerEvent::Invalid(problem) => {
+            format!("{}!{}", problem.field.as_deref().unwrap_or_default(), problem.message())
         }
     }
 }
 
-/// What every chunk brings, and what the end does.
-fn story_of(outputs: &str, chunks: &[&str]) -> Vec<Vec<String>> {
-    let mut answer = plan(outputs).listen();
+/// The events of every chunk, then those of the end.
+fn events_of(outputs: &str, chunks: &[&str]) -> Vec<Vec<String>> {
+    let mut answer = plan(outputs).stream();
     let mut stories: Vec<Vec<String>> =
-        chunks.iter().map(|chunk| answer.push(chunk).iter().map(told).collect()).collect();
-    stories.push(answer.end().0.iter().map(told).collect());
+        chunks.iter().map(|chunk| answer.push(chunk).iter().map(shown).collect()).collect();
+    stories.push(answer.end().0.iter().map(shown).collect());
     stories
 }
 
 #[test]
-fn a_text_is_told_as_it_comes_and_complete_once_the_next_header_stands() {
+fn a_text_streams_and_is_complete_at_the_next_header() {
     let chunks =
         ["[[ ## answer ## ]]\nPar", "is, of", " course.\n", "\n[[ ## sc", "ore ## ]]\n", "9"];
     let wanted: [&[&str]; 7] = [
@@ -50,41 +49,41 @@ fn a_text_is_told_as_it_comes_and_complete_once_the_next_header_stands() {
         &["score+9"],
         &[],
     ];
-    assert_eq!(story_of("answer, score: int", &chunks), wanted);
+    assert_eq!(events_of("answer, score: int", &chunks), wanted);
 }
 
 #[test]
-fn nothing_is_told_that_may_be_a_header_a_fence_or_blank() {
+fn text_that_may_be_a_header_a_fence_or_blank_is_withheld() {
     let chunks =
         ["[[ ## answer ## ]]\n**Bold** ", "[[ #", "x ]] and\n", "**[[ ## ", "nobody", " ## \n"];
     let wanted: [&[&str]; 7] =
         [&["answer+**Bold**"], &[], &["answer+ [[ #x ]] and"], &[], &[], &["answer+\n**"], &[]];
-    assert_eq!(story_of("answer", &chunks), wanted);
+    assert_eq!(events_of("answer", &chunks), wanted);
     let proved = ["[[ ## answer ## ]]\nUse [[ ## x\n", "\n", "or y"];
     let wanted: [&[&str]; 4] = [&["answer+Use"], &[], &["answer+ [[ ## x\n\nor y"], &[]];
-    assert_eq!(story_of("answer", &proved), wanted);
+    assert_eq!(events_of("answer", &proved), wanted);
     let fenced = ["```\n[[ ## answer ## ]]\nls\n```", "\n[[ ## completed ## ]]\n```"];
     let wanted: [&[&str]; 3] = [&["answer+ls"], &["answer=\"ls\""], &[]];
-    assert_eq!(story_of("answer", &fenced), wanted);
+    assert_eq!(events_of("answer", &fenced), wanted);
 }
 
 #[test]
-fn nothing_is_told_of_reasoning_nor_of_what_may_be_a_draft() {
+fn reasoning_and_possible_drafts_are_withheld() {
     let chunks =
         ["<thi", "nk>[[ ## answer ## ]]\nLyon\n", "</th", "ink>[[ ## answer ## ]]\nPa", "ris"];
     let wanted: [&[&str]; 6] = [&[], &[], &[], &["answer+Pa"], &["answer+ris"], &[]];
-    assert_eq!(story_of("answer", &chunks), wanted);
+    assert_eq!(events_of("answer", &chunks), wanted);
     let draft = [
         "Hm.\n[[ ## answer ## ]]\nLyon\n",
         "[[ ## completed ## ]]\n",
         "</think>\n[[ ## answer ## ]]\nNice",
     ];
     let wanted: [&[&str]; 4] = [&[], &[], &["answer+Nice"], &[]];
-    assert_eq!(story_of("answer", &draft), wanted);
+    assert_eq!(events_of("answer", &draft), wanted);
 }
 
 #[test]
-fn a_text_that_a_worn_down_header_may_end_waits_for_the_missing_output() {
+fn text_after_a_possible_degraded_header_is_withheld() {
     let chunks = ["[[ ## note ## ]]\nsee\nsc", "ore: 3", " or so\n[[ ## score ## ]]\n4\n"];
     let wanted: [&[&str]; 4] = [
         &["note+see"],
@@ -92,18 +91,18 @@ fn a_text_that_a_worn_down_header_may_end_waits_for_the_missing_output() {
         &["note+\nscore: 3 or so", "note=\"see\\nscore: 3 or so\"", "score+4"],
         &[],
     ];
-    assert_eq!(story_of("note, score: int", &chunks), wanted);
+    assert_eq!(events_of("note, score: int", &chunks), wanted);
 }
 
 #[test]
-fn values_come_with_their_finished_elements_and_members() {
+fn partial_values_have_finished_elements_and_members() {
     let chunks = [
         "[[ ## people ## ]]\n[{\"name\": \"Ann\", ",
         "\"age\": 3, \"tags\": [\"a\", \"b",
         "c\"]}, {\"na",
     ];
-    let stories = story_of("people: list[Person]", &chunks);
-    let values: Vec<_> = stories.concat().into_iter().filter(|told| told.contains('~')).collect();
+    let stories = events_of("people: list[Person]", &chunks);
+    let values: Vec<_> = stories.concat().into_iter().filter(|shown| shown.contains('~')).collect();
     let wanted = [
         r#"people~[{"name":"Ann"}]"#,
         r#"people~[{"name":"Ann","age":3}]"#,
@@ -113,9 +112,9 @@ fn values_come_with_their_finished_elements_and_members() {
 }
 
 #[test]
-fn of_very_many_unfinished_values_every_missing_member_is_left_out() {
+fn partial_values_leave_out_missing_members() {
     let people = "{\"name\": \"Ann\"}, ".repeat(150);
-    let mut answer = plan("people: dict[str, list[Person]]").listen();
+    let mut answer = plan("people: dict[str, list[Person]]").stream();
     let events = answer.push(&format!("[[ ## people ## ]]\n{{\"a.b[c]\": [{people}"));
     let Some(AnswerEvent::Value { value, .. }) = events.last() else { panic!("{events:?}") };
     let value = value.to_json();
@@ -124,22 +123,22 @@ fn of_very_many_unfinished_values_every_missing_member_is_left_out() {
 }
 
 #[test]
-fn a_text_that_does_not_fit_is_told_at_once() {
-    let stories = story_of("score: int, note", &["[[ ## score ## ]]\nmany\n[[ ## note ## ]]\n"]);
+fn an_invalid_text_is_reported_at_once() {
+    let stories = events_of("score: int, note", &["[[ ## score ## ]]\nmany\n[[ ## note ## ]]\n"]);
     assert_eq!(stories[0], ["score+many", "score!expected a whole number, found `many`"]);
 }
 
 #[test]
-fn a_header_that_breaks_off_before_the_end_of_its_line_is_not_told() {
+fn a_header_that_is_cut_off_is_withheld() {
     for tail in ["\n[[ ## completed ##\n", " [[ ## note ## ]]\n", "\n[[ ## x\n\n"] {
         let text = format!("[[ ## answer ## ]]\nParis{tail}");
-        let told: Vec<_> = story_of("answer", &[&text]).concat();
-        assert_eq!(told, ["answer+Paris"], "{tail:?}");
+        let shown: Vec<_> = events_of("answer", &[&text]).concat();
+        assert_eq!(shown, ["answer+Paris"], "{tail:?}");
     }
 }
 
 #[test]
-fn the_texts_of_an_object_are_told_as_they_come() {
+fn the_texts_of_an_object_stream() {
     let chunks = [
         "<think>{</think>```json\n{\"score\"",
         ": {\"x\": \"}\\\"\"}, \"answer\": \"Par",
@@ -159,39 +158,39 @@ fn the_texts_of_an_object_are_told_as_they_come() {
         &["note+o"],
         &[],
     ];
-    assert_eq!(story_of("score: dict[str, str], answer, note", &chunks), wanted);
+    assert_eq!(events_of("score: dict[str, str], answer, note", &chunks), wanted);
 }
 
 #[test]
-fn the_texts_of_an_object_are_its_values_however_it_is_cut() {
+fn streamed_texts_of_an_object_do_not_depend_on_chunks() {
     let text = "{\"a\": \"x\\\\ \\\"y\\\"\\t\\u00fc [[ é\", \"b\": 7, \"c\": [1, 2]}";
     let whole = plan("a, b: int, c: list[int]").parse(text).unwrap();
     let by_bytes: Vec<usize> = (0..text.len()).collect();
     for cuts in [&[][..], &[7, 12, 19][..], &by_bytes] {
-        let (told, finished) = listen(text, cuts);
-        assert_eq!(Payload::from(told["a"].0.as_str()), whole.fields["a"]);
+        let (shown, finished) = stream(text, cuts);
+        assert_eq!(Payload::from(shown["a"].0.as_str()), whole.fields["a"]);
         assert_eq!(finished.as_ref(), Ok(&whole));
     }
 }
 
 #[test]
-fn what_is_no_object_as_it_should_be_is_not_told_before_its_end() {
+fn a_malformed_object_is_reported_at_its_end() {
     for text in
         ["{answer: \"x\"}", "{\"other\": \"x\"}", "so: {\"answer\": \"x\"}", "{\"answer\": 7}"]
     {
-        assert_eq!(story_of("answer, note", &[text])[0], Vec::<String>::new(), "{text}");
+        assert_eq!(events_of("answer, note", &[text])[0], Vec::<String>::new(), "{text}");
     }
 }
 
 #[test]
-fn an_answer_without_headers_is_told_at_its_end() {
+fn an_answer_without_headers_is_reported_at_its_end() {
     assert_eq!(
-        story_of("answer", &["Par", "is."]),
+        events_of("answer", &["Par", "is."]),
         [vec![], vec![], vec!["answer+Paris.".to_owned()]]
     );
 }
 
-/// Answers that hold everything the reader looks for, in any order.
+/// Answers with everything that the parser looks for, in any order.
 fn answers() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => prop::sample::select(vec![
@@ -217,11 +216,11 @@ fn answers() -> impl Strategy<Value = String> {
     (prop::collection::vec(piece, 0..24), tail).prop_map(|(pieces, tail)| pieces.concat() + tail)
 }
 
-/// What was told of each output in the end: its text, its value, its best value.
-type Told = BTreeMap<String, (String, Option<Payload>, Option<Payload>)>;
+/// The final events of each output: its text, its value, its best value.
+type Streamed = BTreeMap<String, (String, Option<Payload>, Option<Payload>)>;
 
-fn listen(text: &str, cuts: &[usize]) -> (Told, Result<ParsedOutput, ParseError>) {
-    let mut answer = plan("a, b: int, c: list[int]").listen();
+fn stream(text: &str, cuts: &[usize]) -> (Streamed, Result<ParsedOutput, ParseError>) {
+    let mut answer = plan("a, b: int, c: list[int]").stream();
     let mut complete: BTreeMap<String, Payload> = BTreeMap::new();
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     let mut note = |events: Vec<AnswerEvent>| {
@@ -248,18 +247,18 @@ fn listen(text: &str, cuts: &[usize]) -> (Told, Result<ParsedOutput, ParseError>
     let best: Vec<_> = ["a", "b", "c"].map(best).into_iter().collect();
     let (events, outcome) = answer.end();
     note(events);
-    let told = ["a", "b", "c"].into_iter().zip(best).map(|(field, best)| {
+    let shown = ["a", "b", "c"].into_iter().zip(best).map(|(field, best)| {
         let text = texts.remove(field).unwrap_or_default();
         (field.to_owned(), (text, complete.remove(field), best))
     });
-    (told.collect(), outcome)
+    (shown.collect(), outcome)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn any_way_of_cutting_comes_to_the_same_and_to_what_the_whole_says(
+    fn the_result_does_not_depend_on_chunks(
         text in answers(),
         cuts in prop::collection::vec(0..200_usize, 0..12),
     ) {
@@ -267,15 +266,15 @@ proptest! {
         let mut cuts = cuts;
         cuts.sort_unstable();
         let by_bytes: Vec<usize> = (0..text.len()).collect();
-        let (told, finished) = listen(&text, &[]);
+        let (shown, finished) = stream(&text, &[]);
         prop_assert_eq!(&finished, &whole);
         for cuts in [&cuts, &by_bytes] {
-            let (again, finished) = listen(&text, cuts);
-            prop_assert_eq!(&again, &told);
+            let (again, finished) = stream(&text, cuts);
+            prop_assert_eq!(&again, &shown);
             prop_assert_eq!(&finished, &whole);
         }
         if let Ok(parsed) = &whole {
-            for (field, (text, complete, _)) in &told {
+            for (field, (text, complete, _)) in &shown {
                 let value = &parsed.fields[field.as_str()];
                 prop_assert!(complete.as_ref().is_none_or(|complete| complete == value));
                 if field == "a" && !text.is_empty() {
@@ -287,15 +286,15 @@ proptest! {
 }
 
 #[test]
-fn a_value_that_is_complete_is_the_one_at_the_end() {
+fn a_complete_value_is_final() {
     let text = "[[ ## a ## ]]\nx\n[[ ## b ## ]]\n7\n[[ ## c ## ]]\n[1]\n[[ ## completed ## ]]";
-    let (told, finished) = listen(text, &[]);
-    let complete: Vec<_> = told.into_values().map(|(_, complete, _)| complete.unwrap()).collect();
+    let (shown, finished) = stream(text, &[]);
+    let complete: Vec<_> = shown.into_values().map(|(_, complete, _)| complete.unwrap()).collect();
     assert_eq!(Payload::list(complete), json(r#"["x", 7, [1]]"#));
     assert!(finished.is_ok());
 }
 
-/// Texts that are much of one thing: marks of the layout and what looks like them.
+/// Long repetitions of layout marks and similar texts.
 fn hostile(length: usize) -> Vec<String> {
     let marks = [
         "[[ ##",
@@ -319,7 +318,7 @@ fn hostile(length: usize) -> Vec<String> {
 }
 
 #[test]
-fn much_of_one_thing_is_read_to_its_end() {
+fn long_repetitive_answers_are_read_to_their_end() {
     let plan = plan("a, b, c");
     for text in hostile(1 << 17) {
         assert!(plan.parse(&text).is_err(), "{}", &text[..40]);
@@ -327,10 +326,10 @@ fn much_of_one_thing_is_read_to_its_end() {
 }
 
 #[test]
-fn much_of_one_thing_is_the_same_byte_by_byte() {
+fn long_repetitive_answers_are_the_same_byte_by_byte() {
     let plan = plan("a, b, c");
     for text in hostile(1 << 13) {
-        let mut answer = plan.listen();
+        let mut answer = plan.stream();
         for at in 0..text.len() {
             answer.push(&text[at..=at]);
         }

@@ -1,4 +1,4 @@
-//! What an LM is shown, word for word.
+//! The prompts, verbatim.
 
 mod story;
 
@@ -25,7 +25,7 @@ const TICKET: &str = r#"{
   ]
 }"#;
 
-/// All messages of a call, as a person reads them.
+/// All messages of a call as readable text.
 fn shown(state: &str, types: &str, schema: &str, input: &str) -> String {
     let predictor = predictor(&signature(types, schema), state);
     let messages = predictor.render(&fields(input));

@@ -1,4 +1,4 @@
-//! Tools of a typed predictor: the LM has them called before it answers.
+//! Tools of a typed predictor: the LM may call them before it answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn qa() -> Predict<Qa> {
     let find = |city: City| async move {
         match city.name.as_str() {
             "Turku" => Ok(206_000),
-            other => Err(format!("nothing is known of {other}")),
+            other => Err(format!("{other} is unknown")),
         }
     };
     Predict::builder().tool("population", "Inhabitants of a city.", find).build().unwrap()
@@ -41,7 +41,7 @@ fn ctx(lm: &Arc<ScriptedLm>, tools: bool) -> Ctx {
     Ctx::within(Models::new([model], None).into(), Duration::from_secs(60))
 }
 
-/// A reply that asks for calls.
+/// A reply with tool calls.
 fn asks(calls: &[(&str, &str, &str)]) -> ScriptedAnswer {
     let call = |(id, name, arguments): &(&str, &str, &str)| ToolCall {
         id: (*id).into(),
@@ -60,7 +60,7 @@ fn turns(messages: &[Message]) -> Vec<(Role, String)> {
 }
 
 #[tokio::test]
-async fn calls_are_made_and_their_results_told_before_the_answer() {
+async fn tools_are_called_and_results_sent_before_the_answer() {
     let first =
         [("a", "population", r#"{"name": "Turku"}"#), ("b", "population", r#"{"name": "Oz"}"#)];
     let second = [("c", "populaton", "{}"), ("d", "population", "{not json")];
@@ -84,11 +84,11 @@ async fn calls_are_made_and_their_results_told_before_the_answer() {
         .filter(|(role, _)| *role == Role::Tool)
         .map(|(_, text)| text.as_str())
         .collect();
-    assert_eq!(results[..2], ["206000", "Error: nothing is known of Oz"]);
+    assert_eq!(results[..2], ["206000", "Error: Oz is unknown"]);
     assert!(results[2].contains("did you mean `population`?"), "{}", results[2]);
     assert!(results[3].starts_with("Error: the arguments are no JSON"), "{}", results[3]);
     assert_eq!(requests[2].chat.turns[2].tool_call_id.as_deref(), Some("a"));
-    // Asked again, the LM still sees what its tools said.
+    // After a retry, the LM still sees the results of its tools.
     assert_eq!(requests[3].chat.turns.len(), requests[2].chat.turns.len() + 2);
 
     let spans = ctx.trace().take();
@@ -99,7 +99,7 @@ async fn calls_are_made_and_their_results_told_before_the_answer() {
 }
 
 #[tokio::test]
-async fn an_lm_that_never_stops_calling_is_no_longer_told_of_tools() {
+async fn after_the_last_round_the_lm_gets_no_tools() {
     let lm = Arc::new(ScriptedLm::by(|request| match request.tools {
         Some(_) => asks(&[("a", "population", r#"{"name": "Turku"}"#)]),
         None => says("[[ ## answer ## ]]\n1"),
@@ -109,7 +109,7 @@ async fn an_lm_that_never_stops_calling_is_no_longer_told_of_tools() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_not_told_of_tools_is_refused_with_the_way_out() {
+async fn a_model_without_native_tools_is_refused_with_a_remedy() {
     let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n1"]));
     let error = qa().call(&ctx(&lm, false), input()).await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::NoTools { alias: "default".into() });
@@ -118,13 +118,13 @@ async fn a_model_that_is_not_told_of_tools_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn tools_that_cannot_be_told_to_an_lm_are_named() {
+fn invalid_tools_are_all_reported() {
     let same = |city: City| async move { Ok::<_, String>(city.name) };
     let twice = Predict::<Qa>::builder()
         .tool("same", "", same)
         .tool("same", "", same)
         .tool("a b", "", same);
     let problems = twice.build().unwrap_err().to_string();
-    assert!(problems.contains("there are two tools `same`"), "{problems}");
-    assert!(problems.contains("`a b` is no name of a tool"), "{problems}");
+    assert!(problems.contains("two tools are named `same`"), "{problems}");
+    assert!(problems.contains("`a b` is no valid tool name"), "{problems}");
 }

@@ -1,4 +1,4 @@
-//! Typed programs: what a call gives back and costs, and how state goes in and out.
+//! Typed programs: the result and usage of a call, and states as documents.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod story;
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use dsrs::facet::Facet;
 use dsrs::lm::{Lm, Models, ScriptedLm};
-use dsrs::predict::{Demo as RawDemo, PredictState, read_state, state_to_payload};
+use dsrs::predict::{Demo, PredictState, read_state, state_to_payload};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::{DynModule, HostedModule};
 use dsrs::value::Payload;
 use dsrs::{
-    BestOfN, ChainOfThought, Ctx, Demo, Module, Predict, Predicted, Signature, WithReasoning,
+    BestOfN, ChainOfThought, Ctx, Module, Predict, Prediction, Signature, TypedDemo, WithReasoning,
 };
 use story::fields;
 
@@ -64,7 +64,7 @@ impl Module for Rag {
         &self,
         ctx: &Ctx,
         input: RetrieveInput,
-    ) -> Result<Predicted<Self::Output>, dsrs::predict::PredictError> {
+    ) -> Result<Prediction<Self::Output>, dsrs::predict::PredictError> {
         let found = self.retrieve.call(ctx, input.clone()).await?;
         let passages = found.passages.clone();
         self.answer.call(ctx, AnswerInput { question: input.question, passages }).await
@@ -79,7 +79,7 @@ fn rag_lm() -> Arc<ScriptedLm> {
 }
 
 #[tokio::test]
-async fn a_call_gives_the_output_with_what_all_calls_on_the_way_used() {
+async fn a_call_returns_the_output_with_the_usage_of_all_calls() {
     let lm = rag_lm();
     let ctx = ctx(&lm);
     let result = Rag::default()
@@ -97,7 +97,7 @@ async fn a_call_gives_the_output_with_what_all_calls_on_the_way_used() {
 }
 
 #[tokio::test]
-async fn an_answer_that_rust_cannot_hold_is_told_to_the_lm_which_is_asked_again() {
+async fn an_output_outside_of_the_rust_type_is_retried() {
     #[derive(Signature)]
     struct Age {
         #[output]
@@ -114,7 +114,7 @@ async fn an_answer_that_rust_cannot_hold_is_told_to_the_lm_which_is_asked_again(
 }
 
 #[tokio::test]
-async fn the_best_of_several_tries_is_taken_and_the_search_stops_when_it_is_good_enough() {
+async fn the_best_attempt_wins_and_a_good_one_ends_the_search() {
     let answers = ["a", "abc", "ab"].map(|text| format!("[[ ## answer ## ]]\n{text}"));
     let lm = Arc::new(ScriptedLm::answering(answers.clone()));
     let best =
@@ -135,8 +135,8 @@ async fn the_best_of_several_tries_is_taken_and_the_search_stops_when_it_is_good
 }
 
 #[test]
-fn state_goes_to_json_and_back_and_is_refused_whole() {
-    let demo = Demo {
+fn state_round_trips_and_is_rejected_as_a_whole() {
+    let demo = TypedDemo {
         input: QaInput { question: "1 + 1?".into() },
         output: QaOutput { answer: "2".into() },
     };
@@ -149,8 +149,7 @@ fn state_goes_to_json_and_back_and_is_refused_whole() {
     assert_eq!(other.dump_state(), predict.dump_state());
     assert_eq!(other.demos().unwrap()[0].output.answer, "2");
 
-    let wrong =
-        RawDemo { input: fields(r#"{"question": 1}"#), output: fields(r#"{"answr": "x"}"#) };
+    let wrong = Demo { input: fields(r#"{"question": 1}"#), output: fields(r#"{"answr": "x"}"#) };
     let state = PredictState {
         instruction: Some("no".into()),
         demos: vec![wrong],

@@ -3,7 +3,7 @@
 
 use dsrs::facet::{self, Facet};
 use dsrs::predict::PredictError;
-use dsrs::{ChainOfThought, Ctx, Module, Predict, Predicted, Signature, WithReasoning};
+use dsrs::{ChainOfThought, Ctx, Module, Predict, Prediction, Signature, WithReasoning};
 
 /// Name words that a passage which answers the question would hold.
 #[derive(Signature)]
@@ -48,7 +48,7 @@ impl Module for Handbook {
         &self,
         ctx: &Ctx,
         input: SearchInput,
-    ) -> Result<Predicted<Self::Output>, PredictError> {
+    ) -> Result<Prediction<Self::Output>, PredictError> {
         let found = self.search.call(ctx, input.clone()).await?;
         let passages = passages(&found.words);
         self.answer.call(ctx, AnswerInput { question: input.question, passages }).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use dsrs::predict::{RunEvent, RunListener, Speaker};
+use dsrs::predict::{PredictorCall, RunEvent, RunListener};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use crate::app::run::failure::predictor_path;
 pub(crate) struct BufferListener(pub(crate) Arc<EventBuffer>);
 
 impl RunListener for BufferListener {
-    fn hear(&self, event: RunEvent<'_>) {
+    fn receive(&self, event: RunEvent<'_>) {
         let (kind, data) = event_json(event);
         self.0.push(kind, data);
     }
@@ -29,7 +29,7 @@ impl RunListener for BufferListener {
 pub(crate) struct LogListener(pub(crate) Arc<EventLog>);
 
 impl RunListener for LogListener {
-    fn hear(&self, event: RunEvent<'_>) {
+    fn receive(&self, event: RunEvent<'_>) {
         let (kind, data) = event_json(event);
         self.0.push(kind, &data);
     }
@@ -87,12 +87,12 @@ fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
             object.text("node", node);
             EventKind::NodeStarted
         }
-        RunEvent::NodeDelta { of, field, text } => {
-            speaker(&mut object, of).text("field", field).text("text", text);
+        RunEvent::NodeDelta { call, field, text } => {
+            predictor_call(&mut object, call).text("field", field).text("text", text);
             EventKind::NodeDelta
         }
-        RunEvent::NodeRetry { of, attempt, reason } => {
-            speaker(&mut object, of).shown("attempt", attempt).text("reason", reason);
+        RunEvent::NodeRetry { call, attempt, reason } => {
+            predictor_call(&mut object, call).shown("attempt", attempt).text("reason", reason);
             EventKind::NodeRetry
         }
         RunEvent::NodeCompleted { node, outputs, usage, duration } => {
@@ -109,9 +109,9 @@ fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
     (kind, object.finish())
 }
 
-fn speaker<'o>(object: &'o mut JsonObject, of: Speaker<'_>) -> &'o mut JsonObject {
-    let predictor = predictor_path(of.node, of.predictor);
-    object.text("node", of.node).text("predictor", &predictor).shown("span", of.span.0)
+fn predictor_call<'o>(object: &'o mut JsonObject, call: PredictorCall<'_>) -> &'o mut JsonObject {
+    let predictor = predictor_path(call.node, call.predictor);
+    object.text("node", call.node).text("predictor", &predictor).shown("span", call.span.0)
 }
 
 #[cfg(test)]
@@ -132,17 +132,17 @@ mod tests {
     #[test]
     fn every_event_has_its_documented_members() {
         let (node, predictor, field) = ("reply".into(), "predict".into(), "answer".into());
-        let of = Speaker { node: &node, predictor: &predictor, span: SpanId(2) };
+        let call = PredictorCall { node: &node, predictor: &predictor, span: SpanId(2) };
         assert_eq!(
             rendered(RunEvent::NodeStarted { node: &node }),
             r#"node.started {"node":"reply"}"#
         );
         assert_eq!(
-            rendered(RunEvent::NodeDelta { of, field: &field, text: "Dear \"you\"" }),
+            rendered(RunEvent::NodeDelta { call, field: &field, text: "Dear \"you\"" }),
             r#"node.delta {"node":"reply","predictor":"reply.predict","span":2,"field":"answer","text":"Dear \"you\""}"#
         );
         assert_eq!(
-            rendered(RunEvent::NodeRetry { of, attempt: 2, reason: "too short" }),
+            rendered(RunEvent::NodeRetry { call, attempt: 2, reason: "too short" }),
             r#"node.retry {"node":"reply","predictor":"reply.predict","span":2,"attempt":2,"reason":"too short"}"#
         );
         let outputs = Fields::from_iter([("answer".into(), Payload::str("Yes"))]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::RunError;
-use dsrs::predict::{Misread, PredictError, PredictErrorKind};
+use dsrs::predict::{PredictError, PredictErrorKind, RejectedAnswer};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ impl RunFailure {
     /// The failure that the engine reports.
     pub(crate) fn of(run_id: Uuid, request_id: &Arc<str>, error: &RunError) -> Self {
         let RunError { node, error } = error;
-        let (field, misread) = invalid_field(&error.kind);
+        let (field, failure) = invalid_field(&error.kind);
         let retry_after = match &error.kind {
             PredictErrorKind::RateLimited { retry_after } => {
                 Some(retry_after.unwrap_or(DEFAULT_RETRY_AFTER))
@@ -56,9 +56,9 @@ impl RunFailure {
             node: node.clone(),
             predictor: full_path(node.as_deref(), error),
             field,
-            reason: misread.map(|misread| misread.reason.clone()),
-            raw: misread.map(|misread| misread.raw.clone()),
-            report: misread.map(|misread| misread.report.to_payload()),
+            reason: failure.map(|failure| failure.reason.clone()),
+            raw: failure.map(|failure| failure.raw.clone()),
+            report: failure.map(|failure| failure.report.to_payload()),
             retry_after,
         }
     }
@@ -124,10 +124,10 @@ pub(crate) fn whole_seconds(wait: Duration) -> u64 {
 }
 
 /// The invalid field, and how the answer was parsed.
-fn invalid_field(kind: &PredictErrorKind) -> (Option<Arc<str>>, Option<&Misread>) {
+fn invalid_field(kind: &PredictErrorKind) -> (Option<Arc<str>>, Option<&RejectedAnswer>) {
     match kind {
-        PredictErrorKind::Parse { field, misread } => (field.clone(), Some(misread)),
-        PredictErrorKind::Constraint { field, misread, .. } => (Some(field.clone()), Some(misread)),
+        PredictErrorKind::Parse { field, failure } => (field.clone(), Some(failure)),
+        PredictErrorKind::Constraint { field, failure, .. } => (Some(field.clone()), Some(failure)),
         PredictErrorKind::InvalidValue { field } => (Some(field.clone()), None),
         _ => (None, None),
     }

@@ -1,4 +1,5 @@
-//! The constraints of a schema, compiled once, and their outcomes for an answer.
+//! The constraints of a schema, compiled once, and their outcomes for an answer. Does not know
+//! texts.
 
 use std::sync::Arc;
 
@@ -19,49 +20,54 @@ pub struct CheckOutcome {
     pub passed: bool,
 }
 
-/// A constraint that was evaluated: where in the field, and whether it held.
+/// The result of one constraint on one value.
 pub(super) struct Verdict {
     pub(super) kind: ConstraintKind,
     pub(super) label: Arc<str>,
     pub(super) passed: bool,
-    /// Where, if it did not.
+    /// The place in the field's value, if it failed.
     pub(super) path: String,
     pub(super) reason: Option<String>,
 }
 
-/// The constraints of every output field, in order, and those of the classes that they name.
+/// The constraints of every output field, in order, and those of the classes they use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Checks {
-    fields: Vec<Vec<Rule>>,
-    /// Compiled constraints of class members, by their expressions.
-    members: Vec<Rule>,
+    fields: Vec<Vec<CompiledConstraint>>,
+    /// The compiled constraints of class members.
+    members: Vec<CompiledConstraint>,
 }
 
 #[derive(Clone, Debug)]
-struct Rule {
+struct CompiledConstraint {
     kind: ConstraintKind,
     label: Arc<str>,
     expression: Arc<str>,
-    /// An expression that does not compile never holds, and says so.
+    /// An expression that does not compile always fails, with this reason.
     condition: Result<Condition, String>,
 }
 
 impl Checks {
     pub(super) fn compile(schema: &SignatureSchema) -> Self {
-        let rules = |constraints: &[Constraint]| constraints.iter().map(Rule::compile).collect();
+        let rules = |constraints: &[Constraint]| {
+            constraints.iter().map(CompiledConstraint::compile).collect()
+        };
         let fields = schema.outputs.iter().map(|field| rules(&field.constraints)).collect();
         let mut found: Vec<&Constraint> = Vec::new();
         in_defs(&schema.defs, &mut found);
         schema.outputs.iter().for_each(|field| in_type(&field.ty, &mut found));
-        Self { fields, members: found.into_iter().map(Rule::compile).collect() }
+        Self { fields, members: found.into_iter().map(CompiledConstraint::compile).collect() }
     }
 
-    /// The constraints inside of a type that stands on its own.
+    /// The constraints inside of a single type.
     pub(super) fn inside(ty: &Type) -> Self {
         let mut found: Vec<&Constraint> = Vec::new();
         in_defs(&ty.defs, &mut found);
         in_type(&ty.ir, &mut found);
-        Self { fields: Vec::new(), members: found.into_iter().map(Rule::compile).collect() }
+        Self {
+            fields: Vec::new(),
+            members: found.into_iter().map(CompiledConstraint::compile).collect(),
+        }
     }
 
     /// The verdicts on one output field's value.
@@ -113,7 +119,7 @@ impl Checks {
                     self.descend(member, defs, one, &path.member(name), out);
                 }
             }
-            // Which member of a wider union a value belongs to is not recorded; `T?` is clear.
+            // The matching member of a wider union is not recorded; `T?` is unambiguous.
             (TypeIR::Union(members), _) if !value.is_null() => {
                 if let [single, TypeIR::Null] = members.as_ref() {
                     self.descend(single, defs, value, path, out);
@@ -144,7 +150,7 @@ impl Checks {
     }
 }
 
-impl Rule {
+impl CompiledConstraint {
     fn compile(constraint: &Constraint) -> Self {
         let condition = Condition::compile(&constraint.expression).map_err(|error| error.reason);
         let label = constraint.label.as_ref().unwrap_or(&constraint.expression).clone();
@@ -168,7 +174,7 @@ impl Rule {
     }
 }
 
-/// The type with aliases followed; `None` when they lead in a circle.
+/// The type behind aliases. `None` if they form a cycle.
 fn followed<'t>(mut ty: &'t TypeIR, defs: &'t TypeDefs) -> Option<&'t TypeIR> {
     for _ in 0..=defs.0.len() {
         match ty {

@@ -1,34 +1,37 @@
-//! The chat prompt of a signature: schema and values to messages, an answer's text to values. The
-//! one prompt format of the engine; never calls an LM and knows nothing of graphs.
+//! The chat prompt of a signature: schema and values to messages, the text of an answer to values.
+//! The only prompt format of the engine. Never calls an LM and does not know graphs.
 //!
-//! A value stands under a header line `[[ ## name ## ]]`; an answer ends with the header
-//! `completed`. Texts are written verbatim, without escaping, even when they hold a line that looks
-//! like a header: only answers are ever parsed, an escape would reach the LM as noise, and what it
-//! copies would come back changed.
+//! Each value follows a header line `[[ ## name ## ]]`; an answer ends with the header `completed`.
+//! Texts are written verbatim, without escaping, even if they contain a line that looks like a
+//! header: only answers are parsed, an escape would confuse the LM, and whatever it copied would
+//! come back changed.
 
 mod answer;
+mod assignment;
 mod checks;
 mod constrain;
+mod degraded_header;
+mod field_texts;
+mod field_value;
 mod header;
-mod headless;
-mod members;
+mod headerless;
+mod nested_object;
 mod notation;
-mod notes;
+mod object_outputs;
+mod object_texts;
 mod outputs;
 mod partial;
 mod partial_value;
 mod plan;
-mod reading;
+mod problem;
 mod reasoning;
+mod section_text;
 mod sections;
-mod settle;
 mod single;
-mod stretch;
 mod system;
 mod trajectory;
 mod turn;
-mod unwrapped;
-mod worn;
+mod whole_answer;
 mod write;
 
 use indexmap::IndexMap;
@@ -39,32 +42,33 @@ use crate::types::Type;
 use crate::value::Fields;
 use outputs::Outputs;
 
-pub use answer::{Misfit, MisfitKind, ParseError, ParsedOutput, ParsedValue};
+pub use answer::{ParsedOutput, ParsedValue};
 pub use checks::CheckOutcome;
 pub use partial::{AnswerEvent, PartialAnswer};
 pub use plan::ChatPlan;
+pub use problem::{OutputProblem, OutputProblemKind, ParseError};
 pub(crate) use write::formatted;
 
-/// The building blocks of the chat prompt, for authors of strategies. A predictor that calls often
-/// prepares a [`ChatPlan`] once instead.
+/// The building blocks of the chat prompt, for authors of strategies. A predictor that makes many
+/// calls prepares a [`ChatPlan`] once instead.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChatAdapter;
 
 impl ChatAdapter {
-    /// The system message: what comes in, what must go out and in which layout, what to do.
+    /// The system message: inputs, outputs, layout and task.
     #[must_use]
     pub fn build_system(schema: &SignatureSchema, instruction_override: Option<&str>) -> String {
         system::build(schema, instruction_override.unwrap_or(&schema.instructions))
     }
 
-    /// A user message: every input under its header, and what to write.
+    /// A user message: every input under its header, then what to write.
     #[must_use]
     pub fn format_input(schema: &SignatureSchema, input: &Fields) -> String {
         turn::input(schema, &turn::closing(schema), input, &[])
     }
 
-    /// The inputs alone, as a text to tell by how alike two calls are: a line `name: value` for each,
-    /// a value as the prompt has it. What is null is left out, and so is the rest of the prompt.
+    /// The inputs alone, as a text for comparing calls: a line `name: value` for each input, with
+    /// the value as in the prompt. Null values and the rest of the prompt are left out.
     ///
     /// ```
     /// # use dsrs::{adapter::ChatAdapter, signature::SignatureSchema, value::Payload};
@@ -72,22 +76,22 @@ impl ChatAdapter {
     /// # struct QA { #[input] question: String, #[input] near: Option<String>, #[output] answer: String }
     /// # let schema = SignatureSchema::of::<QA>();
     /// let input = Payload::from_json(r#"{"question": "How far?", "near": null}"#).unwrap();
-    /// let text = ChatAdapter::inputs_alone(&schema, input.as_map().unwrap());
+    /// let text = ChatAdapter::inputs_text(&schema, input.as_map().unwrap());
     /// assert_eq!(text, "question: How far?");
     /// ```
     #[must_use]
-    pub fn inputs_alone(schema: &SignatureSchema, input: &Fields) -> String {
-        turn::inputs_alone(schema, input)
+    pub fn inputs_text(schema: &SignatureSchema, input: &Fields) -> String {
+        turn::inputs_text(schema, input)
     }
 
-    /// An assistant message: every output under its header, and the end mark.
+    /// An assistant message: every output under its header, then the end mark.
     #[must_use]
     pub fn format_output(schema: &SignatureSchema, output: &Fields) -> String {
         turn::output(schema, output)
     }
 
-    /// What was done on the way to an answer, as the text of an input: steps of labelled texts, of
-    /// which the first `left_out` are not shown.
+    /// The steps before an answer as the text of an input: labelled texts for each step. The first
+    /// `left_out` steps are not shown.
     ///
     /// ```
     /// use dsrs::adapter::ChatAdapter;
@@ -103,8 +107,8 @@ impl ChatAdapter {
         trajectory::write(left_out, steps)
     }
 
-    /// The sections of an answer by the names in their headers, as they stand there. The first of
-    /// a name counts; what stands before the first header or after the end mark is left out.
+    /// The sections of an answer, verbatim, by the names in their headers. Only the first section
+    /// of a name counts. Text before the first header and after the end mark is left out.
     #[must_use]
     pub fn parse_sections(text: &str) -> IndexMap<String, String> {
         sections::by_header(text)
@@ -118,10 +122,10 @@ impl ChatAdapter {
         Self::parse_output_allowing(schema, text, Leniencies::ALL)
     }
 
-    /// A text as one value, with no layout around it.
+    /// Reads a text as one value, without any layout.
     ///
     /// # Errors
-    /// Where it does not fit the type, or every assert inside of the type that does not hold.
+    /// The place where it does not fit the type, or every failed assert inside of the type.
     pub fn parse_value(
         ty: &Type,
         text: &str,
@@ -130,10 +134,10 @@ impl ChatAdapter {
         single::parse(ty, text, allowed)
     }
 
-    /// The outputs of an answer, read by no other leniency than those allowed.
+    /// The outputs of an answer, with only the given leniencies.
     ///
     /// # Errors
-    /// As [`Self::parse_output`].
+    /// Like [`Self::parse_output`].
     pub fn parse_output_allowing(
         schema: &SignatureSchema,
         text: &str,

@@ -1,11 +1,11 @@
-//! How the types of fields are told to an LM: as `types` tells them, with two spellings of our own
-//! that small models follow better: lists say that they are lists, and a short enum
-//! shows its members where it is used instead of a name to look up.
+//! Describes the types of fields to an LM: like `types`, with two changes that small models follow
+//! better: lists are called lists, and a short enum is written out where it is used instead of by
+//! name.
 
 use crate::types::{self, Enum, Type, TypeDef, TypeIR};
 use crate::value::Payload;
 
-/// The longest enum that is told in place.
+/// The longest enum that is written out in place.
 const INLINE: usize = 80;
 
 /// The type of a field.
@@ -32,14 +32,14 @@ pub(super) fn describe_type(ty: &Type) -> String {
     }
 }
 
-/// The definitions that fields name, without the enums that are told in place.
+/// The definitions that fields use, without the enums that are written out in place.
 pub(super) fn describe_definitions(fields: &[Type]) -> String {
     let named: Vec<Type> =
-        fields.iter().filter(|ty| !is_told_in_place(&core(ty))).cloned().collect();
+        fields.iter().filter(|ty| !is_complete_inline(&core(ty))).cloned().collect();
     types::describe_definitions(&named)
 }
 
-/// What is left of a type without the lists and the null around it.
+/// A type without the lists and the null around it.
 fn core(ty: &Type) -> Type {
     match &ty.ir {
         TypeIR::List(element) => core(&Type::new(element.as_ref().clone(), ty.defs.clone())),
@@ -51,18 +51,18 @@ fn core(ty: &Type) -> Type {
     }
 }
 
-/// The members of an enum that is short enough to be told in place.
+/// The members of an enum that is short enough to be written out in place.
 fn inline_enum(ty: &Type) -> Option<String> {
     let members = members(ty)?.members.iter();
-    let told = members.map(|(name, member)| {
+    let description = members.map(|(name, member)| {
         Payload::Str(member.alias.as_ref().unwrap_or(name).clone()).to_json()
     });
-    let told = told.collect::<Vec<_>>().join(" | ");
-    (told.len() <= INLINE).then_some(told)
+    let description = description.collect::<Vec<_>>().join(" | ");
+    (description.len() <= INLINE).then_some(description)
 }
 
-/// Whether all that there is to say of a type is said where it is used.
-fn is_told_in_place(ty: &Type) -> bool {
+/// Whether the description in place is complete.
+fn is_complete_inline(ty: &Type) -> bool {
     let plain = members(ty).is_some_and(|found| {
         found.description.is_none() && found.members.values().all(|m| m.description.is_none())
     });

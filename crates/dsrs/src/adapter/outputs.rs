@@ -1,10 +1,9 @@
-//! The outputs of a schema as a reader of answers needs them, made once per schema. Knows nothing
-//! of texts.
+//! The outputs of a schema, prepared once for parsing answers. Does not know texts.
 
 use std::sync::Arc;
 
 use super::header::{self, COMPLETED};
-use super::reasoning::{self, Tag};
+use super::reasoning::{self, ReasoningTag};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Class, ClassField, Type, TypeIR, absent_value};
 use crate::value::Payload;
@@ -13,10 +12,10 @@ use crate::value::Payload;
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
     fields: Vec<Output>,
-    /// All outputs as one class, for answers that are one piece of data.
-    pub(super) whole: Type,
-    /// The marks of reasoning that are not named like an output.
-    pub(super) reasoning: Vec<&'static Tag>,
+    /// All outputs as one class, for answers that are one object.
+    pub(super) object_type: Type,
+    /// The reasoning tags that are not named like an output.
+    pub(super) reasoning: Vec<&'static ReasoningTag>,
 }
 
 /// One output.
@@ -27,18 +26,18 @@ pub(super) struct Output {
     pub(super) ty: Type,
     pub(super) default: Option<Payload>,
     pub(super) strict: bool,
-    /// Whether nothing stands in for it when it is left out.
+    /// Whether it has neither a default nor an optional type.
     pub(super) required: bool,
 }
 
-/// What a name in a header stands for.
+/// The meaning of a name in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
-    /// The output of an index, and whether its name is spelled as the LM was told.
+pub(super) enum HeaderTarget {
+    /// The output at an index, and whether the name is spelled exactly.
     Output(usize, bool),
-    /// The end mark, and whether it is spelled as the LM was told.
+    /// The end mark, and whether it is spelled exactly.
     End(bool),
-    /// Nothing that was asked for.
+    /// A name that was not requested.
     Unknown,
 }
 
@@ -65,18 +64,18 @@ impl Outputs {
         };
         let class =
             Class { description: None, fields: schema.outputs.iter().map(member).collect() };
-        let whole = Type::new(TypeIR::Class(Arc::new(class)), schema.defs.clone());
-        Self::new(schema.outputs.iter().map(output).collect(), whole)
+        let object_type = Type::new(TypeIR::Class(Arc::new(class)), schema.defs.clone());
+        Self::new(schema.outputs.iter().map(output).collect(), object_type)
     }
 
-    /// No outputs at all: any name may stand in a header.
+    /// No outputs: any name may be in a header.
     pub(super) fn none() -> Self {
         Self::new(Vec::new(), Type::new(TypeIR::Class(Arc::default()), Arc::default()))
     }
 
-    fn new(fields: Vec<Output>, whole: Type) -> Self {
+    fn new(fields: Vec<Output>, object_type: Type) -> Self {
         let reasoning = reasoning::tags_beside(names(&fields));
-        Self { fields, whole, reasoning }
+        Self { fields, object_type, reasoning }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -91,30 +90,30 @@ impl Outputs {
         self.fields.iter()
     }
 
-    /// What a name stands for: exactly the LM's name first, then the field's own, then either but
-    /// for its spelling.
-    pub(super) fn named(&self, name: &str) -> Named {
+    /// Resolves a name: the exact LM name first, then the exact field name, then either in another
+    /// spelling.
+    pub(super) fn resolve(&self, name: &str) -> HeaderTarget {
         let find = |is: &dyn Fn(&Output) -> bool| self.fields.iter().position(is);
         if let Some(index) = find(&|output| *output.lm_name == *name) {
-            return Named::Output(index, true);
+            return HeaderTarget::Output(index, true);
         }
         let known = find(&|output| *output.name == *name)
             .or_else(|| find(&|output| header::same(&output.lm_name, name)))
             .or_else(|| find(&|output| header::same(&output.name, name)));
         match known {
-            Some(index) => Named::Output(index, false),
-            None if header::same(name, COMPLETED) => Named::End(name == COMPLETED),
-            None => Named::Unknown,
+            Some(index) => HeaderTarget::Output(index, false),
+            None if header::same(name, COMPLETED) => HeaderTarget::End(name == COMPLETED),
+            None => HeaderTarget::Unknown,
         }
     }
 
-    /// Whether a text may be the beginning of a name that is known.
+    /// Whether a text may be the beginning of a known name.
     pub(super) fn may_become(&self, text: &str) -> bool {
         names(&self.fields).chain([COMPLETED]).any(|name| header::begins(name, text))
     }
 }
 
-/// All names under which an output may stand.
+/// All names of the outputs.
 fn names(fields: &[Output]) -> impl Iterator<Item = &str> + Clone {
     fields.iter().flat_map(|output| [&*output.lm_name, &*output.name])
 }

@@ -1,44 +1,46 @@
 //! An answer while it arrives: the text of its outputs as far as it is certain, values as soon as
-//! nothing can change them, and at the end what [`super::ChatPlan::parse`] says of the whole. Any
-//! way of cutting an answer into chunks comes to the same. Work is linear in the text.
+//! they are final, and at the end the same result as [`super::ChatPlan::parse`]. The result does
+//! not depend on how the answer is cut into chunks. Work is linear in the text.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::answer::{self, Misfit, ParseError, ParsedOutput};
+use super::answer::{self, ParsedOutput};
+use super::assignment::assign;
 use super::checks::Checks;
+use super::field_texts;
+use super::field_value::{self, FieldResult};
 use super::header;
-use super::members::Members;
+use super::object_texts::ObjectTextReader;
 use super::outputs::{Output, Outputs};
 use super::partial_value::{self, Pace};
 use super::plan::ChatPlan;
-use super::reading::{self, Reading};
-use super::sections::{Scanner, Source};
-use super::settle::{self, Settled};
+use super::problem::{OutputProblem, ParseError};
+use super::sections::{AnswerText, Scanner};
 use crate::coerce::{Leniencies, TEXT_LIMIT};
 use crate::types::{Type, TypeIR};
 use crate::value::Payload;
 
-/// What is new in an answer.
+/// A change in a streamed answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerEvent {
-    /// More of the text of an output. All such texts of an output together are its section's text
-    /// (of an output of type `str`: its value). Of an answer that begins as one object they are
-    /// the texts of its members, which holds unless something else than the object's end follows.
+    /// More text of an output. All texts of an output together are the text of its section (for
+    /// type `str`: its value). If the answer begins as one object, they are the texts of its
+    /// members; this holds unless more than the end of the object follows.
     Text {
         /// The output.
         field: Arc<str>,
         /// The new text.
         text: String,
     },
-    /// The value of an output as far as it goes: finished elements and members.
+    /// The finished elements and members of an output's value.
     Value {
         /// The output.
         field: Arc<str>,
-        /// What there is of it.
+        /// The finished part.
         value: Payload,
     },
-    /// The value of an output, which nothing that follows will change.
+    /// The final value of an output.
     Complete {
         /// The output.
         field: Arc<str>,
@@ -46,7 +48,7 @@ pub enum AnswerEvent {
         value: Payload,
     },
     /// The text of an output is complete and does not fit its type.
-    Misfit(Misfit),
+    Invalid(OutputProblem),
 }
 
 /// An answer while it arrives.
@@ -59,7 +61,7 @@ pub enum AnswerEvent {
 /// # let spelled = Payload::str("question -> answer, score: int");
 /// # let draft = read_signature(&spelled, &mut scope, &At::Root, &mut problems).unwrap();
 /// let plan = ChatPlan::new(Arc::new(draft.finish(scope.finish())));
-/// let mut answer = plan.listen();
+/// let mut answer = plan.stream();
 /// let events = answer.push("[[ ## answer ## ]]\nParis, of cou");
 /// let text = "Paris, of cou".to_owned();
 /// assert_eq!(events, [AnswerEvent::Text { field: "answer".into(), text }]);
@@ -71,52 +73,52 @@ pub enum AnswerEvent {
 pub struct PartialAnswer {
     outputs: Arc<Outputs>,
     checks: Arc<Checks>,
-    /// The types of what there may be of the values.
+    /// The types of partial values.
     unfinished: Arc<[Option<Type>]>,
     allowed: Leniencies,
     text: String,
     scanner: Scanner,
-    progress: Vec<Progress>,
-    /// The texts in an object that the answer begins with.
-    members: Members,
-    /// How many of the complete outputs were told.
-    told: usize,
-    /// More came than is read.
+    progress: Vec<OutputProgress>,
+    /// Reads the texts of an object that the answer begins with.
+    members: ObjectTextReader,
+    /// How many of the complete outputs were reported.
+    reported: usize,
+    /// The answer exceeds the limit and is not read.
     too_long: bool,
 }
 
-/// How far one output was told.
+/// What was reported of one output.
 #[derive(Debug, Default)]
-struct Progress {
-    /// Bytes of its text.
+struct OutputProgress {
+    /// Bytes of its text that were reported.
     sent: usize,
-    settled: Option<Settled>,
+    result: Option<FieldResult>,
     partial: Option<Payload>,
     pace: Pace,
 }
 
 impl ChatPlan {
-    /// Listens to an answer that will come in chunks.
+    /// A streamed answer.
     #[must_use]
-    pub fn listen(&self) -> PartialAnswer {
+    pub fn stream(&self) -> PartialAnswer {
         let (outputs, allowed) = (self.outputs.clone(), Leniencies::ALL);
         PartialAnswer {
             scanner: Scanner::new(&outputs, allowed),
-            progress: outputs.iter().map(|_| Progress::default()).collect(),
+            progress: outputs.iter().map(|_| OutputProgress::default()).collect(),
             outputs,
-            members: Members::default(),
+            members: ObjectTextReader::default(),
             checks: self.checks.clone(),
             unfinished: self.unfinished.clone(),
             allowed,
             text: String::new(),
-            told: 0,
+            reported: 0,
             too_long: false,
         }
     }
 }
 
 impl PartialAnswer {
-    /// Takes in the next chunk, and answers what is new.
+    /// Adds the next chunk; returns what is new.
     pub fn push(&mut self, chunk: &str) -> Vec<AnswerEvent> {
         self.too_long |= self.text.len() + chunk.len() > TEXT_LIMIT;
         if self.too_long {
@@ -125,9 +127,9 @@ impl PartialAnswer {
         self.text.push_str(chunk);
         self.read(false);
         let mut events = Vec::new();
-        self.tell_members(&mut events);
-        self.tell_complete(&mut events);
-        self.tell_open(&mut events);
+        self.push_member_texts(&mut events);
+        self.push_complete(&mut events);
+        self.push_open(&mut events);
         events
     }
 
@@ -137,19 +139,19 @@ impl PartialAnswer {
         &self.text
     }
 
-    /// The value of an output, once nothing that follows can change it.
+    /// The final value of an output. `None` if it may still change.
     #[must_use]
     pub fn complete(&self, field: &str) -> Option<&Payload> {
-        self.progress(field)?.settled.as_ref()?.value.as_ref().ok()
+        self.progress(field)?.result.as_ref()?.value.as_ref().ok()
     }
 
-    /// The best value of an output so far: the complete one, else what there is of a text, else
-    /// the finished elements and members.
+    /// The best value of an output so far: the final one, else the text so far, else the finished
+    /// elements and members.
     #[must_use]
     pub fn value(&self, field: &str) -> Option<Payload> {
         let progress = self.progress(field)?;
-        if let Some(settled) = &progress.settled {
-            return settled.value.clone().ok();
+        if let Some(result) = &progress.result {
+            return result.value.clone().ok();
         }
         let (open, range) = self.scanner.open()?;
         let output = self.outputs.get(open).filter(|output| *output.name == *field)?;
@@ -159,53 +161,53 @@ impl PartialAnswer {
         progress.partial.clone()
     }
 
-    /// What is new now that the answer has ended, texts that were held back, and what the whole of
-    /// it says, as [`ChatPlan::parse`] reads it.
+    /// Ends the answer: returns the events that are left, such as texts that were withheld, and the
+    /// result of [`ChatPlan::parse`] for the whole answer.
     pub fn end(mut self) -> (Vec<AnswerEvent>, Result<ParsedOutput, ParseError>) {
         if self.too_long {
             return (Vec::new(), Err(answer::too_long()));
         }
         self.read(true);
         let mut events = Vec::new();
-        self.tell_complete(&mut events);
+        self.push_complete(&mut events);
         let Self { outputs, checks, allowed, text, scanner, mut progress, members, .. } = self;
-        let source = Source { text: &text, outputs: &outputs, allowed, ended: true };
-        let reading = Reading::of(&scanner, &source);
+        let source = AnswerText { text: &text, outputs: &outputs, allowed, ended: true };
+        let texts = assign(&scanner, &source);
         for (index, output) in outputs.iter().enumerate() {
-            if let Some(Some(part)) = reading.parts.get(index)
+            if let Some(Some(part)) = texts.parts.get(index)
                 && let Some(progress) = progress.get_mut(index)
                 && !scanner.is_complete(index)
-                && !members.have_told()
+                && !members.has_text()
             {
-                let range = settle::text(&source, part);
-                events.extend(progress.tell_text(output, &text, range));
+                let range = field_value::text_range(&source, part);
+                events.extend(progress.new_text(output, &text, range));
             }
         }
-        let known = progress.into_iter().map(|progress| progress.settled).collect();
-        (events, answer::conclude(&scanner, &source, &checks, reading, known))
+        let known = progress.into_iter().map(|progress| progress.result).collect();
+        (events, answer::conclude(&scanner, &source, &checks, texts, known))
     }
 
-    /// What the whole answer says, as [`ChatPlan::parse`] reads it.
+    /// Ends the answer; returns the result of [`ChatPlan::parse`].
     ///
     /// # Errors
-    /// As [`ChatPlan::parse`].
+    /// Like [`ChatPlan::parse`].
     pub fn finish(self) -> Result<ParsedOutput, ParseError> {
         self.end().1
     }
 
     fn read(&mut self, ended: bool) {
         let (text, outputs) = (&self.text, &*self.outputs);
-        self.scanner.advance(&Source { text, outputs, allowed: self.allowed, ended });
+        self.scanner.advance(&AnswerText { text, outputs, allowed: self.allowed, ended });
     }
 
-    fn progress(&self, field: &str) -> Option<&Progress> {
+    fn progress(&self, field: &str) -> Option<&OutputProgress> {
         let index = self.outputs.iter().position(|output| *output.name == *field)?;
         self.progress.get(index)
     }
 
-    /// Tells of the texts in an object, where there is no section yet. What follows as sections
-    /// behind them is another answer, which is told by whoever asks what the whole of it says.
-    fn tell_members(&mut self, events: &mut Vec<AnswerEvent>) {
+    /// Reports the texts in an object while there is no section. Sections behind the object are
+    /// another answer; only the final result reports it.
+    fn push_member_texts(&mut self, events: &mut Vec<AnswerEvent>) {
         let Some(start) = self.scanner.lead_start() else { return };
         for (index, text) in self.members.read(&self.text, start, &self.outputs) {
             let field = self.outputs.get(index).map(|output| output.name.clone());
@@ -213,34 +215,34 @@ impl PartialAnswer {
         }
     }
 
-    /// Tells of the outputs that have become complete.
-    fn tell_complete(&mut self, events: &mut Vec<AnswerEvent>) {
+    /// Reports the outputs that have become complete.
+    fn push_complete(&mut self, events: &mut Vec<AnswerEvent>) {
         let (text, outputs) = (&*self.text, &*self.outputs);
-        let source = Source { text, outputs, allowed: self.allowed, ended: false };
-        for index in self.scanner.completed().iter().skip(self.told) {
-            self.told += 1;
+        let source = AnswerText { text, outputs, allowed: self.allowed, ended: false };
+        for index in self.scanner.completed().iter().skip(self.reported) {
+            self.reported += 1;
             let (Some(output), Some(progress)) =
                 (outputs.get(*index), self.progress.get_mut(*index))
             else {
                 continue;
             };
-            let part = reading::part(&self.scanner, &source, *index);
-            let settled = settle::settle(&source, output, part.as_ref());
+            let part = field_texts::section_text(&self.scanner, &source, *index);
+            let result = field_value::read(&source, output, part.as_ref());
             let range = part.map_or(0..0, |part| part.body);
-            if !self.members.have_told() {
-                events.extend(progress.tell_text(output, text, range));
+            if !self.members.has_text() {
+                events.extend(progress.new_text(output, text, range));
             }
-            events.push(match settled.value.clone() {
+            events.push(match result.value.clone() {
                 Ok(value) => AnswerEvent::Complete { field: output.name.clone(), value },
-                Err(misfit) => AnswerEvent::Misfit(misfit),
+                Err(problem) => AnswerEvent::Invalid(problem),
             });
-            progress.settled = Some(settled);
+            progress.result = Some(result);
         }
     }
 
-    /// Tells of the output whose text is arriving.
-    fn tell_open(&mut self, events: &mut Vec<AnswerEvent>) {
-        let Some((index, range)) = self.scanner.open().filter(|_| !self.members.have_told()) else {
+    /// Reports the output whose text is arriving.
+    fn push_open(&mut self, events: &mut Vec<AnswerEvent>) {
+        let Some((index, range)) = self.scanner.open().filter(|_| !self.members.has_text()) else {
             return;
         };
         let range = before_broken_header(&self.text, range);
@@ -252,16 +254,16 @@ impl PartialAnswer {
         if may_be_placeholder(self.text.get(range.clone()).unwrap_or_default(), output) {
             return;
         }
-        events.extend(progress.tell_text(output, &self.text, range.clone()));
+        events.extend(progress.new_text(output, &self.text, range.clone()));
         if let Some(Some(ty)) = self.unfinished.get(index) {
-            events.extend(progress.tell_value(output, ty, &self.text, range));
+            events.extend(progress.new_value(output, ty, &self.text, range));
         }
     }
 }
 
-impl Progress {
-    /// What of an output's text was not told yet.
-    fn tell_text(
+impl OutputProgress {
+    /// The text of an output that is not reported yet.
+    fn new_text(
         &mut self,
         output: &Output,
         text: &str,
@@ -272,8 +274,9 @@ impl Progress {
         Some(AnswerEvent::Text { field: output.name.clone(), text: new.to_owned() })
     }
 
-    /// What there is of a value, looked at each time its text has grown by a part of itself.
-    fn tell_value(
+    /// The partial value of an output, parsed again each time its text has grown by a fraction of
+    /// itself.
+    fn new_value(
         &mut self,
         output: &Output,
         ty: &Type,
@@ -289,15 +292,15 @@ impl Progress {
     }
 }
 
-/// The part of a text before a header at its end that may prove to be broken off.
+/// The part of a text before a header that may be cut off at its end.
 fn before_broken_header(text: &str, range: Range<usize>) -> Range<usize> {
     let Some(inside) = text.get(range.clone()) else { return range };
     let end = header::broken(inside).unwrap_or(inside.len());
-    let kept = inside.get(..end).unwrap_or_default().trim_end();
-    range.start..range.start + kept.len()
+    let text = inside.get(..end).unwrap_or_default().trim_end();
+    range.start..range.start + text.len()
 }
 
-/// Whether a text may still turn out to be only what the layout shows in its place.
+/// Whether a text may still turn out to be the placeholder of the layout.
 fn may_be_placeholder(text: &str, output: &Output) -> bool {
     let Some(inside) = text.strip_prefix('{') else { return text.is_empty() };
     let name = inside.strip_suffix('}').unwrap_or(inside);

@@ -1,24 +1,24 @@
-//! The value of an output whose text is still arriving: the elements and members that are finished.
-//! Knows one text and one type.
+//! The finished elements and members of a value whose text is still arriving. Knows one text and
+//! one type.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use crate::coerce::{self, Leniencies, LeniencyKind, Report};
+use crate::coerce::{self, Leniencies, LeniencyKind, ParseReport};
 use crate::types::{Class, Type, TypeDef, TypeDefs, TypeIR};
 use crate::value::Payload;
 
-/// How deep unfinished values may nest.
+/// How deep partial values may nest.
 const DEPTH_LIMIT: usize = 120;
 
-/// The first length of a text that is looked at.
+/// The length of a text at its first parse.
 const FIRST: usize = 16;
 
-/// Stands for a member that is not there yet: no other value is this very one.
+/// Stands for a missing member, recognized by address.
 static LEFT_OUT: LazyLock<Arc<[u8]>> = LazyLock::new(|| Arc::from([0]));
 
-/// When to look at a growing text again: at lengths that each are a quarter more than the last, so
-/// that all looks together cost a fixed number of times its length, however it is cut.
+/// When to parse a growing text again: each time it is a quarter longer. The total cost is linear
+/// in the length, however the text is cut.
 #[derive(Debug)]
 pub(super) struct Pace {
     next: usize,
@@ -31,7 +31,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How much of a text of this length is to be looked at now.
+    /// How much of a text of this length to parse now.
     pub(super) fn due(&mut self, length: usize) -> Option<usize> {
         let mut due = None;
         while self.next <= length {
@@ -42,8 +42,8 @@ impl Pace {
     }
 }
 
-/// The type of what there may be of a value: every member of its classes may still be missing.
-/// `None` for types that are there as a whole or not at all.
+/// The type of partial values: every member of its classes may be missing. `None` for types without
+/// partial values.
 pub(super) fn unfinished(ty: &Type) -> Option<Type> {
     let whole = |ir: &TypeIR| !matches!(ir, TypeIR::List(_) | TypeIR::Dict(_) | TypeIR::Class(_));
     let named = |ir: &TypeIR| {
@@ -89,10 +89,10 @@ fn open(ty: &TypeIR) -> TypeIR {
     }
 }
 
-/// What there is of a value, over a type that [`unfinished`] gave.
+/// The partial value of a text, for a type returned by [`unfinished`].
 pub(super) fn of(text: &str, ty: &Type) -> Option<Payload> {
     let finished = finished(text)?;
-    let mut report = Report::default();
+    let mut report = ParseReport::default();
     let mut value = coerce::coerce(&finished, ty, Leniencies::ALL, &mut report).ok()?;
     if report.into_iter().any(|entry| entry.kind == LeniencyKind::Default) {
         leave_out(&mut value);
@@ -100,8 +100,8 @@ pub(super) fn of(text: &str, ty: &Type) -> Option<Payload> {
     Some(value)
 }
 
-/// The part of a text that will stay as it is, with its brackets closed: up to the last comma or
-/// closing bracket, or up to the last line where there are no brackets.
+/// The final part of a text with its brackets closed: up to the last comma or closing bracket, or
+/// the last line if there are no brackets.
 fn finished(text: &str) -> Option<Cow<'_, str>> {
     let Some(start) = text.find(['{', '[']) else {
         return text.rfind('\n').and_then(|end| text.get(..end)).map(Cow::Borrowed);
@@ -111,9 +111,9 @@ fn finished(text: &str) -> Option<Cow<'_, str>> {
     let mut cut = None;
     for (at, byte) in text.bytes().enumerate() {
         match brackets.read(byte) {
-            Event::Part => cut = Some((at, brackets.open.len())),
-            Event::Closed => cut = Some((at + 1, brackets.open.len())),
-            Event::Nothing => {}
+            BracketEvent::Part => cut = Some((at, brackets.open.len())),
+            BracketEvent::Closed => cut = Some((at + 1, brackets.open.len())),
+            BracketEvent::Nothing => {}
         }
         if brackets.open.len() > DEPTH_LIMIT {
             return None;
@@ -127,10 +127,10 @@ fn finished(text: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(text.get(..end)?.chars().chain(closers).collect()))
 }
 
-/// The brackets that are open, quotes skipped.
+/// The open brackets of a text, without those in quotes.
 #[derive(Default)]
 struct Brackets {
-    /// What closes each.
+    /// The closing byte of each.
     open: Vec<u8>,
     quote: Option<u8>,
     escaped: bool,
@@ -138,17 +138,17 @@ struct Brackets {
     before: u8,
 }
 
-/// What a byte ends.
-enum Event {
+/// The effect of a byte.
+enum BracketEvent {
     Nothing,
-    /// An element or member.
+    /// The end of an element or member.
     Part,
-    /// An object or array.
+    /// The end of an object or array.
     Closed,
 }
 
 impl Brackets {
-    fn read(&mut self, byte: u8) -> Event {
+    fn read(&mut self, byte: u8) -> BracketEvent {
         if let Some(quote) = self.quote {
             match byte {
                 _ if self.escaped => self.escaped = false,
@@ -156,10 +156,10 @@ impl Brackets {
                 _ if byte == quote => self.quote = None,
                 _ => {}
             }
-            return Event::Nothing;
+            return BracketEvent::Nothing;
         }
         if byte.is_ascii_whitespace() {
-            return Event::Nothing;
+            return BracketEvent::Nothing;
         }
         let before = std::mem::replace(&mut self.before, byte);
         match byte {
@@ -167,18 +167,18 @@ impl Brackets {
             b'\'' if matches!(before, b'{' | b'[' | b',' | b':') => self.quote = Some(byte),
             b'{' => self.open.push(b'}'),
             b'[' => self.open.push(b']'),
-            b',' => return Event::Part,
+            b',' => return BracketEvent::Part,
             b'}' | b']' if self.open.last() == Some(&byte) => {
                 self.open.pop();
-                return Event::Closed;
+                return BracketEvent::Closed;
             }
             _ => {}
         }
-        Event::Nothing
+        BracketEvent::Nothing
     }
 }
 
-/// Takes the members that are not there out of a value.
+/// Removes the missing members from a value.
 fn leave_out(value: &mut Payload) {
     match value {
         Payload::List(elements) => Arc::make_mut(elements).iter_mut().for_each(leave_out),
@@ -199,7 +199,7 @@ fn is_left_out(member: &Payload) -> bool {
 mod tests {
     use super::*;
 
-    /// How many bytes are looked at in all while a text of `length` arrives in chunks of `chunk`.
+    /// How many bytes are parsed in total while a text of `length` arrives in chunks of `chunk`.
     fn looked_at(length: usize, chunk: usize) -> usize {
         let mut pace = Pace::default();
         let arrivals = (1..=length).filter(|at| at % chunk == 0 || *at == length);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn all_looks_together_cost_at_most_five_times_the_length() {
+    fn all_parses_together_cost_at_most_five_times_the_length() {
         for length in [100, 10_000, 1 << 20] {
             for chunk in [1, 7, 4096] {
                 assert!(looked_at(length, chunk) <= 5 * length, "{length} in chunks of {chunk}");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_look_is_the_same_however_the_text_is_cut() {
+    fn the_last_parse_does_not_depend_on_chunks() {
         let last = |chunk: usize| {
             let mut pace = Pace::default();
             (1..=1000).filter(|at| at % chunk == 0).filter_map(|at| pace.due(at)).last()
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_finished_ends_at_a_comma_or_a_closing_bracket() {
+    fn the_finished_part_ends_at_a_comma_or_closing_bracket() {
         let cases = [
             (r#"[1, 2, 3"#, Some("[1, 2]")),
             (r#"so: {"a": "x, ]", "b": [1, {"c": 2"#, Some(r#"{"a": "x, ]", "b": [1]}"#)),

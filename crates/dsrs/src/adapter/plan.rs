@@ -1,27 +1,29 @@
-//! A schema prepared for many calls: what does not depend on the call is made once.
+//! A schema prepared for many calls: everything that does not depend on a call is built once. Does
+//! not call LMs.
 
 use std::sync::Arc;
 
-use super::answer::{self, Misfit, MisfitKind, ParseError, ParsedOutput};
+use super::answer::{self, ParsedOutput};
 use super::checks::Checks;
 use super::constrain::Constraints;
 use super::outputs::Outputs;
+use super::problem::{OutputProblem, OutputProblemKind, ParseError};
 use super::{partial_value, system, turn};
-use crate::coerce::Leniencies;
+use crate::coerce::{Leniencies, split_first_step};
 use crate::lm::{ConstraintForm, DecodingConstraint, Message, Prefix};
 use crate::reflect::ReflectError;
 use crate::signature::SignatureSchema;
 use crate::types::Type;
 use crate::value::Fields;
 
-/// A signature, ready to be asked.
+/// The prompt and the parser of a signature.
 #[derive(Clone, Debug)]
 pub struct ChatPlan {
     schema: Arc<SignatureSchema>,
     closing: Arc<str>,
     pub(super) checks: Arc<Checks>,
     pub(super) outputs: Arc<Outputs>,
-    /// The types of what there may be of each output while an answer arrives.
+    /// The types of partial values while an answer arrives.
     pub(super) unfinished: Arc<[Option<Type>]>,
     constraints: Arc<Constraints>,
 }
@@ -44,8 +46,8 @@ impl ChatPlan {
         &self.schema
     }
 
-    /// What every call starts with: the system message, then a pair of messages for every demo,
-    /// given as inputs and outputs.
+    /// The messages that every call starts with: the system message, then two messages for every
+    /// demo of inputs and outputs.
     pub fn prefix<'d>(
         &self,
         instruction: &str,
@@ -56,36 +58,36 @@ impl ChatPlan {
         Prefix::of(messages)
     }
 
-    /// The first message.
+    /// The system message.
     pub fn system(&self, instruction: &str) -> Message {
         Message::system(system::build(&self.schema, instruction))
     }
 
-    /// The pair of messages of a demo.
+    /// The two messages of a demo.
     pub fn demo(&self, input: &Fields, output: &Fields) -> [Message; 2] {
-        [self.ask(input), Message::assistant(turn::output(&self.schema, output))]
+        [self.user_message(input), Message::assistant(turn::output(&self.schema, output))]
     }
 
     /// The user message of a call.
     #[must_use]
-    pub fn ask(&self, input: &Fields) -> Message {
-        self.ask_with(input, &[])
+    pub fn user_message(&self, input: &Fields) -> Message {
+        self.user_message_with_hints(input, &[])
     }
 
-    /// The user message of a call that is given advice besides its inputs.
+    /// The user message of a call with hints.
     #[must_use]
-    pub fn ask_with(&self, input: &Fields, hints: &[&str]) -> Message {
+    pub fn user_message_with_hints(&self, input: &Fields, hints: &[&str]) -> Message {
         Message::user(turn::input(&self.schema, &self.closing, input, hints))
     }
 
-    /// The user message that follows an answer which does not fit.
+    /// The user message after an answer that does not fit.
     #[must_use]
-    pub fn ask_again(&self, error: &ParseError) -> Message {
+    pub fn correction(&self, error: &ParseError) -> Message {
         Message::user(turn::correction(&self.closing, error))
     }
 
-    /// What an answer of at most so many tokens is held to by a server that can; `None` where the
-    /// schema has no such constraint that is worth sending.
+    /// The decoding constraint for an answer of at most `max_tokens`. `None` if the schema has none
+    /// that is worth sending.
     #[must_use]
     pub fn constraint(
         &self,
@@ -95,20 +97,19 @@ impl ChatPlan {
         self.constraints.get(&self.schema, form, max_tokens)
     }
 
-    /// Outputs that fit the schema and not their caller, as an answer that does not fit.
+    /// The error for outputs that fit the schema and not the type of the caller.
     #[must_use]
-    pub fn refused(&self, parsed: ParsedOutput, error: &ReflectError) -> ParseError {
-        let name = error.path.split(['.', '[']).next().unwrap_or_default();
+    pub fn rejection(&self, parsed: ParsedOutput, error: &ReflectError) -> ParseError {
+        let (name, path) = split_first_step(&error.path);
         let field = self.schema.output(name);
-        let path = error.path.strip_prefix(name).unwrap_or_default();
-        let misfit = Misfit {
+        let problem = OutputProblem {
             field: field.map(|field| field.name.clone()),
             lm_name: field.map(|field| field.lm_name().clone()),
-            path: path.strip_prefix('.').unwrap_or(path).to_owned(),
-            kind: MisfitKind::Type,
+            path: path.to_owned(),
+            kind: OutputProblemKind::Type,
             reason: error.reason.clone(),
         };
-        ParseError { misfits: vec![misfit], report: parsed.report }
+        ParseError { problems: vec![problem], report: parsed.report }
     }
 
     /// The outputs of an answer.
@@ -119,10 +120,10 @@ impl ChatPlan {
         self.parse_allowing(text, Leniencies::ALL)
     }
 
-    /// The outputs of an answer, read by no other leniency than those allowed.
+    /// The outputs of an answer, with only the given leniencies.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    /// Like [`Self::parse`].
     pub fn parse_allowing(
         &self,
         text: &str,

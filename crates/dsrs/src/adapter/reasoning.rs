@@ -1,42 +1,42 @@
-//! The marks around a model's reasoning: `<think>…</think>` and its kin. Knows one place of a text
-//! that may still be arriving, and nothing of sections.
+//! The tags around a model's reasoning, `<think>…</think>` and similar, at one place of a text that
+//! may still be arriving. Does not know sections.
 
-use super::header::{Found, same};
+use super::header::{ScanResult, same};
 
-/// How one family of models marks its reasoning.
+/// The reasoning tags of a family of models.
 #[derive(Debug)]
-pub(super) struct Tag {
-    /// The word in it. An output of that name makes it the output's own.
+pub(super) struct ReasoningTag {
+    /// The word in the tag. An output with that name owns the tag.
     name: &'static str,
     open: &'static str,
     close: &'static str,
 }
 
-const TAGS: [Tag; 10] = [
-    Tag { name: "think", open: "<think>", close: "</think>" },
-    Tag { name: "thinking", open: "<thinking>", close: "</thinking>" },
-    Tag { name: "thought", open: "<thought>", close: "</thought>" },
-    Tag { name: "reasoning", open: "<reasoning>", close: "</reasoning>" },
-    Tag { name: "reflection", open: "<reflection>", close: "</reflection>" },
-    Tag { name: "scratchpad", open: "<scratchpad>", close: "</scratchpad>" },
-    Tag { name: "think", open: "<seed:think>", close: "</seed:think>" },
-    Tag { name: "think", open: "[THINK]", close: "[/THINK]" },
-    Tag { name: "thought", open: "<|begin_of_thought|>", close: "<|end_of_thought|>" },
-    Tag {
+const TAGS: [ReasoningTag; 10] = [
+    ReasoningTag { name: "think", open: "<think>", close: "</think>" },
+    ReasoningTag { name: "thinking", open: "<thinking>", close: "</thinking>" },
+    ReasoningTag { name: "thought", open: "<thought>", close: "</thought>" },
+    ReasoningTag { name: "reasoning", open: "<reasoning>", close: "</reasoning>" },
+    ReasoningTag { name: "reflection", open: "<reflection>", close: "</reflection>" },
+    ReasoningTag { name: "scratchpad", open: "<scratchpad>", close: "</scratchpad>" },
+    ReasoningTag { name: "think", open: "<seed:think>", close: "</seed:think>" },
+    ReasoningTag { name: "think", open: "[THINK]", close: "[/THINK]" },
+    ReasoningTag { name: "thought", open: "<|begin_of_thought|>", close: "<|end_of_thought|>" },
+    ReasoningTag {
         name: "analysis",
         open: "<|channel|>analysis<|message|>",
         close: "<|channel|>final<|message|>",
     },
 ];
 
-impl Tag {
-    /// Where its close stands in a text: the whole mark.
+impl ReasoningTag {
+    /// The range of the closing tag in a text.
     pub(super) fn find_close(&self, text: &str) -> Option<std::ops::Range<usize>> {
         let first = *self.close.as_bytes().first()?;
         let mut from = 0;
         while let Some(step) = text.as_bytes().get(from..)?.iter().position(|b| *b == first) {
             let start = from + step;
-            if let Found::Yes(length) = starts(text.get(start..)?, self.close, true) {
+            if let ScanResult::Match(length) = starts(text.get(start..)?, self.close, true) {
                 return Some(start..start + length);
             }
             from = start + 1;
@@ -44,57 +44,66 @@ impl Tag {
         None
     }
 
-    /// How much of the end of a text may be the beginning of its close.
+    /// How many bytes at the end of a text may be the beginning of the closing tag.
     pub(super) const fn longest_part_of_close(&self) -> usize {
         self.close.len() - 1
     }
 }
 
-/// The marks that none of these names makes its own.
-pub(super) fn tags_beside<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<&'static Tag> {
+/// The tags that no output owns.
+pub(super) fn tags_beside<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Vec<&'static ReasoningTag> {
     TAGS.iter().filter(|tag| !names.clone().any(|name| same(name, tag.name))).collect()
 }
 
-/// The mark at the beginning of `text` that opens reasoning, with its length.
+/// The opening tag at the beginning of `text`, with its length.
 pub(super) fn opening(
     text: &str,
-    tags: &[&'static Tag],
+    tags: &[&'static ReasoningTag],
     ended: bool,
-) -> Found<(&'static Tag, usize)> {
+) -> ScanResult<(&'static ReasoningTag, usize)> {
     any(tags, |tag| match starts(text, tag.open, ended) {
-        Found::Yes(length) => Found::Yes((tag, length)),
-        Found::No => Found::No,
-        Found::Unsure => Found::Unsure,
+        ScanResult::Match(length) => ScanResult::Match((tag, length)),
+        ScanResult::NoMatch => ScanResult::NoMatch,
+        ScanResult::Incomplete => ScanResult::Incomplete,
     })
 }
 
-/// The length of the mark at the beginning of `text` that closes reasoning.
-pub(super) fn closing(text: &str, tags: &[&'static Tag], ended: bool) -> Found<usize> {
+/// The length of the closing tag at the beginning of `text`.
+pub(super) fn closing(
+    text: &str,
+    tags: &[&'static ReasoningTag],
+    ended: bool,
+) -> ScanResult<usize> {
     any(tags, |tag| starts(text, tag.close, ended))
 }
 
-fn any<T>(tags: &[&'static Tag], look: impl Fn(&'static Tag) -> Found<T>) -> Found<T> {
-    let mut best = Found::No;
+fn any<T>(
+    tags: &[&'static ReasoningTag],
+    look: impl Fn(&'static ReasoningTag) -> ScanResult<T>,
+) -> ScanResult<T> {
+    let mut best = ScanResult::NoMatch;
     for tag in tags {
         match look(tag) {
-            Found::No => {}
-            Found::Unsure => best = Found::Unsure,
-            yes @ Found::Yes(_) => return yes,
+            ScanResult::NoMatch => {}
+            ScanResult::Incomplete => best = ScanResult::Incomplete,
+            yes @ ScanResult::Match(_) => return yes,
         }
     }
     best
 }
 
-fn starts(text: &str, mark: &str, ended: bool) -> Found<usize> {
+fn starts(text: &str, mark: &str, ended: bool) -> ScanResult<usize> {
     let length = text.len().min(mark.len());
     let (Some(found), Some(wanted)) =
         (text.as_bytes().get(..length), mark.as_bytes().get(..length))
     else {
-        return Found::No;
+        return ScanResult::NoMatch;
     };
     match found.eq_ignore_ascii_case(wanted) {
-        true if length == mark.len() => Found::Yes(length),
-        true if !ended => Found::Unsure,
-        _ => Found::No,
+        true if length == mark.len() => ScanResult::Match(length),
+        true if !ended => ScanResult::Incomplete,
+        _ => ScanResult::NoMatch,
     }
 }

@@ -1,6 +1,5 @@
-//! One forward pass over an answer that may still be arriving: what it has found and where it
-//! stands. What is decided is never taken back, but where reasoning turns out to have been marked
-//! badly. Knows names and nothing of types.
+//! One forward pass over an answer that may still be arriving: its state and results. Decisions are
+//! final, except where reasoning turns out to be marked wrongly. Does not know types.
 
 mod boundary;
 mod steps;
@@ -10,22 +9,22 @@ use std::ops::Range;
 use indexmap::IndexMap;
 
 use super::outputs::Outputs;
-use super::reasoning::Tag;
-use super::stretch::Stretch;
+use super::reasoning::ReasoningTag;
+use super::section_text::SectionText;
 use crate::coerce::{Leniencies, LeniencyKind};
 
-/// What a pass reads.
+/// The input of a pass.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct AnswerText<'a> {
     /// The answer so far.
     pub(super) text: &'a str,
     pub(super) outputs: &'a Outputs,
     pub(super) allowed: Leniencies,
-    /// Whether nothing follows.
+    /// Whether the answer is complete.
     pub(super) ended: bool,
 }
 
-impl<'a> Source<'a> {
+impl<'a> AnswerText<'a> {
     pub(super) fn rest(&self, at: usize) -> &'a str {
         self.text.get(at..).unwrap_or_default()
     }
@@ -35,77 +34,77 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A header with the text under it.
+/// A header and the text below it.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// The output it stands for; `None` for one that was not asked for, or not again.
+    /// Its output. `None` if the section was not requested or is repeated.
     pub(super) output: Option<usize>,
-    /// Where its header begins.
+    /// The start of its header.
     pub(super) head: usize,
     pub(super) name: Range<usize>,
-    /// Its text, trimmed; to be trusted once the section is closed.
+    /// Its text, trimmed; final once the section is closed.
     pub(super) body: Range<usize>,
-    /// Whether the layout around it is not as asked for.
-    pub(super) bent: bool,
+    /// Whether the layout around it is degraded.
+    pub(super) degraded: bool,
 }
 
-/// What is known of one output.
+/// The state of one output.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct OutputState {
     section: Option<usize>,
-    /// It has a section that holds something, or whose end is not known yet.
+    /// Its section has content, or has not ended yet.
     seen: bool,
-    /// Its section will not change, whatever follows.
+    /// Its section is final.
     complete: bool,
 }
 
-/// Where a pass stands.
+/// The part of the answer that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Before the first section.
     Lead,
     /// In the last section.
     Section,
-    /// Behind the end mark.
+    /// After the end mark.
     End,
 }
 
-/// How marks of reasoning are taken.
+/// How reasoning tags are interpreted.
 #[derive(Clone, Copy, Debug)]
-struct Trust {
-    /// Whether blocks are skipped; no longer so behind one that never ends.
+struct ReasoningRules {
+    /// Whether blocks are skipped. Off behind a block that never ends.
     blocks: bool,
-    /// Whether a close without an opening makes what stands before it reasoning.
+    /// Whether a closing tag without an opening one makes the text before it reasoning.
     orphans: bool,
-    /// Sections were given up for such a close, which may have been part of a text.
+    /// Sections were dropped because of such a closing tag, which may have been text.
     given_up: bool,
-    /// Where a block before the sections begins that was never closed.
+    /// The start of an unclosed block before the sections.
     unclosed: Option<usize>,
 }
 
-/// A pass on its way.
+/// A pass over an answer.
 #[derive(Debug)]
 pub(super) struct Scanner {
-    /// Everything before is decided.
+    /// Everything before this position is decided.
     at: usize,
-    /// Where the line begins, and whether its beginning is still to be looked at.
+    /// The start of the line, and whether the start is still to be scanned.
     line: usize,
     fresh: bool,
-    place: Place,
-    /// Where the text behind the end mark begins, once there is one.
+    place: Position,
+    /// The start of the text after the end mark.
     behind: usize,
-    /// What stands before the first section, once that is known.
+    /// The text before the first section, once it is known.
     lead: Range<usize>,
     lead_start: usize,
-    stretch: Stretch,
+    section_text: SectionText,
     sections: Vec<Section>,
-    slots: Vec<Slot>,
-    /// The outputs that are complete, in the order in which they became so.
+    slots: Vec<OutputState>,
+    /// The complete outputs, in the order in which they became complete.
     completed: Vec<usize>,
-    /// An open reasoning block: its mark and where it begins.
-    block: Option<(&'static Tag, usize)>,
-    trust: Trust,
-    /// Whether a fence around sections is open here, and whether there was one at all.
+    /// An open reasoning block: its tag and start.
+    block: Option<(&'static ReasoningTag, usize)>,
+    trust: ReasoningRules,
+    /// Whether a fence around sections is open, and whether there was one.
     fenced: bool,
     fence: bool,
     reasoning: Vec<Range<usize>>,
@@ -120,16 +119,21 @@ impl Scanner {
             at: 0,
             line: 0,
             fresh: true,
-            place: Place::Lead,
+            place: Position::Lead,
             behind: 0,
             lead: 0..0,
             lead_start: 0,
-            stretch: Stretch::at(0),
+            section_text: SectionText::at(0),
             sections: Vec::with_capacity(outputs.len()),
-            slots: vec![Slot::default(); outputs.len()],
+            slots: vec![OutputState::default(); outputs.len()],
             completed: Vec::new(),
             block: None,
-            trust: Trust { blocks: reads, orphans: reads, given_up: false, unclosed: None },
+            trust: ReasoningRules {
+                blocks: reads,
+                orphans: reads,
+                given_up: false,
+                unclosed: None,
+            },
             fenced: false,
             fence: false,
             reasoning: Vec::new(),
@@ -138,7 +142,7 @@ impl Scanner {
     }
 }
 
-/// What a pass has found.
+/// The results of a pass.
 impl Scanner {
     pub(super) fn sections(&self) -> &[Section] {
         &self.sections
@@ -149,39 +153,39 @@ impl Scanner {
         self.sections.get(self.slots.get(output)?.section?)
     }
 
-    /// The outputs that nothing that follows can change, in the order in which they became so.
+    /// The final outputs, in the order in which they became final.
     pub(super) fn completed(&self) -> &[usize] {
         &self.completed
     }
 
-    /// Whether nothing that follows can change an output.
+    /// Whether an output is final.
     pub(super) fn is_complete(&self, output: usize) -> bool {
         self.slots.get(output).is_some_and(|slot| slot.complete)
     }
 
-    /// The output whose text is arriving, and as much of it as is certain: nothing before it is
-    /// missing, so that none of it can belong elsewhere.
+    /// The output whose text is arriving, with the certain part of it. `None` if an earlier output
+    /// is missing, since the text may then belong to that one.
     pub(super) fn open(&self) -> Option<(usize, Range<usize>)> {
-        if self.place != Place::Section || self.is_doubtful() || self.trust.unclosed.is_some() {
+        if self.place != Position::Section || self.is_doubtful() || self.trust.unclosed.is_some() {
             return None;
         }
         let output = self.sections.last()?.output?;
         let certain = self.slots.iter().take(output).all(|slot| slot.seen);
-        certain.then(|| (output, self.stretch.settled()))
+        certain.then(|| (output, self.section_text.certain()))
     }
 
-    /// Where the answer proper begins, while no section has.
+    /// The start of the answer without reasoning, before the first section.
     pub(super) fn lead_start(&self) -> Option<usize> {
-        let is_lead = self.place == Place::Lead && self.block.is_none();
+        let is_lead = self.place == Position::Lead && self.block.is_none();
         (is_lead && self.trust.unclosed.is_none()).then_some(self.lead_start)
     }
 
-    /// The text before the first section, or all of it if there is none.
+    /// The text before the first section, or all text if there is none.
     pub(super) const fn lead(&self) -> &Range<usize> {
         &self.lead
     }
 
-    /// The reasoning that was skipped, in no order.
+    /// The skipped reasoning, unordered.
     pub(super) fn reasoning(&self) -> &[Range<usize>] {
         &self.reasoning
     }
@@ -191,9 +195,9 @@ impl Scanner {
         &self.prose
     }
 
-    /// Where the text behind the end mark begins.
+    /// The start of the text after the end mark.
     pub(super) fn behind(&self) -> Option<usize> {
-        (self.place == Place::End).then_some(self.behind)
+        (self.place == Position::End).then_some(self.behind)
     }
 
     /// Whether there was a fence around sections.
@@ -201,15 +205,15 @@ impl Scanner {
         self.fence
     }
 
-    /// Whether the answer ended before its reasoning did.
+    /// Whether the answer ended inside of its reasoning.
     pub(super) fn is_all_reasoning(&self) -> bool {
         self.trust.unclosed.is_some() && self.sections.is_empty()
     }
 }
 
-/// Whether a section holds only what the layout shows in its place.
+/// Whether a section contains only the placeholder of the layout.
 pub(super) fn is_placeholder(
-    source: &Source<'_>,
+    source: &AnswerText<'_>,
     output: Option<usize>,
     body: &Range<usize>,
 ) -> bool {
@@ -218,10 +222,10 @@ pub(super) fn is_placeholder(
     inside.is_some() && inside == name
 }
 
-/// The sections by the names in their headers; the first of a name counts.
+/// The sections by the names in their headers; only the first of a name counts.
 pub(super) fn by_header(text: &str) -> IndexMap<String, String> {
     let outputs = Outputs::none();
-    let source = Source { text, outputs: &outputs, allowed: Leniencies::ALL, ended: true };
+    let source = AnswerText { text, outputs: &outputs, allowed: Leniencies::ALL, ended: true };
     let mut scanner = Scanner::new(&outputs, Leniencies::ALL);
     scanner.advance(&source);
     let mut found = IndexMap::new();

@@ -1,5 +1,5 @@
-//! The system message: what comes in, what must go out, in which layout, and what to do. Short,
-//! because small models lose long rules and large ones do not need them.
+//! The system message: inputs, outputs, layout and task. It is short: small models lose long rules,
+//! and large ones do not need them.
 
 use std::fmt::Write as _;
 
@@ -25,8 +25,8 @@ pub(super) fn build(schema: &SignatureSchema, instruction: &str) -> String {
 
 fn fields(text: &mut String, schema: &SignatureSchema, fields: &[FieldSchema]) {
     for field in fields {
-        let told = notation::describe_type(&schema.type_of(field));
-        let _ = write!(text, "- `{}` ({told})", field.lm_name());
+        let description = notation::describe_type(&schema.type_of(field));
+        let _ = write!(text, "- `{}` ({description})", field.lm_name());
         if let Some(description) = &field.description {
             let _ = write!(text, ": {}", description.trim());
         }
@@ -42,9 +42,9 @@ fn fields(text: &mut String, schema: &SignatureSchema, fields: &[FieldSchema]) {
 fn definitions(text: &mut String, schema: &SignatureSchema) {
     let all = schema.inputs.iter().chain(&schema.outputs);
     let types: Vec<_> = all.map(|field| schema.type_of(field)).collect();
-    let told = notation::describe_definitions(&types);
-    if !told.is_empty() {
-        let _ = write!(text, "\nTypes:\n{}\n", told.trim_end());
+    let description = notation::describe_definitions(&types);
+    if !description.is_empty() {
+        let _ = write!(text, "\nTypes:\n{}\n", description.trim_end());
     }
 }
 

@@ -1,11 +1,10 @@
-//! What was done on the way to an answer, as the text of an input: numbered steps of labelled texts,
-//! each verbatim. The labels are no headers, so that an LM does not take the steps for a layout to
-//! go on with.
+//! The steps before an answer as the text of an input: numbered steps of labelled texts, verbatim.
+//! The labels are no headers, so that an LM does not continue the steps as its layout.
 
 use std::fmt::Write as _;
 
-/// Steps as text. `left_out` of the first ones are not shown, and that is said; the others keep
-/// their numbers.
+/// Steps as text. A line says how many of the first steps are left out; the others keep their
+/// numbers.
 pub(super) fn write<L: AsRef<str>, T: AsRef<str>>(
     left_out: usize,
     steps: impl IntoIterator<Item = impl IntoIterator<Item = (L, T)>>,
@@ -19,7 +18,7 @@ pub(super) fn write<L: AsRef<str>, T: AsRef<str>>(
         let _ = writeln!(text, "Step {number}");
         for (label, entry) in step {
             let entry = entry.as_ref().trim_end();
-            // What has several lines starts on one of its own, so that none of them is bent.
+            // A text of several lines starts on its own line, so that its indentation stays intact.
             let between = if entry.contains('\n') { "\n" } else { " " };
             let _ = writeln!(text, "{}:{between}{entry}", label.as_ref());
         }
@@ -36,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_numbered_and_their_texts_stand_as_they_are() {
+    fn steps_are_numbered_and_texts_stay_verbatim() {
         let steps =
             [vec![("thought", "look"), ("result", "one\n  two")], vec![("thought", "done")]];
         assert_eq!(
@@ -47,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn no_steps_are_told_as_such() {
+    fn an_empty_trajectory_says_so() {
         assert_eq!(write(0, Vec::<Vec<(&str, &str)>>::new()), "(no steps yet)");
     }
 }

@@ -2,32 +2,32 @@
 
 use std::fmt::Write as _;
 
-use super::answer::{MisfitKind, ParseError};
 use super::header::COMPLETED;
 use super::notation;
+use super::problem::{OutputProblemKind, ParseError};
 use super::write;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{TypeIR, absent_value};
 use crate::value::{Fields, Payload};
 
-/// Types longer than this are told in the system message only.
-const TOLD_LIMIT: usize = 60;
+/// Longer types are described in the system message only.
+const INLINE_TYPE_LIMIT: usize = 60;
 
-/// What advice is called in a prompt.
+/// The name of the hint section.
 const HINT: &str = "hint";
 
-/// What stands for an output that a demo leaves out.
+/// The text for an output that a demo leaves out.
 const LEFT_OUT: &str = "(left out in this example)";
 
-/// The line that says what to write, made once per schema.
+/// The closing line, which says what to write. Built once per schema.
 pub(super) fn closing(schema: &SignatureSchema) -> String {
     let mut text = String::from("Now write ");
     for field in &schema.outputs {
         let _ = write!(text, "`[[ ## {} ## ]]`", field.lm_name());
         if field.ty != TypeIR::Str {
-            let told = notation::describe_type(&schema.type_of(field));
-            if told.len() <= TOLD_LIMIT {
-                let _ = write!(text, " ({told})");
+            let description = notation::describe_type(&schema.type_of(field));
+            if description.len() <= INLINE_TYPE_LIMIT {
+                let _ = write!(text, " ({description})");
             }
         }
         text.push_str(", then ");
@@ -36,7 +36,7 @@ pub(super) fn closing(schema: &SignatureSchema) -> String {
     text
 }
 
-/// Every input that is there, then advice if there is any, then the closing line.
+/// All given inputs, then hints, then the closing line.
 pub(super) fn input(
     schema: &SignatureSchema,
     closing: &str,
@@ -58,9 +58,9 @@ pub(super) fn input(
     text
 }
 
-/// The inputs alone, a line or more for each, without anything of the prompt around them. An input
-/// that is not there is what it is when it is left out; what is null is not told.
-pub(super) fn inputs_alone(schema: &SignatureSchema, input: &Fields) -> String {
+/// The inputs alone, at least a line for each. A missing input counts as its default; null is left
+/// out.
+pub(super) fn inputs_text(schema: &SignatureSchema, input: &Fields) -> String {
     let mut text = String::with_capacity(64 * schema.inputs.len() + texts(input));
     for field in &schema.inputs {
         let absent = || absent_value(&field.ty, &schema.defs, field.default.as_ref());
@@ -75,7 +75,7 @@ pub(super) fn inputs_alone(schema: &SignatureSchema, input: &Fields) -> String {
     text
 }
 
-/// Advice under a header of its own, which no field has.
+/// Hints under a header whose name no field has.
 fn advice(text: &mut String, schema: &SignatureSchema, hints: &[&str]) {
     let mut name = HINT.to_owned();
     let fields = schema.inputs.iter().chain(&schema.outputs);
@@ -89,8 +89,8 @@ fn advice(text: &mut String, schema: &SignatureSchema, hints: &[&str]) {
     text.push('\n');
 }
 
-/// Every output, then the end mark. An output that is not there is said to be left out, so that
-/// the layout stays whole.
+/// Every output, then the end mark. A missing output is marked as left out, so that the layout
+/// stays complete.
 pub(super) fn output(schema: &SignatureSchema, output: &Fields) -> String {
     let mut text = String::with_capacity(64 * (schema.outputs.len() + 1) + texts(output));
     for field in &schema.outputs {
@@ -105,19 +105,19 @@ pub(super) fn output(schema: &SignatureSchema, output: &Fields) -> String {
     text
 }
 
-/// What was wrong with an answer, in the LM's terms, and what to write.
+/// The problems of an answer in terms that the LM knows, and what to write.
 pub(super) fn correction(closing: &str, error: &ParseError) -> String {
     let mut text = String::from("Your answer does not fit:\n");
-    for misfit in &error.misfits {
-        match (&misfit.lm_name, &misfit.kind) {
-            (Some(name), MisfitKind::Missing) => {
+    for problem in &error.problems {
+        match (&problem.lm_name, &problem.kind) {
+            (Some(name), OutputProblemKind::Missing) => {
                 let _ = writeln!(text, "- the section `[[ ## {name} ## ]]` is missing");
             }
             (Some(name), _) => {
-                let _ = writeln!(text, "- `{name}`: {}", misfit.told());
+                let _ = writeln!(text, "- `{name}`: {}", problem.message());
             }
             (None, _) => {
-                let _ = writeln!(text, "- {}", misfit.told());
+                let _ = writeln!(text, "- {}", problem.message());
             }
         }
     }

@@ -1,5 +1,5 @@
-//! How a value is written into a message: texts verbatim, everything else as JSON, unless an
-//! input's format says otherwise.
+//! Writes a value into a message: text verbatim, anything else as JSON, unless an input has a
+//! format.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub(super) fn input(
     }
 }
 
-/// A value in a format, as an input of that format stands in a prompt.
+/// A value in a format, as in a prompt.
 pub(crate) fn formatted(value: &Payload, format: FieldFormat) -> String {
     let mut text = String::new();
     write(&mut text, value, format);
@@ -104,7 +104,7 @@ fn start_line(text: &mut String, position: usize, indent: usize) {
     }
 }
 
-/// A text bare where YAML reads it back as the same text, else quoted as in JSON.
+/// A text without quotes if YAML reads it back unchanged, else quoted as in JSON.
 fn yaml_text(leaf: &str) -> String {
     let first = leaf.starts_with(|c: char| c.is_alphabetic());
     let bare = |c: char| {
@@ -121,7 +121,7 @@ fn yaml_text(leaf: &str) -> String {
     Payload::str(leaf).to_json()
 }
 
-/// Lines for a person: a list as lines with dashes, members as `name: value`.
+/// Lines for human readers: a list as lines with dashes, members as `name: value`.
 fn plain(text: &mut String, value: &Payload, indent: usize) {
     match value {
         Payload::Str(leaf) => text.push_str(leaf),

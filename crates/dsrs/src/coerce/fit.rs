@@ -1,49 +1,53 @@
-//! Fitting loose data to a type: the way down through both, and the bounds of the search. Containers,
-//! classes, unions and leaves have a file each; what they note on the way is in `trail`. Total: any
-//! data gives a value of the type or a reason, at bounded depth and work.
+//! Fits loose data to a type: the recursion through both, and the limits of the search. Containers,
+//! classes, unions and leaves have a file each; `notes` collects the leniencies. Total: any data
+//! gives a value of the type or a reason, at bounded depth and work.
 
-mod best;
 mod class;
 mod container;
+mod interpretation;
 mod leaf;
+mod mismatch;
 mod names;
+mod notes;
 mod pieces;
 mod section;
-mod told;
-mod trail;
 mod unfold;
 mod union;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use self::best::Reading;
-use self::trail::{Misfit, Step, Trail};
-use super::loose::{Loose, Shape as Data};
-use super::report::Report;
+use self::interpretation::Interpretation;
+use self::notes::{FitError, Notes, PathStep};
+use super::loose::{Loose, LooseShape as Data};
+use super::report::ParseReport;
 use super::{CoerceError, Leniencies, LeniencyKind, TEXT_LIMIT};
 use crate::types::{ResolvedType, Type, TypeDefs, TypeIR, TypeShape, absent_value, resolve};
 use crate::value::Payload;
 
-/// How many steps down one reading may take, those into strings included.
+/// The depth limit of one read, nested strings included.
 const DEPTH_LIMIT: usize = 160;
 
-/// How many steps a search may take for any text, and for each byte of it.
+/// The step limit of a search: a constant, and more for each byte.
 const STEPS: usize = 250_000;
 const STEPS_A_BYTE: usize = 8;
 
-type Fit = Result<Payload, Misfit>;
+type FitResult = Result<Payload, FitError>;
 
-/// How a piece of data may be read where it stands.
+/// A value read from a leaf with the leniencies it needed, or a remark about the text.
+type LeafResult = Result<(Payload, Leniencies), Cow<'static, str>>;
+
+/// How to read a piece of data in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Ctx {
+struct FitContext {
     allowed: Leniencies,
-    /// It is all of a section: a text as it is, whatever it looks like.
+    /// It is a whole section: a text is taken as it is, whatever it looks like.
     whole: bool,
-    /// A list or class was already put around it.
+    /// A list or class was already added around it.
     wrapped: bool,
 }
 
-impl Ctx {
+impl FitContext {
     const fn of(allowed: Leniencies, whole: bool) -> Self {
         Self { allowed, whole, wrapped: false }
     }
@@ -52,49 +56,49 @@ impl Ctx {
         self.allowed.has(kind)
     }
 
-    /// For what stands inside.
+    /// The context for nested data.
     const fn inside(self) -> Self {
         Self::of(self.allowed, false)
     }
 
-    /// For the same data, once a list or class was put around it.
+    /// The context for the same data after a list or class was added around it.
     const fn wrapped(self) -> Self {
         Self { wrapped: true, ..self }
     }
 }
 
-/// One reading of one text, or of data out of it.
+/// Reads one text, or data inside of it.
 struct Fitter<'t> {
     defs: &'t TypeDefs,
-    trail: Trail,
-    /// Types that are costly to resolve through.
+    notes: Notes,
+    /// Resolved types, cached if they are expensive to resolve.
     looked: HashMap<usize, ResolvedType<'t>>,
-    /// What became of containers that unions met, by address, type and manner.
-    known: HashMap<(usize, usize, Ctx), Result<Reading, Misfit>>,
+    /// The results of containers in unions, by address, type and context.
+    known: HashMap<(usize, usize, FitContext), Result<Interpretation, FitError>>,
     steps: usize,
     depth: usize,
 }
 
-/// Reads a section's text as a value of a type.
+/// Reads the text of a section as a value of a type.
 pub(super) fn read_text(
     text: &str,
     ty: &Type,
     allowed: Leniencies,
-    report: &mut Report,
+    report: &mut ParseReport,
 ) -> Result<Payload, CoerceError> {
     let mut fitter = Fitter::new(&ty.defs, text.len());
     if text.len() > TEXT_LIMIT {
-        return Err(Misfit::new("is longer than 4 MiB").told());
+        return Err(FitError::new("is longer than 4 MiB").into_coerce_error());
     }
     let found = fitter.section(text.trim(), &ty.ir, allowed);
     fitter.finish(found, &ty.ir, report)
 }
 
-/// What stands in for a value that was left out.
+/// The value for something left out.
 pub(super) fn read_absent(
     ty: &Type,
     default: Option<&Payload>,
-    report: &mut Report,
+    report: &mut ParseReport,
 ) -> Result<Payload, CoerceError> {
     let mut fitter = Fitter::new(&ty.defs, 0);
     let found = fitter.absent(&ty.ir, default, Leniencies::ALL);
@@ -105,7 +109,7 @@ impl<'t> Fitter<'t> {
     fn new(defs: &'t TypeDefs, length: usize) -> Self {
         Self {
             defs,
-            trail: Trail::default(),
+            notes: Notes::default(),
             looked: HashMap::new(),
             known: HashMap::new(),
             steps: STEPS + length.saturating_mul(STEPS_A_BYTE),
@@ -113,26 +117,26 @@ impl<'t> Fitter<'t> {
         }
     }
 
-    /// What was found, with all that was noted. The members of a class are told of apart.
+    /// Adds the notes of the value to the report. The members of a class are counted separately.
     fn finish(
         mut self,
-        found: Fit,
+        found: FitResult,
         ir: &'t TypeIR,
-        report: &mut Report,
+        report: &mut ParseReport,
     ) -> Result<Payload, CoerceError> {
-        let found = found.map_err(Misfit::told)?;
+        let found = found.map_err(FitError::into_coerce_error)?;
         let TypeShape::Class(class) = self.resolve(ir).shape else {
-            self.trail.tell(report, |_| None);
+            self.notes.write_to(report, |_| None);
             return Ok(found);
         };
-        self.trail.tell(report, |step| match step {
-            Step::Member(name) => class.fields.get_index_of(name),
-            Step::Element(_) => None,
+        self.notes.write_to(report, |step| match step {
+            PathStep::Member(name) => class.fields.get_index_of(name),
+            PathStep::Element(_) => None,
         });
         Ok(found)
     }
 
-    /// What a type means. Only unions and names cost anything to resolve through.
+    /// Resolves a type. Only unions and names are expensive.
     fn resolve(&mut self, ir: &'t TypeIR) -> ResolvedType<'t> {
         match ir {
             TypeIR::Union(_) | TypeIR::Named(_) => {
@@ -143,35 +147,39 @@ impl<'t> Fitter<'t> {
         }
     }
 
-    /// Fits data to a type. What had to be mended to read the data is noted behind what its parts
-    /// note.
-    fn fit(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+    /// Fits data to a type. The repairs of the data are noted after the notes of its parts.
+    fn fit(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: FitContext) -> FitResult {
         if self.depth >= DEPTH_LIMIT {
-            return Err(Misfit::new("is nested too deeply"));
+            return Err(FitError::new("is nested too deeply"));
         }
         if !ctx.allowed.covers(data.slips) {
-            return Err(told::mismatch(node, data).remark(leaf::INEXACT));
+            return Err(mismatch::expected_type(node, data).remark(leaf::INEXACT));
         }
         self.depth += 1;
         let found = self.fit_shape(data, node, ctx);
         self.depth -= 1;
         let found = found?;
-        self.trail.note_all(data.slips, data.source, &found);
+        self.notes.note_all(data.slips, data.source, &found);
         Ok(found)
     }
 
-    /// Fits what the data is, its own slips aside.
-    fn fit_shape(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+    /// Fits the data without its own repairs.
+    fn fit_shape(
+        &mut self,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
         self.spend(1)?;
         match (&node.shape, &data.shape) {
             (TypeShape::Error, _) => {
-                Err(Misfit::new("cannot be read from an answer: only nodes make errors"))
+                Err(FitError::new("cannot be read from an answer: only nodes make errors"))
             }
             (TypeShape::Unknown(name), _) => {
-                Err(Misfit::new(format!("has the type `{name}`, which is not defined")))
+                Err(FitError::new(format!("has the type `{name}`, which is not defined")))
             }
-            _ if is_missing(data) => Err(Misfit::missing()),
-            (_, Data::TooDeep) => Err(Misfit::new("is nested too deeply")),
+            _ if is_missing(data) => Err(FitError::missing()),
+            (_, Data::TooDeep) => Err(FitError::new("is nested too deeply")),
             (TypeShape::Union(members), _) => self.union(data, node, members, ctx),
             (TypeShape::Any, _) => self.any(data, node, ctx),
             (TypeShape::List(element), _) => self.list(data, node, element, ctx),
@@ -182,45 +190,44 @@ impl<'t> Fitter<'t> {
         }
     }
 
-    /// Fits a part of the data, and places what it notes.
+    /// Fits a part of the data and adds its step to the notes.
     fn part(
         &mut self,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
-        ctx: Ctx,
-        step: impl Fn() -> Step,
-    ) -> Fit {
-        let mark = self.trail.mark();
+        ctx: FitContext,
+        step: impl Fn() -> PathStep,
+    ) -> FitResult {
+        let mark = self.notes.mark();
         match self.fit(data, node, ctx) {
             Ok(found) => {
-                self.trail.place(mark, step);
+                self.notes.place(mark, step);
                 Ok(found)
             }
-            Err(misfit) => Err(misfit.at(step())),
+            Err(error) => Err(error.at(step())),
         }
     }
 
-    /// What stands in for something that was left out: its default, else null where that fits.
-    fn absent(&mut self, ty: &TypeIR, default: Option<&Payload>, allowed: Leniencies) -> Fit {
+    /// The value for something left out: its default, else null if the type allows it.
+    fn absent(&mut self, ty: &TypeIR, default: Option<&Payload>, allowed: Leniencies) -> FitResult {
         let stand_in = absent_value(ty, self.defs, default);
         let stand_in = stand_in.filter(|_| allowed.has(LeniencyKind::Default));
-        let stand_in = stand_in.ok_or_else(Misfit::missing)?;
-        self.trail.note(LeniencyKind::Default, "", &stand_in);
+        let stand_in = stand_in.ok_or_else(FitError::missing)?;
+        self.notes.note(LeniencyKind::Default, "", &stand_in);
         Ok(stand_in)
     }
 
-    /// Counts steps against the bound of the search.
-    fn spend(&mut self, steps: usize) -> Result<(), Misfit> {
+    /// Counts steps against the limit of the search.
+    fn spend(&mut self, steps: usize) -> Result<(), FitError> {
         self.steps = self.steps.saturating_sub(steps);
         if self.steps == 0 {
-            return Err(Misfit::new("can be read in too many ways"));
+            return Err(FitError::new("can be read in too many ways"));
         }
         Ok(())
     }
 }
 
-/// Whether nothing was said: no value at all, or a container that was cut off before its first
-/// part.
+/// Whether the data is missing: no value, or a container cut off before its first part.
 fn is_missing(data: &Loose<'_>) -> bool {
     let cut_off = data.slips.has(LeniencyKind::Unclosed);
     match &data.shape {

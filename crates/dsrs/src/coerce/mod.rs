@@ -1,11 +1,10 @@
-//! Reading what an LM wrote as a value of a type. Small slips are mended and every mending is
-//! reported; anything doubtful is refused. Total: any text gives a value or an error, at bounded
-//! depth. Knows types and values and nothing of fields, prompts or LMs.
+//! Reads what an LM wrote as a value of a type. Repairs small errors and reports every repair;
+//! refuses anything ambiguous. Total: any text gives a value or an error, at bounded depth. Knows
+//! types and values; does not know fields, prompts or LMs.
 
-mod brief;
 mod candidates;
 mod fit;
-mod kinds;
+mod leniency;
 mod lines;
 mod loose;
 mod name;
@@ -14,26 +13,28 @@ mod path;
 mod records;
 mod repair;
 mod report;
+mod shorten;
 mod tags;
 mod word;
 
 use crate::types::Type;
 use crate::value::Payload;
 
-pub use kinds::{Leniencies, LeniencyKind};
+pub use leniency::{Leniencies, LeniencyKind};
 pub use path::Path;
-pub use report::{Leniency, Report};
+pub(crate) use path::split_first_step;
+pub use report::{Leniency, ParseReport};
 
-pub(crate) use brief::{brief, shorten};
+pub(crate) use shorten::{brief, shorten};
 
-/// How long a text may be, in bytes.
+/// The longest text, in bytes.
 pub const TEXT_LIMIT: usize = 4 * 1024 * 1024;
 
 /// A text or value that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", if path.is_empty() { String::new() } else { format!("{path}: ") })]
 pub struct CoerceError {
-    /// Where in the value: `person.age`, `[0]`, or nothing for the whole.
+    /// The place in the value: `person.age`, `[0]`, or empty for the whole value.
     pub path: String,
     /// What was expected and what was found, in words that an LM understands.
     pub reason: String,
@@ -45,37 +46,37 @@ impl CoerceError {
     }
 }
 
-/// Reads text as a value of a type, by no other leniency than those allowed.
+/// Reads text as a value of a type, with only the given leniencies.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::{coerce::{coerce, Leniencies, Report}, types::{Type, TypeDefs, TypeIR}, value::Payload};
+/// use dsrs::{coerce::{coerce, Leniencies, ParseReport}, types::{Type, TypeDefs, TypeIR}, value::Payload};
 /// let ty = Type::new(TypeIR::Int, Arc::new(TypeDefs::default()));
-/// let mut report = Report::default();
+/// let mut report = ParseReport::default();
 /// assert_eq!(coerce("1,200", &ty, Leniencies::ALL, &mut report), Ok(Payload::Int(1200)));
 /// assert_eq!(report.entries().len(), 1);
 /// assert!(coerce("1,200", &ty, Leniencies::STRICT, &mut report).is_err());
 /// ```
 ///
 /// # Errors
-/// Where the text does not fit, and why.
+/// The place where the text does not fit, and why.
 pub fn coerce(
     text: &str,
     ty: &Type,
     allowed: Leniencies,
-    report: &mut Report,
+    report: &mut ParseReport,
 ) -> Result<Payload, CoerceError> {
     fit::read_text(text, ty, allowed, report)
 }
 
-/// What stands in for a value that was left out: the default, else null where the type takes it.
+/// The value for something left out: the default, else null if the type allows it.
 ///
 /// # Errors
-/// When nothing stands in for it.
+/// If there is neither.
 pub fn absent(
     ty: &Type,
     default: Option<&Payload>,
-    report: &mut Report,
+    report: &mut ParseReport,
 ) -> Result<Payload, CoerceError> {
     fit::read_absent(ty, default, report)
 }

@@ -1,6 +1,6 @@
-//! Which of several names a text means: spelled exactly, spelled otherwise, opening the text, as a
-//! whole word in it, by a part. Never one of two that are equally likely. Knows nothing of enums
-//! and literals.
+//! Matches a text to one of several names: exact, in another spelling, at the start of the text, as
+//! a whole word, by a part. Never selects one of two equally likely names. Does not know enums or
+//! literals.
 
 mod prose;
 mod spelling;
@@ -12,51 +12,50 @@ pub(super) use spelling::{bare, folded, letters, opening};
 
 use super::{Leniencies, LeniencyKind};
 
-/// How long a text may be, times the names that are looked for in it, before it is no answer but an
-/// essay.
+/// The limit of text length times number of names; a longer text is prose, not a name.
 const ESSAY: usize = 4096 * 4096;
 
 /// One spelling of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'n> {
-    /// The name that is meant.
+    /// The name itself.
     pub(super) name: &'n Arc<str>,
-    /// The name as it was told to the LM.
-    pub(super) told: &'n Arc<str>,
-    /// A way to spell it: what was told, or the name itself.
+    /// The name shown to the LM.
+    pub(super) shown_name: &'n Arc<str>,
+    /// A spelling: the shown name or the name itself.
     pub(super) spelling: &'n str,
 }
 
-/// Why a text names none.
+/// Why a text matches no name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NameError<'n> {
-    /// None is near.
+    /// None is close.
     None,
-    /// These are equally near, as they were told.
+    /// These are equally close, as shown to the LM.
     Tie(Vec<&'n str>),
 }
 
-type Named<'n> = Result<(&'n Arc<str>, LeniencyKind), NameError<'n>>;
+type NameMatch<'n> = Result<(&'n Arc<str>, LeniencyKind), NameError<'n>>;
 
-/// The name that a text spells exactly.
+/// The name that equals the text.
 pub(super) fn exact<'n>(text: &str, names: impl Iterator<Item = Name<'n>>) -> Option<&'n Arc<str>> {
     let mut names = names;
     names.find(|name| name.spelling == text).map(|name| name.name)
 }
 
-/// The name that a text means by a leniency that is allowed.
-pub(super) fn near<'n>(text: &str, names: &[Name<'n>], allowed: Leniencies) -> Named<'n> {
+/// The name that a text means, with the given leniencies.
+pub(super) fn near<'n>(text: &str, names: &[Name<'n>], allowed: Leniencies) -> NameMatch<'n> {
     type Way = for<'a, 'n> fn(&'a str, &'a [Name<'n>]) -> Vec<Name<'n>>;
     let ways: [(LeniencyKind, Way); 7] = [
-        (LeniencyKind::Spelling, but_for_case),
-        (LeniencyKind::Spelling, but_for_punctuation),
-        (LeniencyKind::Prose, at_the_opening),
-        (LeniencyKind::Prose, as_they_are_in_prose),
-        (LeniencyKind::Prose, as_words_in_prose),
-        (LeniencyKind::Part, of_which_it_is_a_part),
-        (LeniencyKind::Part, that_are_part_of_it),
+        (LeniencyKind::Spelling, ignoring_case),
+        (LeniencyKind::Spelling, ignoring_punctuation),
+        (LeniencyKind::Prose, at_opening),
+        (LeniencyKind::Prose, mentioned_as_spelled),
+        (LeniencyKind::Prose, mentioned_as_words),
+        (LeniencyKind::Part, names_containing),
+        (LeniencyKind::Part, names_inside_words),
     ];
-    let is_spelling = !but_for_punctuation(text, names).is_empty();
+    let is_spelling = !ignoring_punctuation(text, names).is_empty();
     if is_spelling && !allowed.has(LeniencyKind::Spelling) {
         return Err(NameError::None);
     }
@@ -68,50 +67,51 @@ pub(super) fn near<'n>(text: &str, names: &[Name<'n>], allowed: Leniencies) -> N
     Err(NameError::None)
 }
 
-/// The only name of those found; a tie when there are several; `None` when there is none.
+/// The only name among those found; a tie if there are several. `None` if there is none.
 fn only<'n>(found: &[Name<'n>]) -> Option<Result<&'n Arc<str>, NameError<'n>>> {
     let first = found.first()?;
     if found.iter().all(|other| other.name == first.name) {
         return Some(Ok(first.name));
     }
-    let mut told: Vec<&str> = found.iter().map(|name| name.told.as_ref()).collect();
-    told.dedup();
-    Some(Err(NameError::Tie(told)))
+    let mut shown_name: Vec<&str> = found.iter().map(|name| name.shown_name.as_ref()).collect();
+    shown_name.dedup();
+    Some(Err(NameError::Tie(shown_name)))
 }
 
-fn those<'n>(names: &[Name<'n>], is: impl Fn(&str) -> bool) -> Vec<Name<'n>> {
+fn filter_names<'n>(names: &[Name<'n>], is: impl Fn(&str) -> bool) -> Vec<Name<'n>> {
     names.iter().filter(|name| is(name.spelling)).copied().collect()
 }
 
-fn but_for_case<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
+fn ignoring_case<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     let read = folded(text.trim());
-    those(names, |name| folded(name) == read)
+    filter_names(names, |name| folded(name) == read)
 }
 
-fn but_for_punctuation<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
+fn ignoring_punctuation<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     let read = letters(text);
-    those(names, |name| !read.is_empty() && letters(name) == read)
+    filter_names(names, |name| !read.is_empty() && letters(name) == read)
 }
 
-fn at_the_opening<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
+fn at_opening<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     let Some(opening) = opening(text) else { return Vec::new() };
-    let exactly = but_for_case(opening, names);
-    if exactly.is_empty() { but_for_punctuation(opening, names) } else { exactly }
+    let exactly = ignoring_case(opening, names);
+    if exactly.is_empty() { ignoring_punctuation(opening, names) } else { exactly }
 }
 
-fn as_they_are_in_prose<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
+fn mentioned_as_spelled<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     let apart = |name: &str| spelling::apart(&spelling::camel_apart(name));
     let spelled = names.iter().map(|name| spelling::apart(name.spelling));
     let camels = names.iter().map(|name| apart(name.spelling));
     mentioned(&spelling::apart(text), names, &spelled.chain(camels).collect::<Vec<_>>())
 }
 
-fn as_words_in_prose<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
+fn mentioned_as_words<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     let spelled: Vec<_> = names.iter().map(|name| spelling::words(name.spelling)).collect();
     mentioned(&spelling::words(text), names, &spelled)
 }
 
-/// The names that a text mentions, given one or more spellings of all of them, one after the other.
+/// The names mentioned in a text. `spelled` has one or more spellings of each name, in rounds of
+/// all names.
 fn mentioned<'n>(text: &str, names: &[Name<'n>], spelled: &[String]) -> Vec<Name<'n>> {
     if names.is_empty() || is_essay(text, names) {
         return Vec::new();
@@ -128,13 +128,13 @@ const fn is_essay(text: &str, names: &[Name<'_>]) -> bool {
     text.len().saturating_mul(names.len()) > ESSAY
 }
 
-fn of_which_it_is_a_part<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
+fn names_containing<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     let part = letters(text);
-    those(names, |name| !part.is_empty() && letters(name).contains(&part))
+    filter_names(names, |name| !part.is_empty() && letters(name).contains(&part))
 }
 
-/// The names that stand in a word of the text, unless what stands before them turns their meaning.
-fn that_are_part_of_it<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
+/// The names inside words of the text, unless a prefix inverts their meaning.
+fn names_inside_words<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     const TURNS: &[&str] =
         &["un", "in", "im", "ir", "il", "dis", "non", "mis", "de", "anti", "a", "not", "no"];
     if is_essay(text, names) {
@@ -144,7 +144,7 @@ fn that_are_part_of_it<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
     let within = |word: &str, name: &str| {
         word != name && word.find(name).is_some_and(|start| !TURNS.contains(&&word[..start]))
     };
-    those(names, |name| {
+    filter_names(names, |name| {
         let name = letters(name);
         name.len() > 2 && words.split(' ').any(|word| within(word, &name))
     })
@@ -157,11 +157,11 @@ mod tests {
     fn read(text: &str, names: &[&str]) -> String {
         let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
         let names: Vec<Name<'_>> =
-            names.iter().map(|name| Name { name, told: name, spelling: name }).collect();
+            names.iter().map(|name| Name { name, shown_name: name, spelling: name }).collect();
         match near(text, &names, Leniencies::ALL) {
             Ok((name, kind)) => format!("{name} {}", kind.as_str()),
             Err(NameError::None) => "none".to_owned(),
-            Err(NameError::Tie(told)) => told.join(" or "),
+            Err(NameError::Tie(shown_name)) => shown_name.join(" or "),
         }
     }
 

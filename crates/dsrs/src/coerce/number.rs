@@ -1,6 +1,6 @@
-//! Numbers as people and models write them: separators in both habits, digits of any script, a
-//! currency, a percent sign, a unit, a fraction, words around. Exact, or refused with the reason;
-//! never a guess, never a clamp.
+//! Numbers as people and models write them: decimal points or commas, digits of any script,
+//! currencies, percent signs, units, fractions, words around them. The result is exact, or an error
+//! with a reason; never a guess, never a clamp.
 
 mod digit;
 mod numeral;
@@ -8,14 +8,14 @@ mod scan;
 
 use std::cmp::Ordering;
 
-use scan::{Found, scan};
+use scan::{ScannedNumber, scan};
 
 use super::{Leniencies, LeniencyKind};
 
-/// Up to here every whole number is a float too.
+/// Up to here, a float represents every whole number.
 const EXACT_IN_FLOAT: u64 = 1 << 53;
 
-/// Why a text is not the number that is wanted.
+/// Why a text is not the wanted number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberError {
     None,
@@ -35,8 +35,8 @@ pub(super) enum NumberError {
 }
 
 impl NumberError {
-    /// The reason in words; nothing where the text says it all.
-    pub(super) const fn told(self) -> &'static str {
+    /// The reason in words; empty if the text makes it obvious.
+    pub(super) const fn reason(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Several => "several numbers",
@@ -56,12 +56,12 @@ impl NumberError {
     }
 }
 
-/// A whole number as JSON spells it. `None` where it is spelled otherwise, or beyond 64 bits.
+/// A whole number in JSON spelling. `None` for other spellings and beyond 64 bits.
 pub(super) fn exact_int(text: &str) -> Option<i64> {
     is_json_int(text).then(|| text.parse().ok()).flatten()
 }
 
-/// A number as JSON spells it, within what a float holds.
+/// A number in JSON spelling, within the range of a float.
 pub(super) fn exact_float(text: &str) -> Option<f64> {
     if !is_json_number(text) {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn exact_float(text: &str) -> Option<f64> {
     kept.then_some(found)
 }
 
-/// A whole number in any habit, and by which leniencies it was read.
+/// A whole number in any spelling, with the leniencies needed.
 pub(super) fn int(text: &str) -> Result<(i64, Leniencies), NumberError> {
     let found = scan(text)?;
     if found.numeral.fraction.is_some() {
@@ -84,7 +84,7 @@ pub(super) fn int(text: &str) -> Result<(i64, Leniencies), NumberError> {
     Ok((number, if same { found.used } else { or_number(found.used) }))
 }
 
-/// A number in any habit, and by which leniencies it was read.
+/// A number in any spelling, with the leniencies needed.
 pub(super) fn float(text: &str) -> Result<(f64, Leniencies), NumberError> {
     let found = scan(text)?;
     let sign = if found.negative { -1.0 } else { 1.0 };
@@ -109,8 +109,8 @@ pub(super) fn float(text: &str) -> Result<(f64, Leniencies), NumberError> {
     Ok((sign * number, found.used))
 }
 
-/// The digits of a whole number: decimals that are all zero dropped, an exponent written out.
-fn whole_digits(found: &Found) -> Result<String, NumberError> {
+/// The digits of a whole number, without decimals that are all zero and with the exponent applied.
+fn whole_digits(found: &ScannedNumber) -> Result<String, NumberError> {
     let digits = &found.numeral.digits;
     let significant = digits.trim_start_matches('0');
     let digits = match found.numeral.decimals.cmp(&0) {
@@ -134,12 +134,12 @@ fn whole_digits(found: &Found) -> Result<String, NumberError> {
     Ok(if digits.is_empty() { "0".to_owned() } else { digits })
 }
 
-/// What was read is at least another spelling, where nothing else is said of it.
+/// The leniencies used; at least `Number`, because the spelling is not JSON.
 const fn or_number(used: Leniencies) -> Leniencies {
     if used.is_empty() { used.with(LeniencyKind::Number) } else { used }
 }
 
-/// Whether a float has all digits of the whole number that it was spelled as.
+/// Whether a float has all digits of the whole number.
 fn keeps_digits(text: &str, found: f64) -> bool {
     let digits = text.trim_start_matches('-').trim_start_matches('0');
     found.abs() < EXACT_IN_FLOAT as f64 || format!("{:.0}", found.abs()) == digits
@@ -154,7 +154,7 @@ fn is_json_int(text: &str) -> bool {
     }
 }
 
-/// Whether a text is a number as JSON spells them.
+/// Whether a text is a number in JSON spelling.
 pub(super) fn is_json_number(text: &str) -> bool {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),

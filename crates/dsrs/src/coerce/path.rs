@@ -1,11 +1,11 @@
-//! A place inside a value, as a chain of borrowed steps: only an error or a report pays for its
+//! A place inside a value, as a chain of borrowed steps. Only errors and reports convert it to
 //! text.
 
 use std::fmt;
 
 use super::shorten;
 
-/// Where in a value.
+/// A place in a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
     /// The whole value.
@@ -17,19 +17,19 @@ pub enum Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The member of a name here.
+    /// The member with a name, below this place.
     #[must_use]
     pub const fn member(&'a self, name: &'a str) -> Path<'a> {
         Path::Member(self, name)
     }
 
-    /// The element at an index here.
+    /// The element at an index, below this place.
     #[must_use]
     pub const fn element(&'a self, index: usize) -> Path<'a> {
         Path::Element(self, index)
     }
 
-    /// How many steps it has.
+    /// The number of steps.
     #[must_use]
     pub const fn depth(&self) -> usize {
         let mut depth = 0;
@@ -42,7 +42,14 @@ impl<'a> Path<'a> {
     }
 }
 
-/// As text, very long names shortened: keys are as long as an LM makes them.
+/// Splits a path as text into its first step and the rest.
+pub(crate) fn split_first_step(path: &str) -> (&str, &str) {
+    let end = path.find(['.', '[']).unwrap_or(path.len());
+    let (first, rest) = path.split_at(end);
+    (first, rest.strip_prefix('.').unwrap_or(rest))
+}
+
+/// As text, with very long names shortened: keys can have any length.
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

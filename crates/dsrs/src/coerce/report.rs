@@ -1,95 +1,95 @@
-//! The report of a reading: one entry for every slip that was mended. It tells the first slips of a
-//! kind one by one and counts the rest, so that it stays small whatever was read.
+//! The report of a read: an entry for every leniency. It lists the first ones of each kind and
+//! counts the rest, so that it stays small.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::brief::{brief, shorten};
+use super::shorten::{brief, shorten};
 use super::{LeniencyKind, Path};
 use crate::value::{Map, Payload};
 
-/// How many slips of a kind are told one by one, of each part of a value.
-const TOLD: usize = 100;
+/// How many leniencies of a kind are listed for each part of a value.
+const ENTRY_LIMIT: usize = 100;
 
-/// How many bytes of paths and texts are told before every kind is only counted.
-const ROOM: usize = 1 << 20;
+/// How many bytes of paths and texts are listed before all leniencies are only counted.
+const TEXT_ROOM: usize = 1 << 20;
 
-/// One slip that was mended.
+/// A deviation that was accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leniency {
     /// The output field, once it is known.
     pub field: Option<Arc<str>>,
-    /// Where in the field's value.
+    /// The place in the field's value.
     pub path: String,
-    /// What kind of slip.
+    /// The kind of leniency.
     pub kind: LeniencyKind,
-    /// What stood there, shortened.
+    /// The original text, shortened.
     pub read: String,
-    /// What it was taken for.
+    /// The value it became.
     pub became: Payload,
-    /// How many slips it stands for: its own, and all that follow of its kind, where there are too
-    /// many to tell each.
+    /// How many deviations the entry counts: its own and all that follow of its kind, if there are
+    /// too many to list.
     pub times: usize,
 }
 
-/// All slips that were mended, in order.
+/// All leniencies used, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct ParseReport {
     entries: Vec<Leniency>,
-    told: HashMap<Kin, Told>,
+    told: HashMap<EntryGroup, GroupState>,
     room_taken: usize,
 }
 
-/// Slips that are counted together: of one kind, in one part of a value.
-pub(super) type Kin = (LeniencyKind, Option<usize>);
+/// Leniencies that are counted together: of one kind, in one part of a value.
+pub(super) type EntryGroup = (LeniencyKind, Option<usize>);
 
-/// How many slips were told one by one, and where the last of them stands.
+/// How many entries a group has, and the index of the last one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Told {
+struct GroupState {
     count: usize,
     last: usize,
 }
 
-impl Report {
-    /// Notes a slip.
+impl ParseReport {
+    /// Adds a leniency.
     pub fn add(&mut self, path: &Path<'_>, kind: LeniencyKind, read: &str, became: &Payload) {
-        self.tell((kind, None), || Leniency::new(path.to_string(), kind, read, became));
+        self.add_to_group((kind, None), || Leniency::new(path.to_string(), kind, read, became));
     }
 
-    /// Notes a slip; only one that is told by itself is made an entry.
-    pub(super) fn tell(&mut self, kin: Kin, entry: impl FnOnce() -> Leniency) {
-        let told = self.told.entry(kin).or_insert(Told { count: 0, last: 0 });
-        let limit = if self.room_taken < ROOM { TOLD } else { 1 };
+    /// Adds a leniency; creates an entry only if it is listed.
+    pub(super) fn add_to_group(&mut self, group: EntryGroup, entry: impl FnOnce() -> Leniency) {
+        let told = self.told.entry(group).or_insert(GroupState { count: 0, last: 0 });
+        let limit = if self.room_taken < TEXT_ROOM { ENTRY_LIMIT } else { 1 };
         if told.count >= limit
             && let Some(last) = self.entries.get_mut(told.last)
         {
             last.times += 1;
             return;
         }
-        *told = Told { count: told.count + 1, last: self.entries.len() };
+        *told = GroupState { count: told.count + 1, last: self.entries.len() };
         let entry = entry();
         self.room_taken += entry.path.len() + entry.read.len();
         self.entries.push(entry);
     }
 
-    /// Takes over an entry of another report.
+    /// Adds an entry of another report.
     pub fn push(&mut self, entry: Leniency) {
         self.entries.push(entry);
     }
 
-    /// The slips, in order.
+    /// The entries, in order.
     #[must_use]
     pub fn entries(&self) -> &[Leniency] {
         &self.entries
     }
 
-    /// Whether nothing had to be mended.
+    /// Whether there are no leniencies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How doubtful the whole reading is.
+    /// The sum of the penalties.
     #[must_use]
     pub fn penalty(&self) -> usize {
         self.entries.iter().map(Leniency::penalty).sum()
@@ -100,22 +100,22 @@ impl Report {
         self.entries.append(&mut other.entries);
     }
 
-    /// Names the field of all entries that have none yet.
+    /// Sets the field of all entries without one.
     pub fn name_field(&mut self, field: &Arc<str>) {
         for entry in self.entries.iter_mut().filter(|entry| entry.field.is_none()) {
             entry.field = Some(field.clone());
         }
     }
 
-    /// The report as data: `[{field, path, kind, read, became, penalty}]`, and `times` where an
-    /// entry stands for more than one slip. A long value is told by its beginning.
+    /// The report as data: `[{field, path, kind, read, became, penalty}]`, and `times` if an entry
+    /// counts more than one deviation. Long values are shortened.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         Payload::list(self.entries.iter().map(Leniency::to_payload).collect())
     }
 }
 
-impl IntoIterator for Report {
+impl IntoIterator for ParseReport {
     type Item = Leniency;
     type IntoIter = std::vec::IntoIter<Leniency>;
 
@@ -129,7 +129,7 @@ impl Leniency {
         Self { field: None, path, kind, read: shorten(read), became: became.clone(), times: 1 }
     }
 
-    /// How doubtful it makes a reading.
+    /// The penalty of the deviations that it counts.
     #[must_use]
     pub const fn penalty(&self) -> usize {
         self.kind.penalty() as usize * self.times

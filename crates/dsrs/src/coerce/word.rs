@@ -1,9 +1,9 @@
-//! The words that stand for a truth value or for null. Knows nothing of what they are wanted for.
+//! The words for booleans and null. Does not know types.
 
 use super::name::{Mention, bare, folded, mentions, opening};
 use super::{Leniencies, LeniencyKind};
 
-/// Why a text is no truth value.
+/// Why a text is no boolean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TruthError {
     None,
@@ -12,8 +12,8 @@ pub(super) enum TruthError {
 }
 
 impl TruthError {
-    /// The reason in words; nothing where the text says it all.
-    pub(super) const fn told(self) -> &'static str {
+    /// The reason in words; empty if the text makes it obvious.
+    pub(super) const fn reason(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Both => "both true and false",
@@ -22,7 +22,7 @@ impl TruthError {
     }
 }
 
-/// The truth value that a text means, and by which leniencies.
+/// The boolean that a text means, with the leniencies needed.
 pub(super) fn truth(text: &str, allowed: Leniencies) -> Result<(bool, Leniencies), TruthError> {
     let word = Leniencies::NONE.with(LeniencyKind::Word);
     let prose = Leniencies::NONE.with(LeniencyKind::Prose);
@@ -56,8 +56,8 @@ fn of_word(text: &str) -> Option<bool> {
     }
 }
 
-/// The only truth value that a sentence names: `true` or `false` anywhere, `yes` or `no` where a
-/// clause ends with it, since `no` also counts things.
+/// The only boolean in a sentence: `true` or `false` anywhere, `yes` or `no` at the end of a
+/// clause, since `no` also counts things.
 fn in_prose(text: &str, allowed: Leniencies) -> Result<(bool, Leniencies), TruthError> {
     const NAMES: [&str; 4] = ["true", "false", "yes", "no"];
     if !allowed.has(LeniencyKind::Prose) {
@@ -77,7 +77,7 @@ fn in_prose(text: &str, allowed: Leniencies) -> Result<(bool, Leniencies), Truth
     let Some(first) = meant.first() else {
         return Err(if counted.is_empty() { TruthError::None } else { TruthError::Denied });
     };
-    // A `yes` counts nothing: wherever it stands, it speaks against a `no`.
+    // `yes` counts nothing; anywhere in the sentence it contradicts a `no`.
     let yes = found.iter().any(|mention| mention.name == 2 && !mention.denied);
     if meant.iter().any(|other| other % 2 != first % 2) || yes && first % 2 == 1 {
         return Err(TruthError::Both);

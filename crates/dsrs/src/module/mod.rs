@@ -1,26 +1,27 @@
-//! Typed programs: the trait that every prompting strategy has, what a call gives back, and the
-//! walker that finds the predictors inside. Knows nothing of graphs or of any one strategy.
+//! Typed programs: the trait of all prompting strategies, the result of a call, and the walker that
+//! finds the predictors of a module. Does not know graphs or single strategies.
 
 mod path;
-mod predicted;
+mod prediction;
 mod walk;
 
 use std::future::Future;
 
-use crate::predict::typed::fields;
+use crate::coerce::split_first_step;
+use crate::predict::fields;
 use crate::predict::{Ctx, Predict, PredictError, PredictErrorKind};
 use crate::reflect::from_payload;
 use crate::signature::{Data, Signature};
 use crate::value::{Fields, Payload};
 
-pub use predicted::Predicted;
+pub use prediction::Prediction;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
 
-/// A typed program: it takes one struct and gives another, and calls predictors on the way.
+/// A typed program: accepts one struct, returns another, and calls predictors in between.
 ///
 /// ```
 /// use dsrs::facet::{self, Facet};
-/// use dsrs::module::{Module, Predicted, named_predictors};
+/// use dsrs::module::{Module, Prediction, named_predictors};
 /// use dsrs::{Ctx, Predict, Signature};
 /// use dsrs::predict::PredictError;
 ///
@@ -46,7 +47,7 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 ///         &self,
 ///         ctx: &Ctx,
 ///         input: SummarizeInput,
-///     ) -> Result<Predicted<SummarizeOutput>, PredictError> {
+///     ) -> Result<Prediction<SummarizeOutput>, PredictError> {
 ///         let draft = self.first.call(ctx, input).await?;
 ///         self.second.call(ctx, SummarizeInput { text: draft.summary.clone() }).await
 ///     }
@@ -58,27 +59,27 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 /// assert_eq!(paths, ["first", "second"]);
 /// ```
 pub trait Module: Send + Sync {
-    /// What it takes.
+    /// The type of its input.
     type Input: Data;
-    /// What it gives.
+    /// The type of its output.
     type Output: Data;
 
-    /// What the module does; authors write this. A result of a predictor may be handed on as it
-    /// is; [`Predicted::of`] wraps anything else.
+    /// The work of the module; authors implement this. Return the result of a predictor as it is;
+    /// wrap anything else in [`Prediction::of`].
     fn forward(
         &self,
         ctx: &Ctx,
         input: Self::Input,
-    ) -> impl Future<Output = Result<Predicted<Self::Output>, PredictError>> + Send;
+    ) -> impl Future<Output = Result<Prediction<Self::Output>, PredictError>> + Send;
 
-    /// Runs the module; users call this. The result knows what all LM calls on the way used.
+    /// Runs the module; users call this. The result includes the usage of all LM calls.
     fn call(
         &self,
         ctx: &Ctx,
         input: Self::Input,
-    ) -> impl Future<Output = Result<Predicted<Self::Output>, PredictError>> + Send {
+    ) -> impl Future<Output = Result<Prediction<Self::Output>, PredictError>> + Send {
         async move {
-            let (ctx, tally) = ctx.tallied();
+            let (ctx, tally) = ctx.with_tally();
             let predicted = self.forward(&ctx, input).await?;
             Ok(predicted.about(tally.sum(), ctx.run))
         }
@@ -93,15 +94,15 @@ impl<S: Signature> Module for Predict<S> {
         &self,
         ctx: &Ctx,
         input: S::Input,
-    ) -> Result<Predicted<S::Output>, PredictError> {
+    ) -> Result<Prediction<S::Output>, PredictError> {
         let input =
             fields(&input).map_err(|error| invalid_input(&error.path, &error.to_string()))?;
         let typed = |fields: &Fields| from_payload(&Payload::map(fields.clone()));
-        self.predictor.forward_as(ctx, input, typed).await.map(Predicted::of)
+        self.predictor.forward_as(ctx, input, typed).await.map(Prediction::of)
     }
 }
 
 fn invalid_input(path: &str, message: &str) -> PredictError {
-    let field = path.split(['.', '[']).next().unwrap_or(path).into();
+    let field = split_first_step(path).0.into();
     PredictError::new(PredictErrorKind::InvalidValue { field }, message.to_owned())
 }

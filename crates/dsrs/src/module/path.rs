@@ -1,9 +1,9 @@
-//! The path of a predictor within a module, as text: `field`, `items[0]`, `weights['key']`. An
-//! option or a box leaves no mark.
+//! The path of a predictor within a module, as text: `field`, `items[0]`, `weights['key']`. Options
+//! and boxes add nothing to it.
 
 use std::fmt::Write as _;
 
-/// The path grown step by step, and shrunk again on the way back.
+/// A path that grows by one step at a time and shrinks again on the way back.
 #[derive(Debug, Default)]
 pub(super) struct PathText(String);
 
@@ -13,12 +13,12 @@ impl PathText {
         &self.0
     }
 
-    /// Where the path stands, to come back to.
+    /// The current length, for [`Self::back_to`].
     pub(super) const fn mark(&self) -> usize {
         self.0.len()
     }
 
-    /// Back to a mark.
+    /// Shortens the path to an earlier length.
     pub(super) fn back_to(&mut self, mark: usize) {
         self.0.truncate(mark);
     }

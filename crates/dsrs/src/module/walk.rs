@@ -1,6 +1,6 @@
-//! The walker: finds every predictor in a module by reflection, with a path that is the same on
-//! every walk. Structs, options, lists, arrays, maps with text keys and boxes are searched; what
-//! may hide a predictor and cannot be searched is an error, never skipped in silence.
+//! The walker: finds every predictor in a module by reflection. Paths are the same on every walk.
+//! It searches structs, options, lists, arrays, maps with text keys and boxes. Anything else that
+//! may contain a predictor is an error; nothing is skipped silently.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,11 +15,11 @@ use crate::predict::{DynPredictor, PredictAccessorFns};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}`: `{ty}` {reason}")]
 pub struct WalkError {
-    /// The path of what cannot be searched.
+    /// The path of the value that cannot be searched.
     pub path: String,
     /// Its Rust type.
     pub ty: String,
-    /// Why, and the way out.
+    /// Why, and how to fix it.
     pub reason: &'static str,
 }
 
@@ -31,27 +31,27 @@ const KEYS: &str = "has keys that are not String, so its predictors have no path
 const ACCESSOR: &str = "is marked as a predictor and its accessor is missing, of another type, or of another version of dsrs";
 const REFLECTION: &str = "does not let itself be read by reflection";
 
-/// Every predictor of a module by its path, in the order of the struct. A module that is a
+/// Every predictor of a module with its path, in the order of the struct. A module that is a
 /// predictor itself has the empty path.
 ///
 /// # Errors
-/// The first thing that cannot be searched, with its path.
+/// The first value that cannot be searched, with its path.
 pub fn named_predictors<M: Facet<'static>>(
     root: &M,
 ) -> Result<Vec<(String, &dyn DynPredictor)>, WalkError> {
     let found = leaves(Peek::new(root))?;
     #[allow(unsafe_code)]
     let shared = found.into_iter().map(|leaf| {
-        // SAFETY: the accessor was taken from the shape of the value at `place` and is for that type
-        // (see `Walk::accessor`). `root` owns the value and lends it for the lifetime of the
-        // handles; a shared borrow of `root` keeps everyone from changing it.
+        // SAFETY: the accessor comes from the shape of the value at `place` and is for that type
+        // (see `Walk::accessor`). `root` owns the value and is borrowed for the lifetime of the
+        // handles; a shared borrow of `root` rules out changes.
         let handle = unsafe { &*leaf.accessor.handle(leaf.place) };
         (leaf.path, handle)
     });
     Ok(shared.collect())
 }
 
-/// As [`named_predictors`], to change them.
+/// Like [`named_predictors`], with mutable handles.
 ///
 /// # Errors
 /// As [`named_predictors`].
@@ -62,25 +62,25 @@ pub fn named_predictors_mut<M: Facet<'static>>(
     #[allow(unsafe_code)]
     let exclusive = found.into_iter().map(|leaf| {
         // SAFETY: the accessor is for the type at `place`, as above. `root` is borrowed exclusively
-        // for the lifetime of the handles. Every place is owned by it through fields, options,
-        // lists, maps and boxes only: shared pointers are refused, never followed, so no two places
-        // are the same and nobody else reaches them. The content of a predictor is in an
-        // `UnsafeCell`, so that a pointer from the shared walk may change it. All walking is over:
-        // no reference of the walk is alive any more.
+        // for the lifetime of the handles. It owns every place through fields, options, lists, maps
+        // and boxes only: shared pointers are refused, never followed, so no two places are the
+        // same and nothing else points to them. A predictor keeps its content in an `UnsafeCell`,
+        // so a pointer from the shared walk may be used to change it. The walk is over: none of its
+        // references is alive.
         let handle = unsafe { &mut *leaf.accessor.handle_mut(leaf.place) };
         (leaf.path, handle)
     });
     Ok(exclusive.collect())
 }
 
-/// A predictor that was found.
-struct Leaf {
+/// A predictor and its path.
+struct FoundPredictor {
     path: String,
     place: *const (),
     accessor: PredictAccessorFns,
 }
 
-fn leaves(root: Peek<'_, 'static>) -> Result<Vec<Leaf>, WalkError> {
+fn leaves(root: Peek<'_, 'static>) -> Result<Vec<FoundPredictor>, WalkError> {
     let mut walk = Walk::default();
     walk.visit(root)?;
     Ok(walk.found)
@@ -89,8 +89,8 @@ fn leaves(root: Peek<'_, 'static>) -> Result<Vec<Leaf>, WalkError> {
 #[derive(Default)]
 struct Walk {
     path: PathText,
-    found: Vec<Leaf>,
-    /// Whether a type may hold predictors, remembered for the length of the walk.
+    found: Vec<FoundPredictor>,
+    /// Whether a type may contain predictors, cached during the walk.
     holds: HashMap<ConstTypeId, bool>,
 }
 
@@ -99,7 +99,11 @@ impl Walk {
         let shape = value.shape();
         if let Some(accessor) = self.accessor(shape)? {
             let place = value.data().as_byte_ptr().cast::<()>();
-            self.found.push(Leaf { path: self.path.as_str().to_owned(), place, accessor });
+            self.found.push(FoundPredictor {
+                path: self.path.as_str().to_owned(),
+                place,
+                accessor,
+            });
             return Ok(());
         }
         if attrs::of_shape(shape).any(|attribute| attribute == Attr::DynModule) {
@@ -126,7 +130,7 @@ impl Walk {
         }
     }
 
-    /// The accessor of a predictor's type; `None` for any other type.
+    /// The accessor of a predictor type. `None` for any other type.
     fn accessor(&self, shape: &'static Shape) -> Result<Option<PredictAccessorFns>, WalkError> {
         let own = || shape.attributes.iter().filter(|attribute| attribute.ns == Some("dsrs"));
         let marked = own().any(|attribute| matches!(attribute.key, "parameter" | "accessor"));
@@ -159,7 +163,7 @@ impl Walk {
         for (key, entry) in map.iter() {
             entries.push((key.as_str().ok_or_else(|| self.error(shape, KEYS))?, entry));
         }
-        // A hash map has no order of its own; the bytes of the keys are one that stays.
+        // A hash map has no stable order; the bytes of its keys do.
         entries.sort_unstable_by(|one, other| one.0.as_bytes().cmp(other.0.as_bytes()));
         for (key, entry) in entries {
             let mark = self.path.mark();
@@ -205,18 +209,18 @@ impl Walk {
         Ok(())
     }
 
-    /// Whether a value of a type may hold a predictor, or something that must be refused.
+    /// Whether a value of this type may contain a predictor or something that must be refused.
     fn may_hold(&mut self, shape: &'static Shape) -> bool {
         if let Some(known) = self.holds.get(&shape.id) {
             return *known;
         }
-        let mut search = Search { known: &self.holds, seen: HashSet::new() };
+        let mut search = TypeSearch { known: &self.holds, seen: HashSet::new() };
         let holds = search.finds(shape);
         let seen = search.seen;
         self.holds.insert(shape.id, holds);
         if !holds {
-            // Everything below was looked at to the end. After a find, types inside a circle were
-            // not, and are looked at when they are asked about.
+            // Without a match, every type below was searched completely. After a match, types
+            // inside a cycle may be unfinished; they are searched again on demand.
             self.holds.extend(seen.into_iter().map(|id| (id, false)));
         }
         holds
@@ -227,13 +231,13 @@ impl Walk {
     }
 }
 
-/// One search through a type and the types in it, which may form circles.
-struct Search<'w> {
+/// A search through a type and the types in it, which may form cycles.
+struct TypeSearch<'w> {
     known: &'w HashMap<ConstTypeId, bool>,
     seen: HashSet<ConstTypeId>,
 }
 
-impl Search<'_> {
+impl TypeSearch<'_> {
     fn finds(&mut self, shape: &'static Shape) -> bool {
         if let Some(known) = self.known.get(&shape.id) {
             return *known;

@@ -135,7 +135,7 @@ impl Evaluator {
         let calls: &[PredictorCall] = &rollout.calls;
         let mut number = 0;
         let (ctx, tally, judged) = loop {
-            let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).tallied();
+            let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).with_tally();
             let judged = self.metric.score(&ctx, Case { example, outputs, calls }).await;
             number += 1;
             if !self.is_to_be_repeated(&ctx.run, number) {
@@ -186,7 +186,7 @@ impl Evaluator {
     fn check_paid(&self, scope: &RunScope) -> Result<(), EarlyStop> {
         let budgeted = self.budgeted.as_ref();
         match budgeted.and_then(|budgeted| budgeted.account().reached()) {
-            _ if !scope.unpaid.load(Ordering::Relaxed) => Ok(()),
+            _ if !scope.out_of_budget.load(Ordering::Relaxed) => Ok(()),
             _ if self.cancelled.is_cancelled() => Err(EarlyStop::Cancelled),
             Some(limit) => Err(EarlyStop::BudgetSpent(limit)),
             None => match budgeted.and_then(|budgeted| budgeted.recording_error()) {

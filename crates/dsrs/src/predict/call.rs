@@ -1,16 +1,16 @@
-//! THE call path: every prediction of every strategy goes through here. Picks the model, sends the
-//! conversation, reads the answer, asks again when it does not fit, and records what happened.
-//! Knows nothing of strategies or graphs.
+//! The call path of every prediction of every strategy: selects the model, sends the conversation,
+//! parses the answer, asks again if it does not fit, and records what happened. Does not know
+//! strategies or graphs.
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
 use super::exchange::Exchange;
-use super::own_tools::{OwnTools, ROUNDS};
-use super::schema_predictor::SchemaPredictor;
+use super::predictor_core::PredictorCore;
+use super::predictor_tools::{PredictorTools, ROUNDS};
 use super::trace::{SpanId, SpanKind, SpanStatus};
-use super::{Ctx, Misread, PredictError, PredictErrorKind};
+use super::{Ctx, PredictError, PredictErrorKind, RejectedAnswer};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::{
     Chat, DecodingConstraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model,
@@ -19,28 +19,28 @@ use crate::lm::{
 use crate::reflect::ReflectError;
 use crate::value::Fields;
 
-/// Makes of the outputs what the caller wants, or says which of them does not fit; the LM is asked
-/// again then.
+/// Converts outputs for the caller, or names the output that does not fit; the LM is asked again
+/// then.
 pub(super) type Accept<'a, T> = &'a (dyn Fn(&Fields) -> Result<T, ReflectError> + Sync);
 
-/// Tools that the LM is told of beside the messages, where its model has a way to be told.
-pub(super) struct Offer<'a> {
-    /// What it is told.
+/// Tools offered to the LM outside the messages, if its model supports native tool calls.
+pub(super) struct ToolOffer<'a> {
+    /// The specifications of the tools.
     pub(super) tools: &'a Arc<ToolSet>,
-    /// The outputs that an answer with calls of tools stands for, or what is wrong with the calls.
+    /// Reads the outputs from a reply with tool calls, or says what is wrong with the calls.
     pub(super) read: &'a (dyn Fn(&LmReply) -> Result<Fields, String> + Sync),
 }
 
-/// Predicts once, under a span of its own.
+/// Predicts once, in its own span.
 pub(super) async fn predict<T>(
-    predictor: &SchemaPredictor,
+    predictor: &PredictorCore,
     ctx: &Ctx,
     input: Fields,
     accept: Accept<'_, T>,
-    offer: Option<&Offer<'_>>,
+    offer: Option<&ToolOffer<'_>>,
 ) -> Result<(Fields, T), PredictError> {
     let hints = ctx.hints.as_ref().map_or_else(Vec::new, |hints| hints.of(&predictor.path));
-    let question = predictor.plan.ask_with(&input, &hints);
+    let question = predictor.plan.user_message_with_hints(&input, &hints);
     let compared = predictor.pool.as_ref().map(|_| input.clone());
     let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
         span.predictor = Some(predictor.path.clone());
@@ -50,7 +50,7 @@ pub(super) async fn predict<T>(
         Ok(model) if predictor.tools.is_some() && !model.tools => Err(no_tools(model)),
         Ok(model) => {
             let offer = offer.filter(|_| model.tools);
-            let mut call = Call::new(predictor, ctx, model, offer, span);
+            let mut call = PredictorConversation::new(predictor, ctx, model, offer, span);
             match prefix(predictor, ctx, span, compared).await {
                 Ok(prefix) => call.converse(prefix, question, accept).await,
                 Err(error) => Err(error),
@@ -61,17 +61,16 @@ pub(super) async fn predict<T>(
     close(predictor, ctx, span, outcome)
 }
 
-/// What the conversation starts with: the same for every call, or with demos chosen for this one by
-/// the inputs that are to be compared.
+/// The first messages of the conversation: fixed, or with the demos nearest to these inputs.
 async fn prefix(
-    predictor: &SchemaPredictor,
+    predictor: &PredictorCore,
     ctx: &Ctx,
     span: SpanId,
     compared: Option<Fields>,
 ) -> Result<Arc<Prefix>, PredictError> {
     match predictor.pool.as_ref().zip(compared) {
         None => Ok(predictor.prefix.clone()),
-        // Boxed, so that the calls of others are not larger for it.
+        // Boxed to keep the futures of other calls small.
         Some((pool, input)) => {
             let ctx = ctx.under(span);
             Box::pin(pool.choose(&predictor.plan, &predictor.path, &ctx, &input)).await
@@ -79,14 +78,14 @@ async fn prefix(
     }
 }
 
-/// The model in force: the state's over the node's over the default.
-fn model<'c>(predictor: &SchemaPredictor, ctx: &'c Ctx) -> Result<&'c Arc<Model>, PredictError> {
+/// The selected model: that of the state, else of the node, else the default.
+fn model<'c>(predictor: &PredictorCore, ctx: &'c Ctx) -> Result<&'c Arc<Model>, PredictError> {
     let models = &ctx.run.models;
     let alias = predictor.state.lm.model.as_ref().or(ctx.node.lm.model.as_ref());
     let name = alias.map_or(Models::DEFAULT, |alias| alias);
     models.get(name).ok_or_else(|| {
         if let Some(model) = models.embedding(name) {
-            return failed(ctx, no_answers(&model.alias));
+            return ctx.request_error(no_answers(&model.alias));
         }
         if models.is_empty() {
             let message = "no model is configured; set OPENAI_API_KEY or OPENAI_BASE_URL, or \
@@ -111,36 +110,36 @@ fn no_answers(alias: &str) -> LmError {
 fn no_tools(model: &Model) -> PredictError {
     let alias = model.alias.clone();
     let message = format!(
-        "the predictor has tools, and the model `{alias}` is not told of any; where its server can, \
-         say so (the capability `tools`), or use ReAct, which needs no such server"
+        "the predictor has tools, but native tool calls are off for the model `{alias}`; if its server \
+         supports them, set the capability `tools`, or use ReAct, which does not need them"
     );
     PredictError::new(PredictErrorKind::NoTools { alias }, message)
 }
 
-/// One prediction on its way.
-struct Call<'c> {
-    predictor: &'c SchemaPredictor,
+/// One prediction in progress.
+struct PredictorConversation<'c> {
+    predictor: &'c PredictorCore,
     ctx: &'c Ctx,
-    offer: Option<&'c Offer<'c>>,
+    offer: Option<&'c ToolOffer<'c>>,
     span: SpanId,
     exchange: Exchange<'c>,
-    /// The models that are asked when this one fails for good; known once one has.
+    /// The fallback models that are left. `None` until the first model has failed for good.
     others: Option<std::vec::IntoIter<&'c Arc<Model>>>,
 }
 
-impl<'c> Call<'c> {
+impl<'c> PredictorConversation<'c> {
     fn new(
-        predictor: &'c SchemaPredictor,
+        predictor: &'c PredictorCore,
         ctx: &'c Ctx,
         model: &'c Arc<Model>,
-        offer: Option<&'c Offer<'c>>,
+        offer: Option<&'c ToolOffer<'c>>,
         span: SpanId,
     ) -> Self {
         let exchange = Exchange::new(predictor, ctx, model, span);
         Self { predictor, ctx, offer, span, exchange, others: None }
     }
 
-    /// Asks until the answer fits or the tries are used up.
+    /// Asks until the answer fits or no retries are left.
     async fn converse<T>(
         &mut self,
         prefix: Arc<Prefix>,
@@ -150,7 +149,10 @@ impl<'c> Call<'c> {
         let chat = Chat { prefix, turns: vec![question] };
         let params = self.params();
         let constraint = self.constraint(params.max_tokens);
-        let tools = self.offer.map(|offer| offer.tools).or(self.own_tools().map(OwnTools::offer));
+        let tools = self
+            .offer
+            .map(|offer| offer.tools)
+            .or(self.predictor_tools().map(PredictorTools::offer));
         let tools = tools.cloned();
         let mut asked = 1;
         let mut request = LmRequest { constraint, tools, ..LmRequest::new(chat, params) };
@@ -163,36 +165,36 @@ impl<'c> Call<'c> {
             let error = match self.read(&reply) {
                 Ok(parsed) => match accept(&parsed.fields) {
                     Ok(accepted) => {
-                        self.exchange.settled(&parsed.fields);
+                        self.exchange.complete(&parsed.fields);
                         return Ok((parsed, accepted));
                     }
-                    Err(error) => self.predictor.plan.refused(parsed, &error),
+                    Err(error) => self.predictor.plan.rejection(parsed, &error),
                 },
                 Err(error) => error,
             };
-            self.exchange.note(&error);
+            self.exchange.reject(&error);
             if remaining == 0 {
-                return Err(misfit(&error, &reply));
+                return Err(rejected(&error, &reply));
             }
-            // Only the last answer is shown again: older ones would teach the same mistakes.
+            // Only the last answer is shown again: older ones would repeat the same mistakes.
             request.chat.turns.truncate(asked);
-            request.chat.turns.push(Message::assistant(said(&reply)));
-            request.chat.turns.push(self.predictor.plan.ask_again(&error));
+            request.chat.turns.push(Message::assistant(reply_text(&reply)));
+            request.chat.turns.push(self.predictor.plan.correction(&error));
         }
         Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
     }
 
-    /// The tools of the predictor's own, where it is not called with others.
-    fn own_tools(&self) -> Option<&OwnTools> {
+    /// The predictor's own tools, unless the caller offers others.
+    fn predictor_tools(&self) -> Option<&PredictorTools> {
         self.predictor.tools.as_deref().filter(|_| self.offer.is_none())
     }
 
-    /// An answer. While the LM asks for calls of the predictor's own tools, they are made and it is
-    /// asked again; after so many rounds it is not told of tools any more.
+    /// An answer. While the LM requests calls of the predictor's own tools, the calls are made and
+    /// the LM is asked again; after `ROUNDS` rounds it gets no more tools.
     async fn answer(&mut self, request: &mut LmRequest) -> Result<LmReply, PredictError> {
         for left in (0..ROUNDS).rev() {
             let reply = self.send(request).await?;
-            let own = self.own_tools().filter(|_| !reply.tool_calls.is_empty());
+            let own = self.predictor_tools().filter(|_| !reply.tool_calls.is_empty());
             let Some(own) = own else { return Ok(reply) };
             let results = own.call(&self.ctx.under(self.span), &reply.tool_calls).await?;
             let turns = &mut request.chat.turns;
@@ -207,35 +209,36 @@ impl<'c> Call<'c> {
         self.send(request).await
     }
 
-    /// The outputs of an answer: in its text, or in the calls that it asks for.
+    /// The outputs of a reply: from its text, or from the tool calls in it.
     fn read(&mut self, reply: &LmReply) -> Result<ParsedOutput, ParseError> {
         let plan = &self.predictor.plan;
-        let heard = self.exchange.heard();
+        let streamed = self.exchange.streamed();
         match self.offer.filter(|_| !reply.tool_calls.is_empty()) {
             Some(offer) => (offer.read)(reply).map(ParsedOutput::of).map_err(ParseError::of_answer),
-            None => heard.unwrap_or_else(|| plan.parse(&reply.text)),
+            None => streamed.unwrap_or_else(|| plan.parse(&reply.text)),
         }
     }
 
-    /// What the answer is held to, where the model's server can and has not refused it. A server
-    /// that may answer with calls of tools cannot be held to the layout of a text.
+    /// The decoding constraint, if the model's server supports one and has not refused it. A server
+    /// that may reply with tool calls cannot be constrained to the layout of a text.
     fn constraint(&self, max_tokens: Option<u32>) -> Option<DecodingConstraint> {
         let constrain = &self.exchange.model.constrain;
-        let free = self.offer.is_some() || self.own_tools().is_some() || constrain.is_refused();
+        let free =
+            self.offer.is_some() || self.predictor_tools().is_some() || constrain.is_refused();
         let form = constrain.form().filter(|_| !free)?;
         self.predictor.plan.constraint(form, max_tokens)
     }
 
-    /// The settings in force: the state's over the node's over the model's.
+    /// The sampling settings: those of the state, else of the node, else of the model.
     fn params(&self) -> LmParams {
         let (own, node) = (&self.predictor.state.lm.params, &self.ctx.node.lm.params);
         let mut params = own.over(node).over(&self.exchange.model.params);
-        params.seed = self.ctx.varied_seed(params.seed);
+        params.seed = self.ctx.attempt_seed(params.seed);
         params
     }
 
-    /// Sends a request; where its model fails for good, to those that it falls back to. The rest of
-    /// the conversation stays with the one that has answered.
+    /// Sends a request. If its model fails for good, tries the fallback models; the rest of the
+    /// conversation stays with the model that answered.
     async fn send(&mut self, request: &mut LmRequest) -> Result<LmReply, PredictError> {
         let mut failures: Vec<String> = Vec::new();
         loop {
@@ -246,13 +249,13 @@ impl<'c> Call<'c> {
             failures.push(std::mem::take(&mut error.message));
             if !self.falls_back(&error) {
                 error.message = failures.join("; then ");
-                return Err(failed(self.ctx, error));
+                return Err(self.ctx.request_error(error));
             }
             self.fit(request);
         }
     }
 
-    /// Asks the model; without a constraint when its server refuses that.
+    /// Asks the model, and again without a constraint if its server refuses that.
     async fn ask(&mut self, request: &mut LmRequest) -> Result<LmReply, LmError> {
         match self.exchange.ask(request).await {
             Err(error) if error.kind == LmErrorKind::ConstraintRefused => {
@@ -264,7 +267,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Goes on to the next model that can be asked instead, if there is one and it may do better.
+    /// Switches to the next fallback model, if there is one and it may succeed.
     fn falls_back(&mut self, error: &LmError) -> bool {
         let in_time = Instant::now() < self.ctx.node.deadline;
         if !in_time || self.ctx.run.cancelled.is_cancelled() || !error.is_the_models() {
@@ -278,7 +281,7 @@ impl<'c> Call<'c> {
         true
     }
 
-    /// Makes of a request one to the model that is asked now.
+    /// Adapts a request to the current model.
     fn fit(&mut self, request: &mut LmRequest) {
         if !self.exchange.model.tools {
             self.offer = None;
@@ -289,8 +292,8 @@ impl<'c> Call<'c> {
     }
 }
 
-/// What an LM said, as a text to show it again.
-fn said(reply: &LmReply) -> Arc<str> {
+/// A reply as text, to show it to the LM again.
+fn reply_text(reply: &LmReply) -> Arc<str> {
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         return reply.text.clone();
     }
@@ -298,9 +301,9 @@ fn said(reply: &LmReply) -> Arc<str> {
     calls.collect::<Vec<_>>().join("\n").into()
 }
 
-/// Closes the predictor's span and gives the outcome to the caller.
+/// Closes the predictor's span and returns the outcome.
 fn close<T>(
-    predictor: &SchemaPredictor,
+    predictor: &PredictorCore,
     ctx: &Ctx,
     span: SpanId,
     outcome: Result<(ParsedOutput, T), PredictError>,
@@ -325,31 +328,14 @@ fn close<T>(
     }
 }
 
-/// A request that failed for good, in the terms of a prediction.
-pub(super) fn failed(ctx: &Ctx, error: LmError) -> PredictError {
-    let (kind, message) = match error.kind {
-        LmErrorKind::Cancelled => (PredictErrorKind::Cancelled, "the run was cancelled".to_owned()),
-        LmErrorKind::Budget => (PredictErrorKind::Budget, error.message.clone()),
-        LmErrorKind::Timeout if Instant::now() >= ctx.node.deadline => {
-            (PredictErrorKind::Timeout, error.message.clone())
-        }
-        LmErrorKind::RateLimited => {
-            let retry_after = error.retry_after;
-            (PredictErrorKind::RateLimited { retry_after }, error.message.clone())
-        }
-        _ => (PredictErrorKind::Lm, error.message.clone()),
-    };
-    PredictError { source: Some(Box::new(error)), ..PredictError::new(kind, message) }
-}
-
-/// An answer that did not fit to the last.
-fn misfit(error: &ParseError, reply: &LmReply) -> PredictError {
+/// The error after the last answer that does not fit.
+fn rejected(error: &ParseError, reply: &LmReply) -> PredictError {
     let cut = if reply.finish_reason.as_deref() == Some("length") {
         "; the answer was cut off at max_tokens"
     } else {
         ""
     };
-    let misread = Box::new(Misread {
+    let failure = Box::new(RejectedAnswer {
         raw: reply.text.clone(),
         reason: error.reason().into(),
         report: error.report.clone(),
@@ -357,11 +343,11 @@ fn misfit(error: &ParseError, reply: &LmReply) -> PredictError {
     match error.failed_assert() {
         Some((field, constraint)) => {
             let (field, constraint) = (field.clone(), constraint.clone());
-            let kind = PredictErrorKind::Constraint { field, constraint, misread };
+            let kind = PredictErrorKind::Constraint { field, constraint, failure };
             PredictError::new(kind, format!("the LM's answer breaks a constraint: {error}"))
         }
         None => {
-            let kind = PredictErrorKind::Parse { field: error.field().cloned(), misread };
+            let kind = PredictErrorKind::Parse { field: error.field().cloned(), failure };
             PredictError::new(kind, format!("the LM's answer does not fit: {error}{cut}"))
         }
     }

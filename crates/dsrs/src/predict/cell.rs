@@ -1,6 +1,5 @@
-//! `Predict<S>`: the leaf of typed programs, and the cell through which the walker reaches it. All
-//! that is unsafe about predictors is in this file; the prompt and the call are those of a
-//! predictor over a schema.
+//! `Predict<S>`: the predictor of typed programs, and the cell through which the walker reaches it.
+//! All unsafe code about predictors is in this file; a `SchemaPredictor` does the rest.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -10,8 +9,8 @@ use std::sync::Arc;
 
 use facet::{ConstTypeId, Facet, Shape};
 
-use super::toolbox::Toolbox;
-use super::typed::{Demo, PredictBuilder, admit_typed};
+use super::tool_dispatcher::ToolDispatcher;
+use super::typed_demo::{TypedDemo, admit_typed};
 use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor, state};
 use crate::lm::Message;
 use crate::problem::{At, Problems};
@@ -46,23 +45,23 @@ use crate::value::Fields;
 #[facet(opaque, dsrs::parameter, dsrs::accessor = PredictAccessorFns::of::<S>())]
 pub struct Predict<S: Signature>(UnsafeCell<PredictCell<S>>);
 
-/// What a predictor holds, without its types at the rim.
+/// The content of a predictor.
 pub struct PredictCell<S: Signature> {
     pub(crate) predictor: SchemaPredictor,
     signature: PhantomData<fn() -> S>,
 }
 
-// SAFETY: `&Predict` gives out `&PredictCell` only (see `deref`). A `&mut PredictCell` comes from
-// `&mut Predict`, or from the walker, which holds `&mut` on the whole module as long as it lives.
+// SAFETY: `&Predict` only gives out `&PredictCell` (see `deref`). A `&mut PredictCell` comes from
+// `&mut Predict`, or from the walker, which has `&mut` on the whole module while it lives.
 #[allow(unsafe_code)]
 unsafe impl<S: Signature> Sync for Predict<S> where PredictCell<S>: Sync {}
 
-/// How the walker gets from the place of a `Predict<S>` to a handle, kept in the type's shape. It
-/// is read back by its own type, so nothing below this room needs to know it.
+/// Converts the address of a `Predict<S>` to a handle; stored in the shape of the type. It is read
+/// back by its own type, so no lower module needs to know it.
 #[derive(Clone, Copy, Debug, Facet)]
 #[facet(opaque)]
 pub struct PredictAccessorFns {
-    /// The predictor's type: an accessor copied to another type must not be used on it.
+    /// The type of the predictor: an accessor copied to another type must not be used on it.
     of: ConstTypeId,
     read: unsafe fn(*const ()) -> *const dyn DynPredictor,
     change: unsafe fn(*const ()) -> *mut dyn DynPredictor,
@@ -73,29 +72,29 @@ impl PredictAccessorFns {
         Self { of: ConstTypeId::of::<Predict<S>>(), read: read::<S>, change: change::<S> }
     }
 
-    /// Whether it was made for values of this shape.
+    /// Whether it is for values of this shape.
     pub(crate) fn is_for(self, shape: &'static Shape) -> bool {
         self.of == shape.id
     }
 
-    /// A handle to read with.
+    /// A handle for reading.
     ///
     /// # Safety
-    /// `place` points at a predictor of the shape that this [is for](Self::is_for), which outlives
-    /// the handle and is not changed meanwhile.
+    /// `place` points at a predictor of the shape that this [is for](Self::is_for). The predictor
+    /// outlives the handle and does not change in the meantime.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn handle(self, place: *const ()) -> *const dyn DynPredictor {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.read)(place) }
     }
 
-    /// A handle to change with.
+    /// A handle for changes.
     ///
     /// # Safety
-    /// As [`Self::handle`], and nothing else refers to the predictor while the handle is used.
+    /// Like [`Self::handle`], and nothing else refers to the predictor while the handle is used.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn handle_mut(self, place: *const ()) -> *mut dyn DynPredictor {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.change)(place) }
     }
 }
@@ -104,7 +103,7 @@ impl PredictAccessorFns {
 /// `place` points at a `Predict<S>`.
 #[allow(unsafe_code)]
 unsafe fn read<S: Signature>(place: *const ()) -> *const dyn DynPredictor {
-    // SAFETY: `place` points at a `Predict<S>`; `raw_get` makes no reference on the way.
+    // SAFETY: `place` points at a `Predict<S>`; `raw_get` creates no reference.
     unsafe { change::<S>(place) }
 }
 
@@ -112,8 +111,9 @@ unsafe fn read<S: Signature>(place: *const ()) -> *const dyn DynPredictor {
 /// `place` points at a `Predict<S>`.
 #[allow(unsafe_code)]
 unsafe fn change<S: Signature>(place: *const ()) -> *mut dyn DynPredictor {
-    // SAFETY: `place` points at a `Predict<S>`. Its content is in an `UnsafeCell`, so a pointer to
-    // change it may come from a shared one; whoever makes it a reference answers for being alone.
+    // SAFETY: `place` points at a `Predict<S>`. Its content is in an `UnsafeCell`, so a mutable
+    // pointer may come from a shared one; the caller that makes it a reference guarantees exclusive
+    // access.
     UnsafeCell::raw_get(unsafe { &raw const (*place.cast::<Predict<S>>()).0 })
 }
 
@@ -121,32 +121,28 @@ impl<S: Signature> Predict<S> {
     /// A predictor without overrides.
     ///
     /// # Panics
-    /// As [`SignatureSchema::of`].
+    /// Like [`SignatureSchema::of`].
     #[must_use]
     pub fn new() -> Self {
         Self::over(SignatureSchema::of::<S>(), short_name::<S>())
     }
 
-    /// A predictor over a schema that was made for its type at run time: the fields are those of
-    /// `S`, with inputs besides that a strategy adds; what is told of them may be more.
+    /// A predictor over a schema made for its type at run time: the fields of `S`, inputs that a
+    /// strategy adds, possibly more descriptions.
     pub(crate) fn over(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
         let predictor = SchemaPredictor::new(schema, path);
         Self(UnsafeCell::new(PredictCell { predictor, signature: PhantomData }))
     }
 
-    /// The same predictor with tools that the LM may have called.
-    pub(super) fn with_tools(self, tools: Toolbox) -> Self {
+    /// The same predictor with tools that the LM may call.
+    pub(super) fn with_tools(self, tools: ToolDispatcher) -> Self {
         let PredictCell { predictor, signature } = self.0.into_inner();
         let predictor = predictor.with_tools(tools);
         Self(UnsafeCell::new(PredictCell { predictor, signature }))
     }
 
-    /// A predictor with an instruction, demos, LM settings or tools.
-    pub fn builder() -> PredictBuilder<S> {
-        PredictBuilder::default()
-    }
-
-    /// Replaces the whole state, or nothing; `dump_state` gives it back.
+    /// Replaces the whole state, or nothing if it does not fit. [`PredictCell::dump_state`] returns
+    /// it.
     ///
     /// # Errors
     /// Every field that does not fit, with pointers as in `{"instruction", "demos": [{"input",
@@ -167,7 +163,8 @@ impl<S: Signature> Deref for Predict<S> {
 
     #[allow(unsafe_code)]
     fn deref(&self) -> &PredictCell<S> {
-        // SAFETY: only `&mut Predict` and the walker's `&mut` on the module around it change it.
+        // SAFETY: only `&mut Predict` and the walker's `&mut` on the module around it can change
+        // it.
         unsafe { &*self.0.get() }
     }
 }
@@ -185,22 +182,26 @@ impl<S: Signature> PredictCell<S> {
         self.predictor.path()
     }
 
-    /// The state as data, which goes to JSON and back without the types.
+    /// The state as data without Rust types, for JSON.
     #[must_use]
     pub fn dump_state(&self) -> PredictState {
         self.predictor.state().clone()
     }
 
-    /// The demos, typed.
+    /// The demos as Rust values.
     ///
     /// # Errors
-    /// None for a state that was loaded: its demos were converted once already.
-    pub fn demos(&self) -> Result<Vec<Demo<S>>, Problems> {
+    /// None for a loaded state: loading has converted its demos already.
+    pub fn demos(&self) -> Result<Vec<TypedDemo<S>>, Problems> {
         self.typed_demos(&self.predictor.state().demos, &At::Root.key("demos"))
     }
 
-    /// The demos as Rust values, without what the schema has and the types have not.
-    fn typed_demos(&self, demos: &[state::Demo], at: &At<'_>) -> Result<Vec<Demo<S>>, Problems> {
+    /// The demos as Rust values, without inputs that only the schema has.
+    fn typed_demos(
+        &self,
+        demos: &[state::Demo],
+        at: &At<'_>,
+    ) -> Result<Vec<TypedDemo<S>>, Problems> {
         let own = SignatureSchema::of::<S>();
         if own.inputs.len() == self.predictor.schema().inputs.len() {
             return admit_typed::<S>(demos, at);
@@ -225,7 +226,7 @@ impl<S: Signature> DynPredictor for PredictCell<S> {
     }
 
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {
-        // A value may be of the schema's type and not of Rust's, such as 300 for a `u8`.
+        // A value may fit the schema's type but not Rust's, such as 300 for a `u8`.
         let typed = self.typed_demos(&state.demos, &at.key("demos"));
         let mut loaded = self.predictor.clone();
         let fits = loaded.load_state(state, at);
@@ -251,7 +252,7 @@ impl<S: Signature> DynPredictor for PredictCell<S> {
     }
 }
 
-/// The name of a signature without its modules.
+/// The name of a signature without its module path.
 fn short_name<S>() -> Arc<str> {
     let name = std::any::type_name::<S>();
     let bare = name.split('<').next().unwrap_or(name);

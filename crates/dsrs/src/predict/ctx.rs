@@ -1,5 +1,5 @@
-//! `Ctx`: everything a call needs that is not its input: models, deadline, cancellation, trace,
-//! and where in the program it stands. Explicit and first, instead of globals.
+//! `Ctx`: everything that a call needs besides its input: models, deadline, cancellation, trace and
+//! position in the program. An explicit first argument instead of globals.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,55 +11,55 @@ use tokio_util::sync::CancellationToken;
 use super::error::{PredictError, PredictErrorKind};
 use super::event::{RunEvent, RunListener};
 use super::hints::Hints;
-use super::tally::Tally;
+use super::tally::CallTally;
 use super::trace::{SpanId, Trace};
-use crate::lm::{BudgetedReplies, Lane, Models};
+use crate::lm::{BudgetedReplies, Lane, LmError, LmErrorKind, Models};
 use crate::predict::LmOverrides;
 
-/// What all calls of one run share.
+/// State shared by all calls of one run.
 pub struct RunScope {
     /// The models that the run may use.
     pub models: Arc<Models>,
-    /// When the whole run must be done.
+    /// The deadline of the whole run.
     pub deadline: Instant,
-    /// Cancelled when the run is no longer wanted.
+    /// Cancelled when the run is no longer needed.
     pub cancelled: CancellationToken,
-    /// What happened.
+    /// The trace of the run.
     pub trace: Trace,
-    /// What its requests to LMs stand in line as.
+    /// The lane in which its LM requests queue.
     pub lane: Lane,
-    /// Who is told of the run while it goes on.
+    /// The listener that receives the events of the run.
     pub listener: Option<Arc<dyn RunListener>>,
-    /// What its requests to LMs are paid from, and which keeps what it bought; without one, nobody
-    /// counts.
+    /// The budget that pays for its LM requests, with the replies recorded so far. Without one,
+    /// requests are not counted.
     pub budgeted: Option<Arc<BudgetedReplies>>,
-    /// Whether a request was not sent because nobody pays for it: what came of the run instead, says
-    /// nothing of the program.
-    pub unpaid: AtomicBool,
-    /// Whether the time of a request that is paid for went by mostly while it waited for its turn, or
-    /// until enough of the budget was left: another run may do better.
+    /// Whether a request was not sent because the budget does not cover it. The result of the run
+    /// then says nothing about the program.
+    pub out_of_budget: AtomicBool,
+    /// Whether a request spent most of its time in the queue or waiting for budget. Another run may
+    /// succeed.
     pub starved: AtomicBool,
-    /// How the run differs from others over the same inputs, if it is to.
+    /// How the run differs from others with the same inputs.
     pub variation: Option<Variation>,
 }
 
-/// One of several tries of a whole program at the same inputs: with seeds and a temperature of its
-/// own, where its predictors set none.
+/// One of several attempts of a whole program at the same inputs. It has its own seeds and
+/// temperature where its predictors set none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variation {
-    /// Which try it is, counted from 1.
+    /// The number of the attempt, from 1.
     pub number: usize,
     /// The temperature.
     pub temperature: f64,
 }
 
 impl RunScope {
-    /// A run over models that must be done by `deadline`.
+    /// A run over models with a deadline.
     #[must_use]
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
         let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
         let (listener, budgeted, variation) = (None, None, None);
-        let [unpaid, starved] = [false; 2].map(AtomicBool::new);
+        let [out_of_budget, starved] = [false; 2].map(AtomicBool::new);
         Self {
             models,
             deadline,
@@ -68,25 +68,25 @@ impl RunScope {
             lane,
             listener,
             budgeted,
-            unpaid,
+            out_of_budget,
             starved,
             variation,
         }
     }
 }
 
-/// What all calls of one node share.
+/// State shared by all calls of one node.
 #[derive(Clone, Debug)]
 pub struct NodeScope {
     /// The node's name.
     pub node: Arc<str>,
-    /// The node's LM settings, behind the state's.
+    /// The LM settings of the node; those of the state take precedence.
     pub lm: LmOverrides,
-    /// Repeats of one LM request that failed in passing.
+    /// How often an LM request with a transient failure is repeated.
     pub retries: u32,
-    /// Times the LM is asked again after an answer that does not fit.
+    /// How often the LM is asked again after an answer that does not fit.
     pub parse_retries: u32,
-    /// When the node must be done; never later than the run's deadline.
+    /// The deadline of the node; never after that of the run.
     pub deadline: Instant,
 }
 
@@ -97,17 +97,17 @@ pub struct Ctx {
     pub run: Arc<RunScope>,
     /// The node.
     pub node: Arc<NodeScope>,
-    /// The span under which new spans go.
+    /// The parent of new spans.
     pub parent: Option<SpanId>,
-    /// Where LM calls are counted for whoever waits for them.
-    pub tally: Option<Arc<Tally>>,
-    /// Advice for the predictors of the attempt that this is part of.
+    /// Counts LM calls for a caller that waits for them.
+    pub tally: Option<Arc<CallTally>>,
+    /// Hints for the predictors of the current attempt.
     pub hints: Option<Arc<Hints>>,
-    /// How many attempts this is inside of: attempts may make attempts.
-    pub within: u32,
-    /// What the attempt that this is part of adds to every seed, one that a state sets included:
-    /// requests that are the same would be answered the same.
-    pub seed_added: i64,
+    /// The nesting depth of attempts: attempts may contain attempts.
+    pub attempt_depth: u32,
+    /// The offset that the current attempt adds to every seed, one set by a state included:
+    /// identical requests would get identical replies.
+    pub seed_offset: i64,
 }
 
 impl Ctx {
@@ -127,86 +127,109 @@ impl Ctx {
     /// A context for the calls of a node in a run.
     #[must_use]
     pub const fn of(run: Arc<RunScope>, node: Arc<NodeScope>, parent: Option<SpanId>) -> Self {
-        Self { run, node, parent, tally: None, hints: None, within: 0, seed_added: 0 }
+        Self { run, node, parent, tally: None, hints: None, attempt_depth: 0, seed_offset: 0 }
     }
 
-    /// As [`Self::new`], for as long as `limit` from now.
+    /// Like [`Self::new`], with a deadline `limit` from now.
     #[must_use]
     pub fn within(models: Arc<Models>, limit: Duration) -> Self {
         Self::new(models, Instant::now() + limit)
     }
 
-    /// The same context with a tally of its own, which counts for the ones above too.
+    /// The same context with its own tally, which also adds to the tallies above.
     #[must_use]
-    pub fn tallied(&self) -> (Self, Arc<Tally>) {
-        let tally = Tally::below(self.tally.clone());
+    pub fn with_tally(&self) -> (Self, Arc<CallTally>) {
+        let tally = CallTally::below(self.tally.clone());
         (Self { tally: Some(tally.clone()), ..self.clone() }, tally)
     }
 
-    /// The same context under another span.
+    /// The same context with another parent span.
     #[must_use]
     pub fn under(&self, parent: SpanId) -> Self {
         Self { parent: Some(parent), ..self.clone() }
     }
 
-    /// The same context with advice for predictors, by their paths within the node. What was
-    /// advised before stays.
+    /// The same context with more hints, by path of the predictor within the node.
     #[must_use]
-    pub fn hinted(&self, hints: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
+    pub fn with_hints(&self, hints: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
         Self { hints: Some(Hints::over(self.hints.clone(), hints)), ..self.clone() }
     }
 
-    /// The same context for a program of its own, such as a graph that is a tool: the paths of its
-    /// predictors are not those that the advice here is for.
+    /// The same context without hints, for a separate program such as a graph used as a tool: its
+    /// predictors have other paths.
     #[must_use]
-    pub fn unhinted(&self) -> Self {
+    pub fn without_hints(&self) -> Self {
         Self { hints: None, ..self.clone() }
     }
 
-    /// The same context for one of several tries at the same thing: with a temperature and a seed
-    /// of its own, so that neither the LM nor a cache gives the same answer again. The first try is
-    /// as it would be alone.
+    /// The same context for one of several attempts at the same task, with its own temperature and
+    /// seed, so that neither the LM nor a cache repeats an answer. Attempt 0 changes nothing.
     #[must_use]
-    pub fn varied(&self, number: usize) -> Self {
+    pub fn for_attempt(&self, number: usize) -> Self {
         match number {
-            0 => Self { within: self.within + 1, ..self.clone() },
-            _ => self.varied_at(number, 1.0),
+            0 => Self { attempt_depth: self.attempt_depth + 1, ..self.clone() },
+            _ => self.for_attempt_at(number, 1.0),
         }
     }
 
-    /// As [`Self::varied`], with a temperature for every try. The first keeps its seed.
+    /// Like [`Self::for_attempt`], with a temperature for every attempt. Attempt 0 does not change
+    /// the seed.
     #[must_use]
-    pub fn varied_at(&self, number: usize, temperature: f64) -> Self {
+    pub fn for_attempt_at(&self, number: usize, temperature: f64) -> Self {
         let mut node = (*self.node).clone();
         node.lm.params.temperature = Some(temperature);
-        let seed_added = self.seed_added.wrapping_add(added_to_seed(number, self.within));
-        Self { node: Arc::new(node), within: self.within + 1, seed_added, ..self.clone() }
+        let seed_offset = self.seed_offset.wrapping_add(added_to_seed(number, self.attempt_depth));
+        Self {
+            node: Arc::new(node),
+            attempt_depth: self.attempt_depth + 1,
+            seed_offset,
+            ..self.clone()
+        }
     }
 
-    /// The seed of a request in this attempt, where one would have `seed` alone.
-    pub(super) fn varied_seed(&self, seed: Option<i64>) -> Option<i64> {
-        if self.seed_added == 0 {
+    /// The seed of a request in this attempt.
+    pub(super) fn attempt_seed(&self, seed: Option<i64>) -> Option<i64> {
+        if self.seed_offset == 0 {
             return seed;
         }
-        let seed = seed.unwrap_or(0).wrapping_add(self.seed_added);
-        // Every server takes what fits 31 bits.
+        let seed = seed.unwrap_or(0).wrapping_add(self.seed_offset);
+        // Every server accepts a seed of 31 bits.
         Some(seed.rem_euclid(i64::from(i32::MAX)))
     }
 
-    /// Whether trying again is of no use after this error. A part that had less time than there is
-    /// may have it again.
+    /// Whether a retry after this error is useless. A part that ran out of its own, shorter time
+    /// may be tried again.
     #[must_use]
-    pub fn is_over(&self, error: &PredictError) -> bool {
+    pub fn is_fatal(&self, error: &PredictError) -> bool {
         match &error.kind {
             PredictErrorKind::Timeout => Instant::now() >= self.node.deadline,
-            kind => kind.ends_the_run(),
+            kind => kind.is_fatal(),
         }
     }
 
-    /// Tells whoever listens to the run.
-    pub fn tell(&self, event: RunEvent<'_>) {
+    /// The error of a prediction whose request failed after its retries.
+    pub(super) fn request_error(&self, error: LmError) -> PredictError {
+        let (kind, message) = match error.kind {
+            LmErrorKind::Cancelled => {
+                (PredictErrorKind::Cancelled, "the run was cancelled".to_owned())
+            }
+            LmErrorKind::Budget => (PredictErrorKind::Budget, error.message.clone()),
+            LmErrorKind::Timeout if Instant::now() >= self.node.deadline => {
+                (PredictErrorKind::Timeout, error.message.clone())
+            }
+            LmErrorKind::RateLimited => {
+                let retry_after = error.retry_after;
+                (PredictErrorKind::RateLimited { retry_after }, error.message.clone())
+            }
+            _ => (PredictErrorKind::Lm, error.message.clone()),
+        };
+        PredictError { source: Some(Box::new(error)), ..PredictError::new(kind, message) }
+    }
+
+    /// Sends an event to the listener of the run.
+    pub fn emit(&self, event: RunEvent<'_>) {
         if let Some(listener) = &self.run.listener {
-            listener.hear(event);
+            listener.receive(event);
         }
     }
 
@@ -217,10 +240,10 @@ impl Ctx {
     }
 }
 
-/// What a try adds to a seed: one digit for each attempt that it is inside of, so that no two tries
-/// of one run have the same.
-fn added_to_seed(number: usize, within: u32) -> i64 {
+/// The seed offset of an attempt: one digit for each nesting level, so that no two attempts of a
+/// run share a seed.
+fn added_to_seed(number: usize, attempt_depth: u32) -> i64 {
     const DIGIT: i64 = 1_009;
     let number = i64::try_from(number).unwrap_or(i64::MAX);
-    number.wrapping_mul(DIGIT.wrapping_pow(within))
+    number.wrapping_mul(DIGIT.wrapping_pow(attempt_depth))
 }

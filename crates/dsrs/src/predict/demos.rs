@@ -1,7 +1,7 @@
-//! Worked examples against a schema: every field that does not fit is named.
+//! Checks demos against a schema; reports every field that does not fit.
 //!
-//! A demo gives every input that has neither a default nor an optional type, and at least one
-//! output. It may leave outputs out, because a state is carried over to a graph version whose
+//! A demo needs every input that has neither a default nor an optional type, and at least one
+//! output. It may leave out outputs, because a state is carried over to a graph version whose
 //! signature has new outputs; the prompt then says that they are left out.
 
 use super::{Demo, PredictState};
@@ -11,8 +11,7 @@ use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{self, absent_value};
 use crate::value::Fields;
 
-/// The demos of a state that stands at `at`, with values exactly of their types and in the schema's
-/// order.
+/// The demos of the state at `at`, with values of exactly their types and in the schema's order.
 pub(super) fn admit(
     schema: &SignatureSchema,
     state: &PredictState,
@@ -30,7 +29,7 @@ pub(super) fn admit(
         let output_at = here.key("output");
         let output = side(schema, &schema.outputs, &demo.output, &output_at, &mut problems);
         if demo.output.is_empty() && !schema.outputs.is_empty() {
-            let detail = "a demo gives at least one output";
+            let detail = "a demo needs at least one output";
             problems.add(&output_at, Code::MissingField, detail);
         }
         admitted.push(Demo { input, output });
@@ -38,14 +37,14 @@ pub(super) fn admit(
     problems.or(admitted)
 }
 
-/// Demos that are chosen by their vectors have one each.
+/// Demos that are chosen by vectors need one vector each.
 fn check_vectors(state: &PredictState, at: &At<'_>, problems: &mut Problems) {
     let Some(nearest) = &state.nearest else { return };
     let (demos, vectors) = (state.demos.len(), nearest.vectors.len());
     if demos != vectors {
         let detail = format!(
-            "there are {vectors} vectors for {demos} demos; give `nearest` with a vector for each \
-             demo, or null, and all demos are shown"
+            "there are {vectors} vectors for {demos} demos; set `nearest` to one vector for each \
+             demo, or to null to show all demos"
         );
         problems.add(&at.key("nearest").key("vectors"), Code::InvalidValue, detail);
     }

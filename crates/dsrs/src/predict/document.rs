@@ -1,16 +1,16 @@
-//! Predictor state and LM settings as JSON documents, read with every problem reported. Values of
-//! demos are checked when the state is loaded, where the schema is known; so that they can be in
-//! any case, what is readable of a document is given back beside its problems.
+//! Predictor state and LM settings as JSON documents. Reading reports every problem. Demo values
+//! are checked when the state is loaded, where the schema is known; therefore reading returns what
+//! is readable even if there are problems.
 
 use std::sync::Arc;
 
-use super::{Demo, LmOverrides, Nearest, PredictState};
+use super::{Demo, LmOverrides, NearestDemos, PredictState};
 use crate::lm::{LmParams, Vectors};
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object};
 use crate::value::{Map, Payload};
 
-/// The most texts at which an answer ends; no provider takes more.
+/// The most stop texts; no provider accepts more.
 const STOP_LIMIT: usize = 16;
 
 /// Reads `{model?, temperature?, max_tokens?, top_p?, seed?, stop?}`.
@@ -28,7 +28,7 @@ pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
     Some(LmOverrides { model, params })
 }
 
-/// LM settings as a document; `None` when nothing is set.
+/// LM settings as a document. `None` if nothing is set.
 #[must_use]
 pub fn lm_to_payload(lm: &LmOverrides) -> Option<Payload> {
     let params = &lm.params;
@@ -51,13 +51,13 @@ pub fn lm_to_payload(lm: &LmOverrides) -> Option<Payload> {
     (!map.is_empty()).then(|| Payload::map(map))
 }
 
-/// Reads `{instruction, demos: [{input, output}], lm?, nearest?}`. The read-only member
-/// `effective_instruction` is accepted and ignored, so that an answer can be put back.
+/// Reads `{instruction, demos: [{input, output}], lm?, nearest?}`. Ignores the read-only member
+/// `effective_instruction`, so that clients can PUT what they got.
 pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<PredictState> {
     let mut object = Object::open(payload, at, problems)?;
     object.ignore(&["effective_instruction"]);
     let instruction = object.optional("instruction", read::shared_text);
-    // An unreadable demo keeps its place, so that the others are found at theirs.
+    // An unreadable demo leaves an empty one, so that the indexes of the others stay correct.
     let demos = object.optional("demos", |demos, at, problems| {
         read::list(demos, at, problems, |p, at, out| {
             Some(read_demo(p, at, out).unwrap_or_default())
@@ -70,9 +70,9 @@ pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Op
     Some(PredictState { instruction, demos, lm, nearest })
 }
 
-/// Reads `{model, k, dimensions, vectors}`. Whether there is a vector for each demo is checked when
-/// the state is loaded: the demos may be those of before.
-fn read_nearest(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Nearest> {
+/// Reads `{model, k, dimensions, vectors}`. Loading the state checks the number of vectors: a patch
+/// may leave the demos as they are.
+fn read_nearest(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<NearestDemos> {
     let mut object = Object::open(payload, at, problems)?;
     let model = object.required("model", read::shared_text);
     let k = object.required("k", count);
@@ -85,11 +85,11 @@ fn read_nearest(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Opti
         read.map_err(refused).ok()
     });
     object.close();
-    Some(Nearest { model: model?, k: k?, vectors: vectors? })
+    Some(NearestDemos { model: model?, k: k?, vectors: vectors? })
 }
 
-fn nearest_to_payload(nearest: &Nearest) -> Payload {
-    let Nearest { model, k, vectors } = nearest;
+fn nearest_to_payload(nearest: &NearestDemos) -> Payload {
+    let NearestDemos { model, k, vectors } = nearest;
     object([
         ("model", Payload::Str(model.clone())),
         ("k", Payload::Int((*k).into())),
@@ -99,8 +99,9 @@ fn nearest_to_payload(nearest: &Nearest) -> Payload {
 }
 
 impl PredictState {
-    /// Replaces the members that a document `{instruction?, demos?, lm?, nearest?}` gives, null being their
-    /// default, and leaves the others. What is readable of it is taken, so that it is checked, too.
+    /// Replaces the members that a document `{instruction?, demos?, lm?, nearest?}` contains and
+    /// leaves the others; null sets the default. Readable parts are applied even if others are not,
+    /// so that they are checked too.
     pub fn patch(&mut self, change: &Payload, at: &At<'_>, problems: &mut Problems) {
         let Some(given) = read_state(change, at, problems) else { return };
         let has = |name: &str| change.as_map().is_some_and(|members| members.contains_key(name));
@@ -110,8 +111,8 @@ impl PredictState {
         if has("nearest") {
             self.nearest = given.nearest;
         } else if has("demos") && given.demos != self.demos && self.nearest.is_some() {
-            let detail = "other demos have other vectors; give `nearest` with theirs, or null, and \
-                          all demos are shown";
+            let detail = "other demos need other vectors; set `nearest` to theirs, or to null to show \
+                          all demos";
             problems.add(&at.key("nearest"), Code::MissingField, detail);
             self.nearest = None;
         }
@@ -164,7 +165,7 @@ fn within(payload: &Payload, most: f64, at: &At<'_>, problems: &mut Problems) ->
     None
 }
 
-/// A whole number from 1 on.
+/// A whole number of at least 1.
 fn count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u32> {
     let found = integer(payload, at, problems)?;
     let count = u32::try_from(found).ok().filter(|count| *count >= 1);

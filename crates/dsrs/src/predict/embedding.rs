@@ -1,20 +1,18 @@
-//! Vectors of texts for a run: made by an embedding model when it is the run's turn, asked for again
-//! when that fails in passing, paid for from the budget of the run, and told in its trace. Knows nothing of
-//! what is compared.
+//! Embeds texts for a run: waits for its turn, retries transient failures, charges the budget of
+//! the run and records a span. Does not know what the vectors are compared with.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::call::failed;
 use super::trace::{Span, SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::lm::retry::{self, RetryPolicy};
 use crate::lm::{EmbeddingModel, Embeddings, Gates, LmError, LmErrorKind, Usage};
 
-/// One vector for each text, and the span in which they were made, which `fill` completes.
+/// One vector for each text, and the span of the request. `fill` completes the span.
 ///
 /// # Errors
-/// An alias behind which no embedding model is; what made the model fail, with the alias.
+/// The alias has no embedding model, or the model failed; the error names the alias.
 pub(crate) async fn embed(
     ctx: &Ctx,
     alias: &str,
@@ -42,10 +40,10 @@ pub(crate) async fn embed(
             let status = if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
             trace.close(span, status, |span| span.error = Some(error.message.as_str().into()));
             if error.is_unpaid() {
-                return Err(failed(ctx, error));
+                return Err(ctx.request_error(error));
             }
             let message = format!("the embedding model `{alias}` failed: {}", error.message);
-            Err(failed(ctx, LmError { message, ..error }))
+            Err(ctx.request_error(LmError { message, ..error }))
         }
     }
 }
@@ -57,8 +55,8 @@ fn embedding_model<'c>(ctx: &'c Ctx, alias: &str) -> Result<&'c Arc<EmbeddingMod
             models.embedding_models().map(|model| format!("`{}`", model.alias)).collect();
         let known = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
         let is_known = models.get(alias).is_some();
-        let why = if is_known { "makes no vectors of texts" } else { "is not configured" };
-        let message = format!("the model `{alias}` {why}; embedding models that are: {known}");
+        let why = if is_known { "is no embedding model" } else { "is not configured" };
+        let message = format!("the model `{alias}` {why}; configured embedding models: {known}");
         PredictError::new(PredictErrorKind::UnknownModel { alias: alias.into() }, message)
     })
 }
@@ -80,7 +78,7 @@ async fn ask(ctx: &Ctx, model: &EmbeddingModel, texts: &[Arc<str>]) -> Result<Em
     };
     let made = retry::embed(&budgeted.embedder(model), texts, &policy).await;
     if made.as_ref().is_err_and(LmError::is_unpaid) {
-        ctx.run.unpaid.store(true, Ordering::Relaxed);
+        ctx.run.out_of_budget.store(true, Ordering::Relaxed);
     }
     made
 }

@@ -1,9 +1,9 @@
-//! Why a prediction failed, with what a client needs to see: the predictor, the field, the raw text.
+//! Why a prediction failed, with what a client needs to see: predictor, field and raw text.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::coerce::Report;
+use crate::coerce::ParseReport;
 use crate::lm::{LmError, LmErrorKind};
 
 /// A prediction that failed.
@@ -12,11 +12,11 @@ use crate::lm::{LmError, LmErrorKind};
 pub struct PredictError {
     /// What kind of failure.
     pub kind: PredictErrorKind,
-    /// Names the thing and the way out.
+    /// Names the cause and the way out.
     pub message: String,
-    /// The predictor's path within its node; `None` when no predictor was involved.
+    /// The predictor's path within its node. `None` if no predictor was involved.
     pub predictor: Option<Arc<str>>,
-    /// What lies beneath.
+    /// The underlying error.
     #[source]
     pub source: Option<Box<LmError>>,
 }
@@ -28,21 +28,21 @@ pub enum PredictErrorKind {
     Lm,
     /// The provider is out of quota, after retries.
     RateLimited {
-        /// How long it asks to wait.
+        /// How long the provider asks to wait.
         retry_after: Option<Duration>,
     },
-    /// The node's or the run's time is over.
+    /// The time of the node or of the run is over.
     Timeout,
     /// The run was cancelled.
     Cancelled,
-    /// Nothing failed: the node waits for a value from outside.
+    /// No failure: the node waits for a value from outside.
     Waiting,
     /// The LM's answer does not fit the schema, after retries.
     Parse {
-        /// The output field that does not fit, if it is one.
+        /// The first output field that does not fit, if any.
         field: Option<Arc<str>>,
-        /// How the answer was read.
-        misread: Box<Misread>,
+        /// The answer and the result of parsing it.
+        failure: Box<RejectedAnswer>,
     },
     /// An `assert` failed, after retries.
     Constraint {
@@ -50,12 +50,12 @@ pub enum PredictErrorKind {
         field: Arc<str>,
         /// The label or the expression of the constraint.
         constraint: Arc<str>,
-        /// How the answer was read.
-        misread: Box<Misread>,
+        /// The answer and the result of parsing it.
+        failure: Box<RejectedAnswer>,
     },
-    /// No reward could be found for what a strategy tried.
+    /// No attempt of a strategy could be rewarded.
     Reward,
-    /// An input does not fit its type (a whole number beyond ±2^53 where a float is wanted).
+    /// An input does not fit its type, for example a whole number beyond ±2^53 for a float.
     InvalidValue {
         /// The input field.
         field: Arc<str>,
@@ -65,29 +65,29 @@ pub enum PredictErrorKind {
         /// The alias.
         alias: Arc<str>,
     },
-    /// The predictor has tools, and its model has no way to be told of them.
+    /// The predictor has tools and its model does not support native tool calls.
     NoTools {
         /// The alias.
         alias: Arc<str>,
     },
-    /// No model is configured at all.
+    /// No model is configured.
     NoModel,
     /// An op cannot compute its value from these inputs.
     Op,
-    /// No program that the LM wrote came to its end.
+    /// No program that the LM wrote ran to its end.
     Program,
-    /// The sandbox failed in which its programs run.
+    /// The sandbox that runs its programs failed.
     Sandbox,
-    /// Something that the definition names was there when it was written, and is no more.
+    /// Something that the definition refers to has been deleted since.
     Missing,
-    /// The budget is spent that the run is paid from.
+    /// The budget of the run is spent.
     Budget,
 }
 
 impl PredictErrorKind {
-    /// Whether trying again within this run is of no use.
+    /// Whether a retry within this run is useless.
     #[must_use]
-    pub const fn ends_the_run(&self) -> bool {
+    pub const fn is_fatal(&self) -> bool {
         matches!(
             self,
             Self::Timeout
@@ -104,7 +104,7 @@ impl PredictErrorKind {
         )
     }
 
-    /// The stable code of the failure, in records, in answers and in errors as data.
+    /// The stable code of the failure in records, responses and error values.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -129,31 +129,31 @@ impl PredictErrorKind {
     }
 }
 
-/// How an answer was read that does not fit.
+/// An answer that does not fit, and the result of parsing it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Misread {
-    /// The answer as it came.
+pub struct RejectedAnswer {
+    /// The answer, verbatim.
     pub raw: Arc<str>,
-    /// What was expected and what was found, of the field that the error names.
+    /// What was expected and what was found in the field of the error.
     pub reason: Arc<str>,
-    /// The leniencies of the parser so far.
-    pub report: Report,
+    /// The leniencies used so far.
+    pub report: ParseReport,
 }
 
 impl PredictError {
-    /// An error of a kind, not yet tied to a predictor.
+    /// An error without a predictor.
     #[must_use]
     pub fn new(kind: PredictErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), predictor: None, source: None }
     }
 
-    /// Whether the conversation was longer than the model can read.
+    /// Whether the conversation exceeds the context window of the model.
     #[must_use]
     pub fn is_context_overflow(&self) -> bool {
         self.source.as_ref().is_some_and(|error| error.kind == LmErrorKind::ContextOverflow)
     }
 
-    /// The same error, tied to a predictor.
+    /// The same error with a predictor, unless it has one.
     #[must_use]
     pub fn at(mut self, predictor: &Arc<str>) -> Self {
         self.predictor.get_or_insert_with(|| predictor.clone());

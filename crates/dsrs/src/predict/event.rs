@@ -1,5 +1,5 @@
-//! What is told of a run while it goes on: nodes that start and end, texts of fields as they
-//! arrive. Knows nothing of who listens.
+//! Events of a run in progress: nodes that start and end, deltas of fields. Does not know
+//! listeners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::{PredictError, SpanId};
 use crate::lm::Usage;
 use crate::value::Fields;
 
-/// One thing that is told of a run.
+/// An event of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum RunEvent<'e> {
     /// A node has begun.
@@ -16,34 +16,34 @@ pub enum RunEvent<'e> {
         /// Its name.
         node: &'e Arc<str>,
     },
-    /// More of the text of a predictor's output. All texts of an output under one span, since the
-    /// last [`Self::NodeRetry`] of it, together are its value where its type is `str`, else the text
-    /// that its value is read from.
+    /// More text of a predictor's output. All deltas of an output under one span since its last
+    /// [`Self::NodeRetry`] together are its value if its type is `str`, else the text that the
+    /// value is parsed from.
     NodeDelta {
-        /// Whose.
-        of: Speaker<'e>,
+        /// The call of the predictor.
+        call: PredictorCall<'e>,
         /// The output.
         field: &'e Arc<str>,
         /// The new text.
         text: &'e str,
     },
-    /// A predictor's LM is asked again, or its answer proves to be another than it seemed: what was
-    /// told under this span is void.
+    /// A predictor's LM is asked again, or its answer turned out to be a different one: all deltas
+    /// under this span are void.
     NodeRetry {
-        /// Whose.
-        of: Speaker<'e>,
-        /// The number of the request, counted from 1.
+        /// The call of the predictor.
+        call: PredictorCall<'e>,
+        /// The number of the request, from 1.
         attempt: u32,
         /// Why.
         reason: &'e str,
     },
-    /// A node is done.
+    /// A node has completed.
     NodeCompleted {
         /// Its name.
         node: &'e Arc<str>,
-        /// What it gives.
+        /// Its outputs.
         outputs: &'e Fields,
-        /// What its LM calls used.
+        /// The usage of its LM calls.
         usage: Usage,
         /// How long it took.
         duration: Duration,
@@ -59,9 +59,9 @@ pub enum RunEvent<'e> {
     },
 }
 
-/// One call of a predictor: calls of the same predictor at the same time differ by their spans.
+/// One call of a predictor. Concurrent calls of the same predictor differ by span.
 #[derive(Clone, Copy, Debug)]
-pub struct Speaker<'e> {
+pub struct PredictorCall<'e> {
     /// The node.
     pub node: &'e Arc<str>,
     /// The predictor's path within it.
@@ -70,8 +70,8 @@ pub struct Speaker<'e> {
     pub span: SpanId,
 }
 
-/// Hears what is told of a run, on the thread of the run: it must be quick and never wait.
+/// Receives the events of a run on the thread of the run. It must be quick and must never block.
 pub trait RunListener: Send + Sync {
-    /// Takes one event.
-    fn hear(&self, event: RunEvent<'_>);
+    /// Receives one event.
+    fn receive(&self, event: RunEvent<'_>);
 }

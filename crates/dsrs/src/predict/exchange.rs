@@ -1,6 +1,6 @@
-//! What one call of a predictor exchanges with its model: requests, sent when it is their turn and
-//! again when they fail in passing, or answered by what is kept of the same request; each a span of
-//! the trace. Knows nothing of what the answers say.
+//! The requests of one call of a predictor: sent in turn, repeated after transient failures, or
+//! answered from a cache or from recorded replies. Each request is a span of the trace. Does not
+//! know what the answers say.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Ctx;
-use super::hearing::Hearing;
-use super::schema_predictor::SchemaPredictor;
-use super::trace::{Constrained, SpanId, SpanKind, SpanStatus};
+use super::predictor_core::PredictorCore;
+use super::stream_reporter::StreamReporter;
+use super::trace::{ConstraintStatus, SpanId, SpanKind, SpanStatus};
 use crate::adapter::{ParseError, ParsedOutput};
 use crate::lm::retry::{self, RetryEvent, RetryPolicy};
 use crate::lm::{
@@ -20,42 +20,42 @@ use crate::lm::{
 };
 use crate::value::Fields;
 
-/// A shorter wait for one's turn is none.
+/// Shorter waits are not recorded.
 const NOTICEABLE: Duration = Duration::from_millis(1);
 
 /// The requests of one call.
 pub(super) struct Exchange<'c> {
     ctx: &'c Ctx,
-    predictor: &'c SchemaPredictor,
-    /// The model that is asked.
+    predictor: &'c PredictorCore,
+    /// The current model.
     pub(super) model: &'c Arc<Model>,
     /// The span of the call.
     span: SpanId,
-    /// Requests so far, over retries and asking again.
+    /// Requests so far, retries included.
     attempts: u32,
     /// The span of the last request.
     last: Option<SpanId>,
-    /// For whoever listens to the run.
-    hearing: Option<Hearing<'c>>,
-    /// Where the last answer is kept.
-    kept: Option<(&'c ReplyCache, RequestKey)>,
+    /// Reports the answer to the listener of the run, if there is one.
+    reporter: Option<StreamReporter<'c>>,
+    /// The cache entry of the last answer.
+    cached: Option<(&'c ReplyCache, RequestKey)>,
 }
 
-/// Tells the run of a request whose time went by, more of it before it was its turn than after.
-/// Whoever waits is dropped then, here or further up.
-struct Waiting<'w> {
+/// Marks the run as starved if a request spends more of its time waiting than running. The guard
+/// drops with the future that waits, here or further up.
+struct StarvationGuard<'w> {
     paying: &'w BudgetedLm<'w>,
     ctx: &'w Ctx,
     begun: Instant,
 }
 
-impl<'w> Waiting<'w> {
+impl<'w> StarvationGuard<'w> {
     fn begin(paying: &'w BudgetedLm<'w>, ctx: &'w Ctx) -> Self {
         Self { paying, ctx, begun: Instant::now() }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for StarvationGuard<'_> {
     fn drop(&mut self) {
         let deadline = self.ctx.node.deadline;
         let allowed = self.paying.permitted_at().unwrap_or(deadline);
@@ -67,19 +67,19 @@ impl Drop for Waiting<'_> {
 }
 
 impl<'c> Exchange<'c> {
-    /// None yet.
     pub(super) fn new(
-        predictor: &'c SchemaPredictor,
+        predictor: &'c PredictorCore,
         ctx: &'c Ctx,
         model: &'c Arc<Model>,
         span: SpanId,
     ) -> Self {
-        let heard = ctx.run.listener.is_some();
-        let hearing = heard.then(|| Hearing::new(ctx, &predictor.plan, &predictor.path, span));
-        Self { ctx, predictor, model, span, attempts: 0, last: None, hearing, kept: None }
+        let listens = ctx.run.listener.is_some();
+        let reporter =
+            listens.then(|| StreamReporter::new(ctx, &predictor.plan, &predictor.path, span));
+        Self { ctx, predictor, model, span, attempts: 0, last: None, reporter, cached: None }
     }
 
-    /// An answer to a request: one that is kept of the same, or one that is sent for.
+    /// The reply to a request: a recorded one, or a new one.
     pub(super) async fn ask(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
         match &self.ctx.run.budgeted {
             None => self.ask_of(self.model.lm.as_ref(), request).await,
@@ -87,14 +87,14 @@ impl<'c> Exchange<'c> {
                 let bounded = budgeted.bound_answer(request);
                 let bought = self.buy(budgeted, bounded.as_ref().unwrap_or(request)).await;
                 if bought.as_ref().is_err_and(LmError::is_unpaid) {
-                    self.ctx.run.unpaid.store(true, Ordering::Relaxed);
+                    self.ctx.run.out_of_budget.store(true, Ordering::Relaxed);
                 }
                 bought
             }
         }
     }
 
-    /// An answer that is paid for, unless the same was bought before.
+    /// A reply that the budget pays for, unless the same request was paid for before.
     async fn buy(
         &mut self,
         budgeted: &'c BudgetedReplies,
@@ -102,14 +102,14 @@ impl<'c> Exchange<'c> {
     ) -> Result<LmReply, LmError> {
         let key = RequestKey::of_model(&self.model.alias, request);
         let lm = budgeted.lm(self.model, key);
-        let _waiting = Waiting::begin(&lm, self.ctx);
+        let _waiting = StarvationGuard::begin(&lm, self.ctx);
         let found = tokio::select! {
             biased;
             () = self.ctx.run.cancelled.cancelled() => return Err(retry::cancelled()),
             found = budgeted.find(key) => found?,
         };
         let slot = match found {
-            CacheLookup::Hit(reply) => return self.served(request, reply),
+            CacheLookup::Hit(reply) => return self.use_stored(request, reply),
             CacheLookup::Miss(slot) => slot,
         };
         let reply = self.ask_of(&lm, request).await?;
@@ -120,39 +120,39 @@ impl<'c> Exchange<'c> {
         Ok(reply)
     }
 
-    /// As [`Self::ask`], of this LM of the model.
+    /// Like [`Self::ask`], with this LM of the model.
     async fn ask_of(&mut self, lm: &dyn Lm, request: &LmRequest) -> Result<LmReply, LmError> {
         let Some(cache) = self.model.cache.as_deref() else {
             return self.send(request, lm, || false).await;
         };
         let key = RequestKey::of(request);
-        self.kept = Some((cache, key));
+        self.cached = Some((cache, key));
         let cached = CachedLm::new(lm, cache, key);
         match cached.hit() {
-            Some(reply) => self.served(request, reply),
+            Some(reply) => self.use_stored(request, reply),
             None => self.send(request, &cached, || cached.is_hit()).await,
         }
     }
 
-    /// What the last answer says, if it was heard to its end.
-    pub(super) fn heard(&mut self) -> Option<Result<ParsedOutput, ParseError>> {
-        self.hearing.as_mut().and_then(Hearing::take)
+    /// The parsed outputs of the last answer, if it was streamed to its end.
+    pub(super) fn streamed(&mut self) -> Option<Result<ParsedOutput, ParseError>> {
+        self.reporter.as_mut().and_then(StreamReporter::take)
     }
 
-    /// The outputs of the call are certain.
-    pub(super) fn settled(&mut self, outputs: &Fields) {
-        if let Some(hearing) = &mut self.hearing {
-            hearing.settle(outputs);
+    /// Reports the final outputs of the call.
+    pub(super) fn complete(&mut self, outputs: &Fields) {
+        if let Some(reporter) = &mut self.reporter {
+            reporter.complete(outputs);
         }
     }
 
-    /// Tells on the span of an answer why it does not fit, and does not keep it.
-    pub(super) fn note(&mut self, error: &ParseError) {
-        if let Some((cache, key)) = self.kept.take() {
+    /// Records on the span of an answer why it does not fit, and removes it from the cache.
+    pub(super) fn reject(&mut self, error: &ParseError) {
+        if let Some((cache, key)) = self.cached.take() {
             cache.remove(key);
         }
-        if let Some(hearing) = &mut self.hearing {
-            hearing.void(error.to_string());
+        if let Some(reporter) = &mut self.reporter {
+            reporter.void(error.to_string());
         }
         if let Some(last) = self.last {
             self.ctx.trace().amend(last, |span| {
@@ -168,7 +168,7 @@ impl<'c> Exchange<'c> {
             retries: ctx.node.retries,
             deadline: ctx.node.deadline,
             cancelled: &ctx.run.cancelled,
-            is_streamed: self.hearing.is_some(),
+            is_streamed: self.reporter.is_some(),
             gates: Gates {
                 lane: &ctx.run.lane,
                 model: model.gate.as_ref(),
@@ -177,12 +177,12 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    /// Sends a request when it is its turn; `is_kept` tells of its answer whether it was sent at all.
+    /// Sends a request in turn; `is_stored` says whether its reply came from the cache.
     async fn send(
         &mut self,
         request: &LmRequest,
         lm: &dyn Lm,
-        is_kept: impl Fn() -> bool + Send + Sync,
+        is_stored: impl Fn() -> bool + Send + Sync,
     ) -> Result<LmReply, LmError> {
         let (policy, before) = (self.policy(), self.attempts);
         let record = |attempt: RetryEvent<'_>| match attempt {
@@ -190,23 +190,23 @@ impl<'c> Exchange<'c> {
                 self.attempts = before + number;
                 self.begin(request, waited);
             }
-            RetryEvent::Delta(piece) => self.hear(piece),
-            RetryEvent::Ended(result) => self.ended(result, is_kept()),
+            RetryEvent::Delta(piece) => self.receive(piece),
+            RetryEvent::Ended(result) => self.end(result, is_stored()),
         };
         retry::complete(lm, request, &policy, record).await
     }
 
-    /// A reply that is there needs no turn.
-    fn served(&mut self, request: &LmRequest, reply: LmReply) -> Result<LmReply, LmError> {
+    /// A stored reply does not wait for a turn.
+    fn use_stored(&mut self, request: &LmRequest, reply: LmReply) -> Result<LmReply, LmError> {
         self.attempts += 1;
         self.begin(request, Duration::ZERO);
-        self.hear(&reply.text);
+        self.receive(&reply.text);
         let answered = Ok(reply);
-        self.ended(&answered, true);
+        self.end(&answered, true);
         answered
     }
 
-    /// A request on its way, as a span.
+    /// Opens the span of a request.
     fn begin(&mut self, request: &LmRequest, waited: Duration) {
         let trace = self.ctx.trace();
         let opened = trace.open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
@@ -218,31 +218,31 @@ impl<'c> Exchange<'c> {
             span.constraint = self.constrained(request);
         });
         self.last = Some(opened);
-        if let Some(hearing) = &mut self.hearing {
-            hearing.begin(self.attempts);
+        if let Some(reporter) = &mut self.reporter {
+            reporter.begin(self.attempts);
         }
     }
 
-    fn hear(&mut self, piece: &str) {
-        if let Some(hearing) = &mut self.hearing {
-            hearing.hear(piece);
+    fn receive(&mut self, piece: &str) {
+        if let Some(reporter) = &mut self.reporter {
+            reporter.receive(piece);
         }
     }
 
-    /// How the request is constrained, if its model is to be.
-    fn constrained(&self, request: &LmRequest) -> Option<Constrained> {
+    /// How the request is constrained, if its model supports that.
+    fn constrained(&self, request: &LmRequest) -> Option<ConstraintStatus> {
         let form = self.model.constrain.form()?;
         match &request.constraint {
-            Some(_) => Some(Constrained::To(form)),
-            None => self.model.constrain.is_refused().then_some(Constrained::Refused),
+            Some(_) => Some(ConstraintStatus::Applied(form)),
+            None => self.model.constrain.is_refused().then_some(ConstraintStatus::Refused),
         }
     }
 
-    /// The end of the last request.
-    fn ended(&mut self, result: &Result<LmReply, LmError>, is_kept: bool) {
-        match (&mut self.hearing, result) {
-            (Some(hearing), Ok(reply)) => hearing.end(reply),
-            (Some(hearing), Err(error)) => hearing.void(error.message.clone()),
+    /// Closes the span of the last request.
+    fn end(&mut self, result: &Result<LmReply, LmError>, is_stored: bool) {
+        match (&mut self.reporter, result) {
+            (Some(reporter), Ok(reply)) => reporter.end(reply),
+            (Some(reporter), Err(error)) => reporter.void(error.message.clone()),
             (None, _) => {}
         }
         let Some(last) = self.last else { return };
@@ -252,31 +252,31 @@ impl<'c> Exchange<'c> {
             Err(_) => SpanStatus::Failed,
         };
         if let Ok(reply) = result {
-            self.count(reply, last, is_kept);
+            self.count(reply, last, is_stored);
         }
         self.ctx.trace().close(last, status, |span| match result {
             Ok(reply) => {
                 span.raw = Some(reply.text.clone());
                 span.tool_calls = reply.tool_calls.clone();
                 span.model = Some(reply.model.clone());
-                span.usage = Some(self.usage(reply, is_kept));
-                span.cached = is_kept;
+                span.usage = Some(self.usage(reply, is_stored));
+                span.cached = is_stored;
             }
             Err(error) => span.error = Some(error.message.as_str().into()),
         });
     }
 
-    /// Counts an answer for those who wait for it.
-    fn count(&self, reply: &LmReply, span: SpanId, is_kept: bool) {
+    /// Adds a reply to the tally.
+    fn count(&self, reply: &LmReply, span: SpanId, is_stored: bool) {
         if let Some(tally) = &self.ctx.tally {
-            tally.count(self.usage(reply, is_kept), &reply.text, span);
+            tally.count(self.usage(reply, is_stored), &reply.text, span);
         }
     }
 
-    /// What an answer used: nothing, if it was kept; but where runs are compared, as much as it did
-    /// when it was sent for.
-    fn usage(&self, reply: &LmReply, is_kept: bool) -> Usage {
-        let is_free = is_kept && self.ctx.run.budgeted.is_none();
+    /// The usage of a reply: none if it was stored. Runs that are compared count a stored reply as
+    /// if it was new.
+    fn usage(&self, reply: &LmReply, is_stored: bool) -> Usage {
+        let is_free = is_stored && self.ctx.run.budgeted.is_none();
         let used = if is_free { Usage::default() } else { reply.usage };
         let cost = self.model.prices.map(|prices| prices.cost(&used));
         Usage { cost: cost.or(used.cost), ..used }

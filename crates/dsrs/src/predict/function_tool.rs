@@ -1,5 +1,5 @@
-//! An async function as a tool: its arguments are a Rust struct, whose shape tells the LM what may
-//! stand in them, and from which a call is made. Where its result is shown is for the rooms above.
+//! An async function as a tool. Its argument is a Rust struct; the shape of the struct is the JSON
+//! Schema for the LM. Does not know who shows the result.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -16,12 +16,12 @@ use crate::signature::Data;
 use crate::types::{Class, ClassField, Type, TypeIR, to_json_schema};
 use crate::value::{Fields, Payload};
 
-/// What a function that is a tool gives back: any Rust type of plain data, or data itself.
+/// The result of a tool function: any Rust type of plain data, or data itself.
 pub trait ToolOutput: Send {
     /// The result as data.
     ///
     /// # Errors
-    /// When it holds what has no place in data.
+    /// When the value has no representation as data.
     fn into_data(self) -> Result<Payload, ReflectError>;
 }
 
@@ -31,7 +31,7 @@ impl<T: Data> ToolOutput for T {
     }
 }
 
-/// An async function of a struct as a tool. What it fails with is told to the LM.
+/// Makes a tool of an async function of one struct. The LM sees the message of its error.
 ///
 /// ```
 /// use dsrs::facet::{self, Facet};
@@ -46,14 +46,14 @@ impl<T: Data> ToolOutput for T {
 /// }
 ///
 /// let split = function_tool("split", "Splits a bill.", |bill: Split| async move {
-///     bill.cents.checked_div(bill.people).ok_or("nobody is there to pay")
+///     bill.cents.checked_div(bill.people).ok_or("there is no one to pay")
 /// });
 /// let spec = split.unwrap().spec().clone();
 /// assert!(spec.parameters.get().contains(r#""required":["cents","people"]"#));
 /// ```
 ///
 /// # Errors
-/// When the arguments are no struct with named fields, or one of them has no place in data.
+/// When the argument is no struct with named fields, or a field has no representation as data.
 pub fn function_tool<A, R, E, Running>(
     name: impl Into<Arc<str>>,
     description: impl Into<Arc<str>>,
@@ -72,7 +72,7 @@ where
         Ok(args) => ended(function(args)).boxed(),
         Err(error) => {
             let message = format!("the arguments do not fit: {error}");
-            async move { Err(ToolError::told(message)) }.boxed()
+            async move { Err(ToolError::reported(message)) }.boxed()
         }
     };
     Ok(Arc::new(FunctionTool { spec, call }))
@@ -103,18 +103,20 @@ where
 async fn ended<R: ToolOutput, E: Display>(
     running: impl Future<Output = Result<R, E>>,
 ) -> Result<Payload, ToolError> {
-    let result = running.await.map_err(|error| ToolError::told(error.to_string()))?;
-    result.into_data().map_err(|error| ToolError::told(format!("the result is no data: {error}")))
+    let result = running.await.map_err(|error| ToolError::reported(error.to_string()))?;
+    result
+        .into_data()
+        .map_err(|error| ToolError::reported(format!("the result is no data: {error}")))
 }
 
-/// The JSON Schema of a struct as arguments: what a call may leave out is not required.
+/// The JSON Schema of a struct as arguments. Fields that a call may leave out are not required.
 fn parameters<A: Data>() -> Result<Arc<RawValue>, ReflectError> {
     let (mut types, mut class) = (ShapeTypes::default(), Class::default());
     let flat = flat_fields(<A as Facet<'static>>::SHAPE)?;
     for found in &flat {
         let member = types.class_field(found.field).map_err(|error| error.below(found.name()))?;
-        let told = ClassField { description: member.description, ..ClassField::of(member.ty) };
-        class.fields.insert(found.name().into(), told);
+        let field = ClassField { description: member.description, ..ClassField::of(member.ty) };
+        class.fields.insert(found.name().into(), field);
     }
     let ty = Type::new(TypeIR::Class(class.into()), types.finish().into());
     let mut schema = to_json_schema(&ty);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_struct_of_arguments_is_told_as_a_json_schema() {
+    fn the_argument_struct_becomes_a_json_schema() {
         assert_eq!(
             tool().spec().parameters.get(),
             r##"{"type":"object","properties":{"query":{"type":"string","description":"what to look for"},"kind":{"$ref":"#/$defs/Kind"},"most":{"type":"integer"},"within":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["query","kind"],"additionalProperties":false,"$defs":{"Kind":{"type":"string","enum":["page","picture"]}}}"##
@@ -181,13 +183,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_call_leaves_out_takes_its_default() {
+    async fn omitted_arguments_get_their_default() {
         let found = call(&*tool(), r#"{"query": "cats", "kind": "page"}"#).await;
         assert_eq!(found.unwrap(), r#"["cats 3"]"#);
     }
 
     #[tokio::test]
-    async fn a_function_that_fails_is_told_and_so_are_arguments_that_do_not_fit() {
+    async fn errors_of_functions_and_arguments_are_reported() {
         let found = call(&*tool(), r#"{"query": "", "kind": "page"}"#).await;
         assert_eq!(found.unwrap_err(), "nothing to look for");
         let found = call(&*tool(), r#"{"query": "cats", "kind": "page", "most": 300}"#).await;
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_result_may_be_data_of_any_kind() {
+    async fn a_result_may_be_any_data() {
         let echo = |search: Search| async move { Ok::<_, ToolError>(Payload::from(search.query)) };
         let echo = function_tool("echo", "Says it again.", echo).unwrap();
         let found = call(&*echo, r#"{"query": "cats", "kind": "page"}"#).await;

@@ -1,11 +1,11 @@
-//! Hints: advice that single calls of predictors are shown, by path. They live in the context of
-//! one attempt and nowhere else, so that those of runs at the same time cannot mix.
+//! Hints: advice for single calls of predictors, by path. They belong to the context of one
+//! attempt, so that hints of concurrent runs cannot mix.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-/// Advice by the path of the predictor within its node, over that of whoever tries from further out.
+/// Advice by path of the predictor within its node, on top of the advice of outer attempts.
 #[derive(Debug, Default)]
 pub struct Hints {
     above: Option<Arc<Self>>,
@@ -13,7 +13,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Advice besides what is there already.
+    /// These hints on top of others.
     #[must_use]
     pub fn over(
         above: Option<Arc<Self>>,

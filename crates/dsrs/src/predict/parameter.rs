@@ -1,5 +1,5 @@
-//! Parameters as values: what is tuned in a predictor, lifted so that it can be seen where it is
-//! used. A parameter stays state; its value is a picture of it under a name that lasts.
+//! Parameters as values: the tuned state of a predictor as a value that can be shown where it is
+//! used. The value is a copy under a stable name; the parameter itself stays in the state.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 use super::{DynPredictor, state_to_payload};
 use crate::value::{Map, Meta, Payload, Value, ValueKind, ValueRef, valueify};
 
-/// How many digits of a hash tell two contents of one parameter apart.
+/// How many hex digits distinguish two contents of one parameter.
 const DIGITS: usize = 16;
 
-/// A predictor's state as a value: the instruction in force, demos, LM settings. `path` is its path
-/// in the graph, and with `param:` before it the value's reference.
+/// The state of a predictor as a value: active instruction, demos, LM settings. `path` is its path
+/// in the graph; `param:` and the path are the reference of the value.
 ///
 /// ```
 /// use dsrs::predict::{SchemaPredictor, lift};
@@ -40,9 +40,9 @@ pub fn lift(path: &str, predictor: &dyn DynPredictor) -> Value {
     value.with_ref(ValueRef::param(path)).with_meta(meta)
 }
 
-/// Names a parameter and what is in it: `path@hash`, with the first 16 digits of the SHA-256 of the
-/// canonical JSON of instruction, demos and settings in force. The same wherever and in whichever
-/// state version that content stands, and another one as soon as it changes.
+/// Names a parameter and its content: `path@hash`, with the first 16 digits of the SHA-256 of the
+/// canonical JSON of instruction, demos and settings. Equal content has an equal id in every state
+/// version.
 #[must_use]
 pub fn param_id(path: &str, predictor: &dyn DynPredictor) -> Arc<str> {
     let digest = Sha256::digest(content(predictor).to_json().as_bytes());
@@ -54,7 +54,7 @@ pub fn param_id(path: &str, predictor: &dyn DynPredictor) -> Arc<str> {
     id.into()
 }
 
-/// The state with the instruction in force, be it the signature's own.
+/// The state with the active instruction, also if it is the signature's own.
 fn content(predictor: &dyn DynPredictor) -> Payload {
     let state = state_to_payload(predictor.state());
     let mut members: Map = state.as_map().cloned().unwrap_or_default();

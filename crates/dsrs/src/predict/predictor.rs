@@ -35,32 +35,32 @@ use crate::value::Fields;
 /// assert_eq!(qa.instruction(), "Answer. Be brief.");
 /// ```
 pub trait DynPredictor: Send + Sync {
-    /// Its fields and own instructions, those that its strategy added included.
+    /// Its fields and own instructions, including those that its strategy added.
     fn schema(&self) -> &Arc<SignatureSchema>;
 
     /// Its state.
     fn state(&self) -> &PredictState;
 
-    /// The instruction in force: the override, else the schema's own.
+    /// The active instruction: the override, else the schema's own.
     fn instruction(&self) -> &str {
         self.state().instruction.as_deref().unwrap_or(&self.schema().instructions)
     }
 
-    /// Replaces the whole state, or nothing: every demo value is checked against the schema first.
+    /// Replaces the whole state, or nothing. Every demo value is checked against the schema first.
     ///
     /// # Errors
-    /// Every field that does not fit, with pointers below `at` as in `{"instruction", "demos":
+    /// Every field that does not fit, with pointers below `at` into `{"instruction", "demos":
     /// [{"input", "output"}], "lm", "nearest"}`.
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems>;
 
-    /// Gives it the path under which traces and errors show it.
+    /// Sets the path for traces and errors.
     fn set_path(&mut self, path: Arc<str>);
 
-    /// The exact messages that a call with these inputs would send first. Where calls choose the
-    /// nearest demos, which takes an embedding model, the first ones of the pool stand for them.
+    /// The exact messages that a call with these inputs sends first. If calls choose the nearest
+    /// demos, which needs an embedding model, the first demos of the pool stand in for them.
     fn render(&self, input: &Fields) -> Vec<Message>;
 
-    /// Predicts. Inputs are complete and of the schema's types; so are the outputs.
+    /// Predicts. Inputs are complete and have the schema's types; so do the outputs.
     fn forward<'a>(
         &'a self,
         ctx: &'a Ctx,

@@ -1,5 +1,5 @@
-//! What is left of a trace once its run is over: who called whom, with what, for what price. It is
-//! read from a record or taken from the spans of a run; what nobody asks of it then is left out.
+//! The parts of a trace that are needed after its run: who called what, with which values, at which
+//! cost. Read from a stored record or taken from the spans of a run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,34 +8,34 @@ use super::{Span, SpanKind, SpanStatus};
 use crate::lm::Usage;
 use crate::value::Fields;
 
-/// One thing that happened.
+/// One recorded span.
 #[derive(Clone, Debug)]
 pub struct RecordedSpan {
-    /// Names it within its run.
+    /// Its id within the run.
     pub id: u32,
-    /// The span that it belongs to; one that started before it.
+    /// The parent span; it started earlier.
     pub parent: Option<u32>,
-    /// What it stands for.
+    /// The kind of span.
     pub kind: SpanKind,
-    /// The node that it belongs to, as the trace calls it.
+    /// The node that it belongs to, as named in the trace.
     pub node: Arc<str>,
     /// The predictor's path in the graph.
     pub predictor: Option<Arc<str>>,
     /// How it ended.
     pub status: SpanStatus,
-    /// Which of several attempts or elements it is, counted from 1.
+    /// The number of the attempt or element, from 1.
     pub number: Option<u32>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
-    /// What it used.
+    /// The usage.
     pub usage: Option<Usage>,
-    /// What went in.
+    /// The inputs.
     pub inputs: Option<Fields>,
-    /// What came out.
+    /// The outputs.
     pub outputs: Option<Fields>,
 }
 
-/// The spans of a run, and which belong to which.
+/// The spans of a run and their children.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     spans: Vec<RecordedSpan>,
@@ -45,7 +45,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Spans, in the order in which they started.
+    /// A recording of spans in the order in which they started.
     #[must_use]
     pub fn new(spans: impl IntoIterator<Item = RecordedSpan>) -> Self {
         let mut recording = Self::default();
@@ -61,7 +61,7 @@ impl Recording {
         recording
     }
 
-    /// The spans of a run of this process.
+    /// A recording of a run of this process.
     #[must_use]
     pub fn of(spans: &[Span]) -> Self {
         Self::new((1..).zip(spans).map(|(id, span)| RecordedSpan {
@@ -79,13 +79,13 @@ impl Recording {
         }))
     }
 
-    /// The span of an id.
+    /// The span with an id.
     #[must_use]
     pub fn span(&self, id: u32) -> Option<&RecordedSpan> {
         self.positions.get(&id).and_then(|position| self.spans.get(*position))
     }
 
-    /// The spans that belong to one, or to none.
+    /// The children of a span, or the roots.
     pub fn children(&self, parent: Option<u32>) -> impl Iterator<Item = &RecordedSpan> {
         let ids = match parent {
             Some(parent) => self.children.get(&parent).map_or(&[][..], Vec::as_slice),
@@ -94,7 +94,7 @@ impl Recording {
         ids.iter().filter_map(|id| self.span(*id))
     }
 
-    /// Everything that happened below a span.
+    /// The ids of all spans below a span.
     #[must_use]
     pub fn below(&self, id: u32) -> Vec<u32> {
         let mut found: Vec<u32> = self.children.get(&id).cloned().unwrap_or_default();

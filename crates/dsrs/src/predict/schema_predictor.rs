@@ -1,17 +1,13 @@
-//! `SchemaPredictor`: a predictor of a signature that is data. It owns its state and the messages
-//! that every call starts with, rendered once when the state changes.
+//! `SchemaPredictor`: a predictor of a signature that is data. The call path makes its calls.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::call::{self, Offer};
-use super::demos;
-use super::nearest::Pool;
-use super::own_tools::OwnTools;
-use super::toolbox::Toolbox;
+use super::call::{self, ToolOffer};
+use super::predictor_core::PredictorCore;
+use super::tool_dispatcher::ToolDispatcher;
 use super::{Ctx, DynPredictor, PredictError, PredictState};
-use crate::adapter::ChatPlan;
 use crate::lm::{LmReply, Message, Prefix, ToolSet};
 use crate::problem::{At, Problems};
 use crate::reflect::ReflectError;
@@ -21,13 +17,7 @@ use crate::value::Fields;
 /// A predictor over a schema.
 #[derive(Clone, Debug)]
 pub struct SchemaPredictor {
-    pub(super) plan: ChatPlan,
-    pub(super) path: Arc<str>,
-    pub(super) state: PredictState,
-    pub(super) prefix: Arc<Prefix>,
-    /// The demos that each call chooses from; none where all are in the prefix.
-    pub(super) pool: Option<Arc<Pool>>,
-    pub(super) tools: Option<Arc<OwnTools>>,
+    core: PredictorCore,
 }
 
 impl SchemaPredictor {
@@ -35,26 +25,22 @@ impl SchemaPredictor {
     /// errors.
     #[must_use]
     pub fn new(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
-        let plan = ChatPlan::new(schema);
-        let prefix = plan.prefix(&plan.schema().instructions, []);
-        let state = PredictState::default();
-        Self { plan, path: path.into(), state, prefix, pool: None, tools: None }
+        Self { core: PredictorCore::new(schema, path.into()) }
     }
 
-    /// The same predictor with tools that the LM may have called before it answers.
-    pub(super) fn with_tools(self, tools: Toolbox) -> Self {
-        let tools = (!tools.is_empty()).then(|| Arc::new(OwnTools::of(tools)));
-        Self { tools, ..self }
+    pub(super) fn with_tools(mut self, tools: ToolDispatcher) -> Self {
+        self.core.set_tools(tools);
+        self
     }
 
     /// Its path within its node.
     #[must_use]
     pub const fn path(&self) -> &Arc<str> {
-        &self.path
+        &self.core.path
     }
 
-    /// Predicts, and makes of the outputs what `accept` makes of them. Where it refuses them, the LM
-    /// is told why and asked again, as for an answer that does not fit the schema.
+    /// Predicts, and converts the outputs with `accept`. If that fails, the LM is asked again with
+    /// the error, as for an answer that does not fit the schema.
     ///
     /// # Errors
     /// As [`DynPredictor::forward`].
@@ -64,61 +50,53 @@ impl SchemaPredictor {
         input: Fields,
         accept: impl Fn(&Fields) -> Result<T, ReflectError> + Sync,
     ) -> Result<T, PredictError> {
-        Ok(call::predict(self, ctx, input, &accept, None).await?.1)
+        Ok(call::predict(&self.core, ctx, input, &accept, None).await?.1)
     }
 
-    /// Predicts with tools that the LM is told of, where its model has a way to be told; the messages
-    /// are the same. An answer that asks for calls is read by `read`, which says what outputs they
-    /// stand for, or what is wrong with them: the LM is told that and asked again.
+    /// Predicts with tools offered through native tool calls, if the model supports them; the
+    /// messages are the same. `read` converts a reply with tool calls to outputs, or says what is
+    /// wrong with the calls; the LM is asked again with that error.
     ///
     /// # Errors
     /// As [`DynPredictor::forward`].
-    pub async fn forward_calling(
+    pub async fn forward_with_tools(
         &self,
         ctx: &Ctx,
         input: Fields,
         tools: &Arc<ToolSet>,
         read: impl Fn(&LmReply) -> Result<Fields, String> + Sync,
     ) -> Result<Fields, PredictError> {
-        let offer = Offer { tools, read: &read };
-        Ok(call::predict(self, ctx, input, &|_| Ok(()), Some(&offer)).await?.0)
+        let offer = ToolOffer { tools, read: &read };
+        Ok(call::predict(&self.core, ctx, input, &|_| Ok(()), Some(&offer)).await?.0)
     }
 
-    /// What every call starts with: system message and demos. Where each call chooses its demos, the
-    /// first ones of the pool stand for them.
+    /// The messages that every call starts with: system message and demos. If each call chooses its
+    /// demos, the first demos of the pool stand in for them.
     #[must_use]
     pub const fn prefix(&self) -> &Arc<Prefix> {
-        &self.prefix
+        &self.core.prefix
     }
 }
 
 impl DynPredictor for SchemaPredictor {
     fn schema(&self) -> &Arc<SignatureSchema> {
-        self.plan.schema()
+        self.core.plan.schema()
     }
 
     fn state(&self) -> &PredictState {
-        &self.state
+        &self.core.state
     }
 
-    fn load_state(&mut self, mut state: PredictState, at: &At<'_>) -> Result<(), Problems> {
-        state.demos = demos::admit(self.schema(), &state, at)?;
-        let instruction = state.instruction.as_deref().unwrap_or(&self.schema().instructions);
-        let pool = Pool::of(&self.plan, &state, instruction);
-        let demos = || state.demos.iter().map(|demo| (&demo.input, &demo.output));
-        let all = || self.plan.prefix(instruction, demos());
-        self.prefix = pool.as_ref().map_or_else(all, |pool| pool.first());
-        self.pool = pool;
-        self.state = state;
-        Ok(())
+    fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {
+        self.core.load_state(state, at)
     }
 
     fn set_path(&mut self, path: Arc<str>) {
-        self.path = path;
+        self.core.path = path;
     }
 
     fn render(&self, input: &Fields) -> Vec<Message> {
-        self.prefix.iter().cloned().chain([self.plan.ask(input)]).collect()
+        self.core.prefix.iter().cloned().chain([self.core.plan.user_message(input)]).collect()
     }
 
     fn forward<'a>(
@@ -126,6 +104,8 @@ impl DynPredictor for SchemaPredictor {
         ctx: &'a Ctx,
         input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(async move { Ok(call::predict(self, ctx, input, &|_| Ok(()), None).await?.0) })
+        Box::pin(
+            async move { Ok(call::predict(&self.core, ctx, input, &|_| Ok(()), None).await?.0) },
+        )
     }
 }

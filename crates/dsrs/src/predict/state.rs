@@ -1,4 +1,4 @@
-//! What is tuned in a predictor: instruction, demos, LM settings. Plain data, without the schema.
+//! The tuned state of a predictor: instruction, demos, LM settings. Plain data without the schema.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::value::Fields;
 pub struct Demo {
     /// Its inputs.
     pub input: Fields,
-    /// Its outputs, those that a strategy adds included.
+    /// Its outputs, including those that a strategy adds.
     pub output: Fields,
 }
 
-/// Which model to ask, and how. Gaps are filled by whoever stands behind.
+/// The model and its settings. Unset ones come from the next level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LmOverrides {
     /// The model alias.
@@ -24,7 +24,7 @@ pub struct LmOverrides {
 }
 
 impl LmOverrides {
-    /// These settings, with the gaps filled from `behind`.
+    /// These settings, with unset ones from `behind`.
     #[must_use]
     pub fn over(&self, behind: &Self) -> Self {
         let model = self.model.clone().or_else(|| behind.model.clone());
@@ -32,29 +32,29 @@ impl LmOverrides {
     }
 }
 
-/// Demos that are chosen anew for each call: those whose inputs are most like the call's, as an
-/// embedding model sees it. What DSPy's `KNNFewShot` does.
+/// How to choose demos for each call: those whose inputs are most similar to the inputs of the
+/// call, by an embedding model. DSPy's `KNNFewShot`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Nearest {
-    /// The alias of the embedding model, which made the vectors and makes those of calls.
+pub struct NearestDemos {
+    /// The alias of the embedding model of the demos and of the calls.
     pub model: Arc<str>,
-    /// How many demos a call is shown.
+    /// How many demos a call shows.
     pub k: u32,
-    /// One vector for each demo's inputs, in the order of the demos.
+    /// One vector for the inputs of each demo, in the order of the demos.
     pub vectors: Vectors,
 }
 
 /// The tuned state of one predictor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PredictState {
-    /// What replaces the signature's own instructions; `None` leaves them.
+    /// Replaces the signature's own instructions if set.
     pub instruction: Option<Arc<str>>,
     /// Worked examples, in order.
     pub demos: Vec<Demo>,
-    /// LM settings that stand over the node's.
+    /// LM settings that take precedence over those of the node.
     pub lm: LmOverrides,
-    /// How the demos of a call are chosen; without it, every call is shown all of them.
-    pub nearest: Option<Nearest>,
+    /// How the demos of a call are chosen. If not set, every call shows all of them.
+    pub nearest: Option<NearestDemos>,
 }
 
 impl PredictState {

@@ -1,5 +1,5 @@
-//! What the LM calls under one call used and said: a sum for whoever started it. Calls within
-//! calls add to every tally above them.
+//! Sums of usage and replies over the LM calls below one call. Nested calls add to every tally
+//! above them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,24 +8,24 @@ use crate::lm::Usage;
 
 /// The tally of one call.
 #[derive(Debug, Default)]
-pub struct Tally {
-    above: Option<Arc<Tally>>,
-    sum: Mutex<Tallied>,
+pub struct CallTally {
+    above: Option<Arc<CallTally>>,
+    sum: Mutex<CallTotals>,
 }
 
-/// What was tallied.
+/// The totals of a tally.
 #[derive(Clone, Debug, Default)]
-pub struct Tallied {
-    /// What all LM calls used together.
+pub struct CallTotals {
+    /// The usage of all LM calls.
     pub usage: Usage,
-    /// The last answer, to the letter.
+    /// The last reply, verbatim.
     pub raw: Option<Arc<str>>,
     /// The spans of the LM calls in the run's trace.
     pub spans: Vec<SpanId>,
 }
 
-impl Tally {
-    /// A tally that counts for the one above, too.
+impl CallTally {
+    /// A tally that also adds to the one above.
     #[must_use]
     pub fn below(above: Option<Arc<Self>>) -> Arc<Self> {
         Arc::new(Self { above, sum: Mutex::default() })
@@ -40,12 +40,12 @@ impl Tally {
         });
     }
 
-    /// Counts what something else used that was paid for: vectors of texts.
+    /// Counts paid usage that is no LM call: embeddings.
     pub fn add(&self, usage: Usage) {
         self.change(|sum| sum.usage += usage);
     }
 
-    fn change(&self, change: impl Fn(&mut Tallied)) {
+    fn change(&self, change: impl Fn(&mut CallTotals)) {
         let mut tally = Some(self);
         while let Some(counted) = tally {
             change(&mut counted.sum.lock().unwrap_or_else(PoisonError::into_inner));
@@ -53,9 +53,9 @@ impl Tally {
         }
     }
 
-    /// What was counted so far.
+    /// The totals so far.
     #[must_use]
-    pub fn sum(&self) -> Tallied {
+    pub fn sum(&self) -> CallTotals {
         self.sum.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,5 +1,5 @@
-//! What an LM may have called: the trait of all tools, and how one fails. Where tools come from is
-//! for the rooms above.
+//! Tools that an LM may call: the trait of all tools, and their errors. Does not know where tools
+//! come from.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Ctx, PredictError};
 use crate::lm::ToolSpec;
 use crate::value::{Fields, Payload};
 
-/// Something that an LM may have called.
+/// A tool that an LM may call.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -29,37 +29,37 @@ use crate::value::{Fields, Payload};
 ///     fn call<'a>(&'a self, _ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
 ///         let text = args.get("text").and_then(Payload::as_str);
 ///         let length = text.map(|text| Payload::Int(text.len() as i64));
-///         async move { length.ok_or_else(|| ToolError::told("`text` is missing")) }.boxed()
+///         async move { length.ok_or_else(|| ToolError::reported("`text` is missing")) }.boxed()
 ///     }
 /// }
 /// ```
 pub trait Tool: Send + Sync {
-    /// What the LM is told of it.
+    /// The specification shown to the LM.
     fn spec(&self) -> &ToolSpec;
 
-    /// Calls it once. Arguments are what the LM wrote, and may not fit the spec. Dropping the
-    /// future stops it.
+    /// Calls the tool once. `args` is what the LM wrote and may not fit the specification. Dropping
+    /// the future cancels the call.
     ///
     /// # Errors
-    /// What the LM is told instead of a result, or what ends the run.
+    /// What the LM sees instead of a result, or what ends the run.
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>>;
 }
 
-/// How a call of a tool fails.
+/// Why a call of a tool failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The LM is told, and may do better.
+    /// Shown to the LM, which may correct its call.
     #[error("{0}")]
-    Told(Arc<str>),
-    /// The run cannot go on: it was cancelled, or its time is over.
+    Reported(Arc<str>),
+    /// Ends the run: it was cancelled, or its time is over.
     #[error(transparent)]
-    Ends(#[from] PredictError),
+    Fatal(#[from] PredictError),
 }
 
 impl ToolError {
-    /// A failure that the LM is told.
+    /// A failure that is shown to the LM.
     #[must_use]
-    pub fn told(message: impl Into<Arc<str>>) -> Self {
-        Self::Told(message.into())
+    pub fn reported(message: impl Into<Arc<str>>) -> Self {
+        Self::Reported(message.into())
     }
 }

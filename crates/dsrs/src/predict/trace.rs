@@ -1,5 +1,5 @@
-//! The trace of a run: spans for nodes, predictors and LM calls, with times relative to the run's
-//! start. Whoever owns a wall clock turns them into dates. Knows nothing of how it is shown.
+//! The trace of a run: spans of nodes, predictors and LM calls, with times relative to the start of
+//! the run. Does not know wall clocks or how traces are shown.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,117 +11,117 @@ pub use crate::adapter::CheckOutcome;
 use crate::lm::{ConstraintForm, Message, Prefix, ToolCall, Usage};
 use crate::value::{Fields, Payload};
 
-/// Names a span within its run, counted from 1.
+/// The id of a span within its run, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId(pub u32);
 
-/// What a span stands for.
+/// The kind of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
     /// A node of a graph.
     Node,
-    /// One of several tries of a strategy at the same inputs.
+    /// One of several attempts of a strategy at the same inputs.
     Attempt,
-    /// The work on one element of several.
+    /// The work on one of several elements.
     Element,
-    /// A call of a predictor: one or more LM calls.
+    /// A call of a predictor: one or more LM requests.
     Predictor,
     /// One LM request.
     Lm,
-    /// Vectors of texts from an embedding model.
+    /// A request for embeddings.
     Embedding,
-    /// A tool.
+    /// A call of a tool.
     Tool,
 }
 
 impl SpanKind {
-    /// Whether it stands for requests to a model, whose usage makes up that of the run.
+    /// Whether it is a request to a model; their usage is the usage of the run.
     #[must_use]
     pub const fn is_paid(self) -> bool {
         matches!(self, Self::Lm | Self::Embedding)
     }
 }
 
-/// How a span stands.
+/// The status of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanStatus {
-    /// Still going on.
+    /// Running.
     Running,
-    /// Done.
+    /// Succeeded.
     Succeeded,
     /// Failed; `error` says why.
     Failed,
-    /// Stopped before its end.
+    /// Cancelled before its end.
     Cancelled,
-    /// Parked until a value comes from outside.
+    /// Parked until a value arrives from outside.
     Waiting,
 }
 
-/// How a request to a model that is to be constrained was.
+/// Whether a request to a model with constrained decoding was constrained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Constrained {
-    /// The server was told what to hold the answer to, in this form.
-    To(ConstraintForm),
-    /// It was not, because the server has refused that.
+pub enum ConstraintStatus {
+    /// The request was constrained, in this form.
+    Applied(ConstraintForm),
+    /// It was not: the server has refused constraints.
     Refused,
 }
 
-impl Constrained {
-    /// The word for it in traces.
+impl ConstraintStatus {
+    /// The name in traces.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::To(form) => form.as_str(),
+            Self::Applied(form) => form.as_str(),
             Self::Refused => "refused",
         }
     }
 }
 
-/// One thing that happened. Absent members do not apply.
+/// One span. Members that do not apply are `None` or empty.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// What it stands for.
+    /// The kind of span.
     pub kind: SpanKind,
-    /// The span it belongs to.
+    /// The parent span.
     pub parent: Option<SpanId>,
-    /// The node it belongs to.
+    /// The node that it belongs to.
     pub node: Arc<str>,
     /// The predictor's path within the node.
     pub predictor: Option<Arc<str>>,
     /// The tool's name.
     pub tool: Option<Arc<str>>,
-    /// How it stands.
+    /// The status.
     pub status: SpanStatus,
-    /// When it started, counted from the run's start.
+    /// When it started, relative to the start of the run.
     pub started: Duration,
-    /// How long it took; `None` while it runs.
+    /// How long it took. `None` while it runs.
     pub duration: Option<Duration>,
-    /// What went in.
+    /// The inputs.
     pub inputs: Option<Fields>,
-    /// What came out.
+    /// The outputs.
     pub outputs: Option<Fields>,
-    /// What was said to the LM: the shared prefix, then this call's turns.
+    /// The messages sent to the LM: the shared prefix, then the turns of this call.
     pub messages: Option<(Arc<Prefix>, Vec<Message>)>,
-    /// What the LM answered, to the letter.
+    /// The reply of the LM, verbatim.
     pub raw: Option<Arc<str>>,
-    /// The calls of tools that it asked for beside its text.
+    /// The tool calls in the reply.
     pub tool_calls: Vec<ToolCall>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
-    /// Which try this is, counted from 1: of an LM request over retries and asking again, of an
-    /// attempt within its strategy; of an element, which one it is.
+    /// A number from 1: of an LM request over all retries, of an attempt within its strategy, or of
+    /// an element.
     pub attempt: Option<u32>,
-    /// Whether the answer is one that was kept of the same request.
+    /// Whether the reply came from a cache or from recorded replies.
     pub cached: bool,
-    /// How long a request stood in line before it was sent, if it had to.
+    /// How long the request queued before it was sent, if it had to.
     pub queued: Option<Duration>,
-    /// How good an attempt was found to be.
+    /// The reward of an attempt.
     pub reward: Option<f64>,
-    /// How the answer was constrained, where the model is to be.
-    pub constraint: Option<Constrained>,
-    /// What it used.
+    /// How the request was constrained, if its model supports that.
+    pub constraint: Option<ConstraintStatus>,
+    /// The usage.
     pub usage: Option<Usage>,
-    /// The leniencies of the parser, as JSON data.
+    /// The leniencies of the parser, as JSON.
     pub parse_report: Option<Payload>,
     /// The outcomes of checks.
     pub checks: Vec<CheckOutcome>,
@@ -178,7 +178,7 @@ impl Trace {
         self.origin.elapsed()
     }
 
-    /// Adds to a span without closing it.
+    /// Changes a span without closing it.
     pub fn amend(&self, id: SpanId, fill: impl FnOnce(&mut Span)) {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(span) = spans.get_mut(id.0 as usize - 1) {
@@ -201,7 +201,7 @@ impl Trace {
         })
     }
 
-    /// Adds a span of which `fill` says everything, its times too: of what is over already.
+    /// Adds a span that is over; `fill` sets everything, including its times.
     pub fn record(
         &self,
         kind: SpanKind,
@@ -227,14 +227,14 @@ impl Trace {
         }
     }
 
-    /// Marks a span as cancelled that is no longer wanted, and all that still run below it.
+    /// Cancels a span and all running spans below it.
     pub fn cancel(&self, id: SpanId) {
         let now = self.elapsed();
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stopped = Vec::new();
         for (index, span) in spans.iter_mut().enumerate().skip(id.0 as usize - 1) {
             let own = SpanId(u32::try_from(index + 1).unwrap_or(u32::MAX));
-            // A span starts after the one it belongs to, so one pass finds them all.
+            // A span starts after its parent, so one pass finds all of them.
             if own != id && !span.parent.is_some_and(|parent| stopped.contains(&parent)) {
                 continue;
             }
@@ -246,8 +246,7 @@ impl Trace {
         }
     }
 
-    /// A span and all that belong below it, as a trace of their own: the span itself comes first and
-    /// has no parent.
+    /// A span and all spans below it, as a separate trace: the span comes first and has no parent.
     #[must_use]
     pub fn below(&self, id: SpanId) -> Vec<Span> {
         let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -255,7 +254,7 @@ impl Trace {
         let mut found: Vec<Span> = Vec::new();
         for (index, span) in spans.iter().enumerate().skip(id.0 as usize - 1) {
             let own = SpanId(u32::try_from(index + 1).unwrap_or(u32::MAX));
-            // A span starts after the one it belongs to, so one pass finds them all.
+            // A span starts after its parent, so one pass finds all of them.
             let parent = span.parent.and_then(|parent| places.get(&parent).copied());
             if own != id && parent.is_none() {
                 continue;
@@ -266,15 +265,15 @@ impl Trace {
         found
     }
 
-    /// The predictor of a node that is at work: the last one that began and has not ended.
+    /// The running predictor of a node: the last one that started and has not ended.
     #[must_use]
-    pub fn predictor_at_work(&self, node: &str) -> Option<Arc<str>> {
+    pub fn running_predictor(&self, node: &str) -> Option<Arc<str>> {
         let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         let running = |span: &&Span| span.status == SpanStatus::Running && &*span.node == node;
         spans.iter().rev().filter(running).find_map(|span| span.predictor.clone())
     }
 
-    /// Takes the spans out; those still open are marked cancelled.
+    /// Takes the spans; cancels those that are still running.
     #[must_use]
     pub fn take(&self) -> Vec<Span> {
         let now = self.elapsed();

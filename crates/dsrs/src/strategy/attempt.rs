@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::wrapped::Wrapped;
-use crate::module::{Module, Predicted};
-use crate::predict::typed::fields;
+use crate::module::{Module, Prediction};
+use crate::predict::fields;
 use crate::predict::{Ctx, PredictError, PredictErrorKind, SpanId, SpanKind, SpanStatus};
 use crate::value::Fields;
 
@@ -52,15 +52,15 @@ impl<M: Module> Tried for Typed<'_, M>
 where
     M::Input: Clone,
 {
-    type Found = Predicted<M::Output>;
+    type Found = Prediction<M::Output>;
 
-    async fn attempt(&self, ctx: &Ctx) -> Result<Predicted<M::Output>, PredictError> {
+    async fn attempt(&self, ctx: &Ctx) -> Result<Prediction<M::Output>, PredictError> {
         self.module.call(ctx, self.input.clone()).await
     }
 
-    fn outputs(&self, found: &Predicted<M::Output>) -> Result<Fields, PredictError> {
+    fn outputs(&self, found: &Prediction<M::Output>) -> Result<Fields, PredictError> {
         fields(&**found).map_err(|error| {
-            let kind = PredictErrorKind::Parse { field: None, misread: Box::default() };
+            let kind = PredictErrorKind::Parse { field: None, failure: Box::default() };
             PredictError::new(kind, error.to_string())
         })
     }
@@ -87,8 +87,8 @@ impl Attempt {
     /// The context in which it runs: unlike that of the others, so that it may end otherwise.
     pub(super) fn varied(&self, temperature: Option<f64>) -> Ctx {
         match temperature {
-            Some(temperature) => self.around.varied_at(self.number, temperature),
-            None => self.around.varied(self.number),
+            Some(temperature) => self.around.for_attempt_at(self.number, temperature),
+            None => self.around.for_attempt(self.number),
         }
     }
 

@@ -13,7 +13,7 @@ use super::reward::{REWARD, Reward, Rewarded};
 use super::search::{Rewards, Search, best};
 use super::wrapped::{MODULE, Wrapped, attempts};
 use super::{BuildEnv, DynModule, StrategyFactory, pins};
-use crate::module::{Module, Predicted};
+use crate::module::{Module, Prediction};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -235,7 +235,7 @@ where
         &self,
         ctx: &Ctx,
         input: M::Input,
-    ) -> Result<Predicted<M::Output>, PredictError> {
+    ) -> Result<Prediction<M::Output>, PredictError> {
         let search = Search {
             n: self.n,
             threshold: self.threshold,
@@ -253,11 +253,11 @@ pub(super) struct By<'a, M: Module> {
     pub(super) input: &'a M::Input,
 }
 
-impl<M: Module> Rewards<Predicted<M::Output>> for By<'_, M> {
+impl<M: Module> Rewards<Prediction<M::Output>> for By<'_, M> {
     fn reward<'a>(
         &'a self,
         _ctx: &'a Ctx,
-        found: &'a Predicted<M::Output>,
+        found: &'a Prediction<M::Output>,
     ) -> BoxFuture<'a, Result<f64, PredictError>> {
         Box::pin(ready(Ok((self.reward)(self.input, found))))
     }

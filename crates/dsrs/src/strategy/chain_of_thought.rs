@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use super::factory::no_config;
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
-use crate::module::{Module, Predicted};
+use crate::module::{Module, Prediction};
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, SchemaPredictor};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{Augmented, Signature, SignatureSchema, added_outputs};
@@ -59,7 +59,7 @@ impl<S: Signature> Module for ChainOfThought<S> {
         &self,
         ctx: &Ctx,
         input: S::Input,
-    ) -> Result<Predicted<WithReasoning<S::Output>>, PredictError> {
+    ) -> Result<Prediction<WithReasoning<S::Output>>, PredictError> {
         self.predict.call(ctx, input).await
     }
 }

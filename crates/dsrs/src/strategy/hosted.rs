@@ -57,7 +57,7 @@ impl<M: Module + Facet<'static>> HostedModule<M> {
 }
 
 fn unfit(message: &str) -> PredictError {
-    let kind = PredictErrorKind::Parse { field: None, misread: Box::default() };
+    let kind = PredictErrorKind::Parse { field: None, failure: Box::default() };
     PredictError::new(kind, message)
 }
 

@@ -197,7 +197,7 @@ impl<F> Count<F> {
     ) -> ControlFlow<Result<F, PredictError>> {
         self.open -= 1;
         match result {
-            Err(error) if ctx.is_over(&error) => return ControlFlow::Break(Err(error)),
+            Err(error) if ctx.is_fatal(&error) => return ControlFlow::Break(Err(error)),
             Err(error) => self.failure = Some(error),
             Ok(found) => match value(&found) {
                 Some(value) => self.vote(value, number, found),

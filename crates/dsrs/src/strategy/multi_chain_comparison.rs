@@ -14,8 +14,8 @@ use super::registry::StrategyRegistration;
 use super::sampling::{Sampling, sample_all, temperature_schema};
 use super::wrapped::{MODULE, Wrapped, attempts};
 use super::{BuildEnv, DynModule, StrategyFactory, pins};
-use crate::module::{Module, Predicted};
-use crate::predict::typed::fields;
+use crate::module::{Module, Prediction};
+use crate::predict::fields;
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, PredictErrorKind, SchemaPredictor};
 use crate::problem::{At, Code, Problems};
 use crate::reflect::from_payload;
@@ -317,7 +317,7 @@ where
         &self,
         ctx: &Ctx,
         input: S::Input,
-    ) -> Result<Predicted<WithRationale<S::Output>>, PredictError> {
+    ) -> Result<Prediction<WithRationale<S::Output>>, PredictError> {
         let sampling = Sampling { count: self.m, temperature: Some(self.temperature) };
         let mut all = fields(&input).map_err(|error| {
             let kind = PredictErrorKind::InvalidValue { field: error.path.as_str().into() };
@@ -325,6 +325,6 @@ where
         })?;
         all.extend(tried(sampling, ctx, &Typed { module: &self.module, input: &input }).await?);
         let typed = |found: &Fields| from_payload(&Payload::map(found.clone()));
-        self.compare.predictor.forward_as(ctx, all, typed).await.map(Predicted::of)
+        self.compare.predictor.forward_as(ctx, all, typed).await.map(Prediction::of)
     }
 }

@@ -16,7 +16,7 @@ use super::chain_of_thought::with_reasoning;
 use super::registry::StrategyRegistration;
 use super::tools::{TOOLS, TOOLS_SCHEMA, read_tools};
 use super::{BuildEnv, DynModule, StrategyFactory, pins};
-use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor, Toolbox};
+use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor, ToolDispatcher};
 use crate::problem::{At, Problems};
 use crate::read::{Object, boolean, count};
 use crate::signature::{SignatureSchema, added_outputs};
@@ -104,7 +104,7 @@ impl StrategyFactory for Factory {
 }
 
 struct Config {
-    toolbox: Toolbox,
+    toolbox: ToolDispatcher,
     limits: Limits,
     with_trajectory: bool,
 }
@@ -117,7 +117,7 @@ impl Config {
         problems: &mut Problems,
     ) -> Option<Self> {
         let mut object = Object::open(config, at, problems)?;
-        let none = || Toolbox::reserving(FINISH);
+        let none = || ToolDispatcher::reserving(FINISH);
         let toolbox = object.optional(TOOLS, |list, at, problems| {
             Some(read_tools(none(), env, list, at, problems))
         });

@@ -17,8 +17,8 @@ use super::reward::{REWARD, Reward, Rewarded};
 use super::search::{Best, Rewards, Search, judged};
 use super::wrapped::{MODULE, Wrapped};
 use super::{BuildEnv, DynModule, StrategyFactory, pins};
-use crate::module::{Module, Predicted, WalkError, named_predictors, named_predictors_mut};
-use crate::predict::typed::fields;
+use crate::module::{Module, Prediction, WalkError, named_predictors, named_predictors_mut};
+use crate::predict::fields;
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, PredictErrorKind, SchemaPredictor};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -37,7 +37,7 @@ async fn refine<T: Tried>(
     for number in 0..search.n {
         let attempt = Attempt::open(ctx, number);
         let varied = attempt.varied(None);
-        let hinted = if hints.is_empty() { varied } else { varied.hinted(hints.clone()) };
+        let hinted = if hints.is_empty() { varied } else { varied.with_hints(hints.clone()) };
         let result = judged(&attempt, &hinted, tried, rewards).await;
         let is_last = number + 1 == search.n;
         let poor = result.as_ref().ok().filter(|_| !is_last);
@@ -48,7 +48,7 @@ async fn refine<T: Tried>(
         let Some((reward, outputs)) = poor else { continue };
         match adviser.advise(ctx, reward, &outputs).await {
             Ok(advice) => hints = advice,
-            Err(error) if ctx.is_over(&error) => return Err(error),
+            Err(error) if ctx.is_fatal(&error) => return Err(error),
             // The trace tells of it; the attempts go on with what was advised before.
             Err(_) => {}
         }
@@ -251,7 +251,7 @@ where
         &self,
         ctx: &Ctx,
         input: M::Input,
-    ) -> Result<Predicted<M::Output>, PredictError> {
+    ) -> Result<Prediction<M::Output>, PredictError> {
         let search = Search {
             n: self.n,
             threshold: self.threshold,

@@ -49,7 +49,7 @@ pub(super) async fn sample_all<T: Tried>(
         Err(error) => {
             failures += 1;
             let too_many = failures > fail_count || failures == sampling.count;
-            match ctx.is_over(&error) || too_many {
+            match ctx.is_fatal(&error) || too_many {
                 true => ControlFlow::Break(error),
                 false => ControlFlow::Continue(()),
             }

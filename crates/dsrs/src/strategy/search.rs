@@ -63,7 +63,7 @@ impl<F> Best<F> {
             }
             Err(error) => {
                 self.failures += 1;
-                if ctx.is_over(&error) || self.failures > self.search.fail_count {
+                if ctx.is_fatal(&error) || self.failures > self.search.fail_count {
                     return ControlFlow::Break(Err(error));
                 }
                 self.failure = Some(error);

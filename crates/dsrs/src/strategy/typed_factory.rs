@@ -96,7 +96,7 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
 /// use dsrs::facet::Facet;
 /// use dsrs::predict::PredictError;
 /// use dsrs::strategy::registry;
-/// use dsrs::{Ctx, Module, Predict, Predicted, Signature};
+/// use dsrs::{Ctx, Module, Predict, Prediction, Signature};
 ///
 /// #[derive(Signature)]
 /// struct Shorten {
@@ -115,7 +115,7 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
 ///     type Input = ShortenInput;
 ///     type Output = ShortenOutput;
 ///
-///     async fn forward(&self, ctx: &Ctx, input: ShortenInput) -> Result<Predicted<ShortenOutput>, PredictError> {
+///     async fn forward(&self, ctx: &Ctx, input: ShortenInput) -> Result<Prediction<ShortenOutput>, PredictError> {
 ///         self.shorten.call(ctx, input).await
 ///     }
 /// }

@@ -1,13 +1,13 @@
-//! Just enough of GBNF to write texts by a grammar at random: what is written here is what a server
-//! that is held to the grammar could answer.
+//! Enough of GBNF to generate random texts from a grammar: any of them could be the answer of a
+//! server that enforces the grammar.
 
 use std::collections::HashMap;
 
-/// What a rule is made of.
+/// A part of a rule.
 #[derive(Debug)]
 enum Part {
     Text(String),
-    /// Ranges of signs, and whether they are those that may not stand.
+    /// Ranges of characters, and whether they are excluded.
     Signs(Vec<(char, char)>, bool),
     Rule(String),
     OneOf(Vec<Vec<Part>>),
@@ -29,14 +29,14 @@ impl Grammar {
         Self(text.lines().map(rule).collect())
     }
 
-    /// A text of the grammar, decided by bytes; when they end, the least is written.
+    /// A text of the grammar, chosen by bytes; when they run out, the shortest continuation.
     pub(crate) fn write(&self, bytes: &mut dyn Iterator<Item = u8>) -> String {
         let mut text = String::new();
         self.write_rule("root", bytes, &mut text);
         text
     }
 
-    /// How many characters the longest text has.
+    /// The length of the longest text, in characters.
     pub(crate) fn longest(&self) -> usize {
         self.longest_of(&self.0["root"])
     }

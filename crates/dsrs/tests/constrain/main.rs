@@ -1,7 +1,7 @@
-//! What a server is told to hold an answer to: a grammar by which only answers can be written that
-//! are read without any leniency, a JSON Schema of the outputs; and what happens when it refuses.
+//! Constrained decoding: a grammar whose texts are all parsed without leniency, a JSON Schema of
+//! the outputs, and servers that refuse them.
 
-// Helpers of tests are not seen as tests by clippy's own exemption.
+// Clippy does not treat test helpers as tests.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "../story/mod.rs"]
@@ -36,13 +36,13 @@ fn grammar(schema: &Arc<SignatureSchema>, max_tokens: Option<u32>) -> String {
 }
 
 #[test]
-fn the_grammar_of_an_answer_is_its_layout_and_the_types_of_its_fields() {
+fn the_grammar_has_the_layout_and_the_field_types() {
     let schema = signature("{}", r#""question -> reasoning, score: int""#);
     insta::assert_snapshot!(grammar(&schema, Some(60)));
 }
 
 #[test]
-fn the_schema_of_an_answer_is_one_object_of_the_outputs_as_the_lm_sees_them() {
+fn the_json_schema_is_one_object_with_the_lm_names() {
     let plan = ChatPlan::new(signature(TYPES, r#""q -> mood: Mood?, chain: Chain""#));
     let Some(DecodingConstraint::JsonSchema { schema, strict }) =
         plan.constraint(ConstraintForm::JsonSchema, None)
@@ -68,14 +68,14 @@ fn the_schema_of_an_answer_is_one_object_of_the_outputs_as_the_lm_sees_them() {
 }
 
 #[test]
-fn a_type_of_which_no_finite_text_can_be_written_has_no_grammar() {
+fn a_type_without_finite_values_has_no_grammar() {
     let plan = ChatPlan::new(signature("{}", r#""q -> a: error""#));
     assert!(plan.constraint(ConstraintForm::Gbnf, None).is_none());
 }
 
 #[test]
-fn what_may_be_written_has_an_end_that_follows_the_limit_of_tokens() {
-    // One unit of text may be a heading of many signs; usual text is far from that.
+fn grammar_texts_fit_the_token_limit() {
+    // One unit of text may be a heading of many characters; usual text is far from that.
     let schema = signature(TYPES, r#""q -> a, b: list[str], c: Tree""#);
     for tokens in [100, 200, 500] {
         let grammar = Grammar::read(&grammar(&schema, Some(tokens)));
@@ -113,7 +113,7 @@ fn outputs() -> impl Strategy<Value = Vec<&'static str>> {
 
 proptest! {
     #[test]
-    fn whatever_is_written_by_the_grammar_is_read_exactly(
+    fn grammar_texts_are_read_without_leniency(
         types in outputs(), bytes in prop::collection::vec(any::<u8>(), 0..600), tokens in 20..2000u32
     ) {
         let fields = types.iter().enumerate().map(|(n, ty)| format!("f{n}: {ty}"));
@@ -126,7 +126,7 @@ proptest! {
         let parsed = plan.parse(&answer);
         prop_assert!(parsed.is_ok(), "{answer}\n{parsed:?}");
         let parsed = parsed.unwrap();
-        // That no key stands twice is beyond a grammar.
+        // A grammar cannot exclude repeated keys.
         let mut used = parsed.report.entries().iter().map(|entry| entry.kind);
         prop_assert!(used.all(|kind| kind == LeniencyKind::DuplicateKey), "{answer}\n{:?}", parsed.report);
         prop_assert_eq!(parsed.fields.len(), types.len());

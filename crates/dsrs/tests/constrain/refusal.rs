@@ -1,5 +1,4 @@
-//! Models that are to be constrained: what is sent, what is told, and what happens when the server
-//! refuses it.
+//! Models with constrained decoding: the request, the record, and a server that refuses.
 
 use std::sync::Arc;
 
@@ -26,8 +25,8 @@ async fn ask(ctx: &Ctx) -> bool {
     predictor.forward(ctx, fields(r#"{"question": "how many?"}"#)).await.is_ok()
 }
 
-/// What the spans of requests say of constraints.
-fn told(ctx: &Ctx) -> Vec<Option<&'static str>> {
+/// The constraint status in the spans of requests.
+fn recorded(ctx: &Ctx) -> Vec<Option<&'static str>> {
     let spans = ctx.trace().take();
     let requests = spans.iter().filter(|span| span.kind == SpanKind::Lm);
     requests.map(|span| span.constraint.map(|constraint| constraint.as_str())).collect()
@@ -42,7 +41,7 @@ fn sent(request: &LmRequest) -> &'static str {
 }
 
 #[tokio::test]
-async fn a_model_is_told_what_to_hold_the_answer_to_and_the_trace_says_so() {
+async fn a_constraint_is_sent_and_recorded_in_the_trace() {
     for (form, word, answer) in [
         (ConstraintForm::Gbnf, "gbnf", ANSWER),
         (ConstraintForm::JsonSchema, "json_schema", r#"{"score": 7}"#),
@@ -51,21 +50,21 @@ async fn a_model_is_told_what_to_hold_the_answer_to_and_the_trace_says_so() {
         let ctx = ctx(&lm, &Arc::new(ConstrainedDecoding::to(Some(form))));
         assert!(ask(&ctx).await);
         assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), [word]);
-        assert_eq!(told(&ctx), [Some(word)]);
+        assert_eq!(recorded(&ctx), [Some(word)]);
     }
 }
 
 #[tokio::test]
-async fn a_model_that_is_not_to_be_constrained_is_not_and_nothing_is_told() {
+async fn a_model_without_constraints_gets_none() {
     let lm = Arc::new(ScriptedLm::always(ANSWER));
     let ctx = ctx(&lm, &Arc::default());
     assert!(ask(&ctx).await);
     assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), ["none"]);
-    assert_eq!(told(&ctx), [None]);
+    assert_eq!(recorded(&ctx), [None]);
 }
 
 #[tokio::test]
-async fn what_the_server_refuses_is_left_out_then_and_in_every_later_call() {
+async fn a_refused_constraint_is_not_sent_again() {
     let lm = Arc::new(ScriptedLm::by(|request: &LmRequest| match &request.constraint {
         Some(_) => ScriptedAnswer::fail(LmErrorKind::ConstraintRefused, "unknown field `grammar`")
             .status(400),
@@ -74,17 +73,17 @@ async fn what_the_server_refuses_is_left_out_then_and_in_every_later_call() {
     let constrain = Arc::new(ConstrainedDecoding::to(Some(ConstraintForm::Gbnf)));
     let first = ctx(&lm, &constrain);
     assert!(ask(&first).await);
-    assert_eq!(told(&first), [Some("gbnf"), Some("refused")]);
+    assert_eq!(recorded(&first), [Some("gbnf"), Some("refused")]);
     let second = ctx(&lm, &constrain);
     assert!(ask(&second).await);
-    assert_eq!(told(&second), [Some("refused")]);
+    assert_eq!(recorded(&second), [Some("refused")]);
     assert_eq!(lm.requests().iter().map(sent).collect::<Vec<_>>(), ["gbnf", "none", "none"]);
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_is_asked_for_again_under_the_same_constraint() {
+async fn a_retry_has_the_same_constraint() {
     let lm = Arc::new(ScriptedLm::answering(["nothing of the kind", ANSWER]));
     let ctx = ctx(&lm, &Arc::new(ConstrainedDecoding::to(Some(ConstraintForm::Gbnf))));
     assert!(ask(&ctx).await);
-    assert_eq!(told(&ctx), [Some("gbnf"), Some("gbnf")]);
+    assert_eq!(recorded(&ctx), [Some("gbnf"), Some("gbnf")]);
 }

@@ -1,15 +1,15 @@
-//! The corpus as data: one file a chapter, in `tests/corpus/`.
+//! The corpus as data: one file per chapter, in `tests/corpus/`.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// One file: a kind of text and what is made of it.
+/// One file: texts of one kind with their results.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chapter {
-    /// The file's name without its ending.
+    /// The name of the file without its extension.
     #[serde(skip)]
     pub(crate) name: String,
     pub(crate) title: String,
@@ -19,12 +19,12 @@ pub(crate) struct Chapter {
     pub(crate) case: Vec<Case>,
 }
 
-/// One text and what is made of it.
+/// One text and its result.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     pub(crate) name: String,
-    /// The type of a lone value; or `signature`, and `text` is a whole answer.
+    /// The type of a single value; with `signature` instead, `text` is a whole answer.
     #[serde(rename = "type")]
     pub(crate) ty: Option<String>,
     pub(crate) signature: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Case {
     /// `kind`, or `place: kind`, in the order of the report.
     #[serde(default)]
     pub(crate) leniencies: Vec<String>,
-    /// Kinds without which another reading gives the same value.
+    /// Kinds without which the value is still the same, through another interpretation.
     #[serde(default)]
     pub(crate) also_without: Vec<String>,
 }

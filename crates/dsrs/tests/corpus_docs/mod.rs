@@ -1,4 +1,4 @@
-//! The tables of docs/parsing.md, written from the corpus. The test compares; with
+//! The tables of docs/parsing.md, generated from the corpus. The test compares them; with
 //! `UPDATE_DOCS=1` it writes them.
 
 pub(crate) mod chapter;
@@ -10,11 +10,11 @@ use std::path::Path;
 use chapter::{Case, Chapter, chapters};
 use dsrs::coerce::LeniencyKind;
 
-/// The longest text that a table shows whole.
+/// The longest text that a table shows completely.
 const SHOWN: usize = 160;
 
 #[test]
-fn the_tables_of_the_documentation_are_those_of_the_corpus() {
+fn the_tables_of_the_documentation_match_the_corpus() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/parsing.md");
     let found = fs::read_to_string(&file).unwrap();
     let wanted = with_tables(&found, &chapters());
@@ -26,7 +26,7 @@ fn the_tables_of_the_documentation_are_those_of_the_corpus() {
     }
 }
 
-/// The document with the parts between the marks replaced by the tables of today.
+/// The document with new tables between the marks.
 fn with_tables(document: &str, chapters: &[Chapter]) -> String {
     let tables: String = chapters.iter().map(table).collect();
     replaced(&replaced(document, "kinds", &kinds()), "corpus", &tables)
@@ -82,7 +82,8 @@ fn row(text: &mut String, case: &Case) {
     );
 }
 
-/// Text as code in a cell: on one line, shortened, with marks that do not end the code.
+/// Text as code in a table cell: on one line, shortened, with a delimiter that the text does not
+/// contain.
 fn code(text: &str) -> String {
     let mut shown: String = text.trim().chars().take(SHOWN).collect();
     if shown.len() < text.trim().len() {

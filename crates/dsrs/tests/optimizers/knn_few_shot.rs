@@ -6,7 +6,7 @@ use dsrs::lm::{
     Budget, Embedder, EmbeddingModel, Embeddings, LmError, LmErrorKind, Model, Models, ScriptedLm,
 };
 use dsrs::optimize::{EarlyStop, Task, TrialId, Workbench};
-use dsrs::predict::{Nearest, PredictState};
+use dsrs::predict::{NearestDemos, PredictState};
 use dsrs_synthetic::SyntheticEmbedder;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -54,7 +54,7 @@ async fn the_pool_is_of_so_many_examples_with_a_vector_each() {
     let lm = copies_demos();
     let config = r#"{"k": 2, "max_pool": 12, "bootstrap": false}"#;
     let (state, bench) = taught(config, task(QA, lm.clone(), Budget::default())).await;
-    let Nearest { model, k, vectors } = state.nearest.unwrap();
+    let NearestDemos { model, k, vectors } = state.nearest.unwrap();
     assert_eq!((&*model, k, vectors.len(), vectors.dimensions()), ("vectors", 2, 12, 256));
     // In the order of the trainset, whatever was taken.
     let asked = state.demos.iter().map(|demo| demo.input["question"].to_json());
@@ -145,8 +145,8 @@ async fn without_an_embedding_model_that_works_the_way_out_is_told() {
             "knn_few_shot: no embedding model is configured; configure one (`embedding = true`)",
             "knn_few_shot: say which embedding model in `model`: `small`, `large`",
             "the embedding model `vectors` failed: no such route",
-            "the model `vector` is not configured; embedding models that are: `vectors`",
-            "the model `default` makes no vectors of texts; embedding models that are: `vectors`",
+            "the model `vector` is not configured; configured embedding models: `vectors`",
+            "the model `default` is no embedding model; configured embedding models: `vectors`",
         ]
     );
 }

@@ -1,16 +1,16 @@
-//! What is tried on a text, whatever stands in it: by the seeded test beside this file, and by the
-//! targets in `fuzz/`.
+//! The checks on arbitrary texts, used by the seeded test in this directory and by the targets in
+//! `fuzz/`.
 
 use std::sync::{Arc, LazyLock};
 
 use dsrs::adapter::ChatAdapter;
-use dsrs::coerce::{Leniencies, Report, coerce};
+use dsrs::coerce::{Leniencies, ParseReport, coerce};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::{SignatureSchema, read_signature};
 use dsrs::types::{Type, TypeScope};
 use dsrs::value::Payload;
 
-/// Definitions that all bodies share: a recursive class, and an enum with aliases.
+/// Definitions for all checks: a recursive class, and an enum with aliases.
 const TYPES: &str = r#"{
     "Mood": {"enum": {"calm": {"alias": "at ease"}, "angry": "shouts", "so_so": null}},
     "Person": {"class": {
@@ -19,7 +19,7 @@ const TYPES: &str = r#"{
         "mood": {"type": "Mood", "default": "calm"},
         "friends": {"type": "list[Person]", "default": []}}}}"#;
 
-/// Types of which a text is read as one.
+/// The types of single values.
 const WANTED: &[&str] = &[
     "any",
     "str?",
@@ -59,25 +59,25 @@ pub(crate) fn sections(text: &str) {
     }
 }
 
-/// A text in which any data may stand.
+/// A text with data anywhere in it.
 pub(crate) fn lenient(text: &str) {
     for ty in VALUES.iter().take(2) {
-        let _ = coerce(text, ty, Leniencies::ALL, &mut Report::default());
+        let _ = coerce(text, ty, Leniencies::ALL, &mut ParseReport::default());
     }
 }
 
-/// A text that is wanted as a type, which its first byte chooses. What was read is read again from
-/// its JSON, without any leniency.
+/// A text for a type that its first byte selects. The result is parsed again from its JSON without
+/// leniency.
 pub(crate) fn coerced(text: &str) {
     let chosen = text.bytes().next().map_or(0, usize::from) + text.len();
     let ty = &VALUES[chosen % VALUES.len()];
-    let mut report = Report::default();
+    let mut report = ParseReport::default();
     let Ok(value) = coerce(text, ty, Leniencies::ALL, &mut report) else { return };
     let holds_text = |payload: &Payload| matches!(payload, Payload::Str(_) | Payload::Null);
     if holds_text(&value) {
         return;
     }
-    let again = coerce(&value.to_json(), ty, Leniencies::STRICT, &mut Report::default());
+    let again = coerce(&value.to_json(), ty, Leniencies::STRICT, &mut ParseReport::default());
     assert_eq!(again.as_ref(), Ok(&value), "{text:?} as {}", ty.ir);
 }
 

@@ -1,4 +1,4 @@
-//! Any text gives a value or an error: no panic, no overflow of the stack, no search without end.
+//! Any text gives a value or an error: no panic, no stack overflow, no endless search.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bodies;
@@ -6,12 +6,12 @@ mod texts;
 
 use fastrand::Rng;
 
-/// Large enough that work which grows with its square does not end.
+/// Large enough that quadratic work does not end.
 const LARGE: usize = 1 << 16;
 const STACK: usize = 2 << 20;
 
 #[test]
-fn twenty_thousand_random_and_changed_texts_are_read() {
+fn random_and_mutated_texts_are_read() {
     let known = texts::of_the_corpus();
     let mut rng = Rng::with_seed(20_000);
     for _ in 0..20_000 {
@@ -31,7 +31,7 @@ fn deep_texts_are_read_on_a_small_stack() {
 }
 
 #[test]
-fn large_texts_of_one_piece_are_read() {
+fn large_repetitive_texts_are_read() {
     let pieces = [
         "\"\\",
         "\"",
@@ -78,7 +78,7 @@ fn large_texts_of_one_piece_are_read() {
 }
 
 #[test]
-fn large_texts_of_many_slips_in_deep_or_long_places_are_read() {
+fn large_texts_with_many_errors_in_deep_places_are_read() {
     let key = "k".repeat(LARGE / 4);
     let starts = [
         "[".repeat(110),

@@ -1,14 +1,14 @@
-//! Texts to try: those of the corpus, changed at random, and made of what parsers stumble over.
+//! Test texts: those of the corpus, random mutations of them, and pieces that parsers fail at.
 
 use std::fs;
 use std::path::Path;
 
 use fastrand::Rng;
 
-/// How long a text to try may be.
+/// The longest test text.
 const LIMIT: usize = 400;
 
-/// What parsers stumble over.
+/// Pieces that parsers fail at.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -87,7 +87,7 @@ pub(crate) fn of_the_corpus() -> Vec<String> {
     texts
 }
 
-/// A text to try: one of the known, changed, or a random one.
+/// A test text: a known one, a mutated one, or a random one.
 pub(crate) fn any(rng: &mut Rng, known: &[String]) -> String {
     let mut text = match rng.u8(0..4) {
         0 => (0..rng.usize(0..40)).map(|_| piece(rng)).collect(),

@@ -387,10 +387,10 @@ async fn an_http_tool_and_chosen_tools_of_an_mcp_server_stand_beside_each_other(
 async fn a_tool_called_finish_is_refused_whatever_its_capitals() {
     let config = r#"{"tools": [{"http": {"name": "Finish", "description": "d", "method": "GET", "url": "https://a.example"}}]}"#;
     let found = create_in(&Own(vec![]), "react", QA, config).err().unwrap().to_string();
-    assert!(found.starts_with("/config/tools/0: no tool can be called `Finish`"), "{found}");
+    assert!(found.starts_with("/config/tools/0: `Finish` is reserved"), "{found}");
     let add = |sum: Sum| async move { dsrs::expr::calculate(&sum.expression) };
     let typed = ReAct::<Qa>::builder().tool("finish", "Adds.", add).build();
-    assert!(typed.err().unwrap().to_string().contains("no tool can be called `finish`"));
+    assert!(typed.err().unwrap().to_string().contains("`finish` is reserved"));
 }
 
 /// A server as it was when a graph was stored, whose MCP server has got a `calculator` since.
@@ -447,7 +447,7 @@ async fn a_graph_that_takes_too_long_is_a_tool_that_fails_and_gets_no_advice_of_
         [look(), ScriptedAnswer::hang(), look(), known, finish().into(), extract("?").into()];
     let lm = Arc::new(ScriptedLm::answering(answers));
     let hint = [(Arc::from("action"), Arc::from("Ask twice."))];
-    let ctx = Ctx::within(only(lm.clone()).into(), Duration::from_secs(60)).hinted(hint);
+    let ctx = Ctx::within(only(lm.clone()).into(), Duration::from_secs(60)).with_hints(hint);
     let found = agent.forward(&ctx, fields(r#"{"question": "?"}"#)).await.unwrap();
     let told = found["trajectory"].as_str().unwrap().to_owned();
     assert!(
@@ -455,8 +455,9 @@ async fn a_graph_that_takes_too_long_is_a_tool_that_fails_and_gets_no_advice_of_
         "{told}"
     );
     assert!(told.contains("result: unknown"), "{told}");
-    let hinted: Vec<_> = lm.requests().iter().map(|sent| asked(sent).contains("twice")).collect();
-    assert_eq!(hinted, [true, false, true, false, true, false]);
+    let with_hints: Vec<_> =
+        lm.requests().iter().map(|sent| asked(sent).contains("twice")).collect();
+    assert_eq!(with_hints, [true, false, true, false, true, false]);
 }
 
 #[test]

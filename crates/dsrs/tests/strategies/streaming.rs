@@ -25,17 +25,17 @@ struct Ear {
 }
 
 impl RunListener for Ear {
-    fn hear(&self, event: RunEvent<'_>) {
+    fn receive(&self, event: RunEvent<'_>) {
         let line = match event {
             RunEvent::NodeStarted { node } => format!("{node} started"),
-            RunEvent::NodeDelta { of, field, text } => {
-                let key = (of.span.0, field.to_string());
+            RunEvent::NodeDelta { call, field, text } => {
+                let key = (call.span.0, field.to_string());
                 self.texts.lock().unwrap().entry(key).or_default().push_str(text);
-                format!("{} {} {field} {text:?}", of.node, of.predictor)
+                format!("{} {} {field} {text:?}", call.node, call.predictor)
             }
-            RunEvent::NodeRetry { of, attempt, reason } => {
-                self.texts.lock().unwrap().retain(|(span, _), _| *span != of.span.0);
-                format!("{} {} again, {attempt}: {reason}", of.node, of.predictor)
+            RunEvent::NodeRetry { call, attempt, reason } => {
+                self.texts.lock().unwrap().retain(|(span, _), _| *span != call.span.0);
+                format!("{} {} again, {attempt}: {reason}", call.node, call.predictor)
             }
             RunEvent::NodeCompleted { node, outputs, usage, .. } => {
                 let outputs = Payload::map(outputs.clone()).to_json();

@@ -1,34 +1,35 @@
-//! The answers that a schema allows, as a grammar in llama.cpp's GBNF: every output under its
-//! header, then the end mark. Everything in it is bounded, so that writing by it ends. Knows nothing
-//! of who is asked.
+//! The answers that a schema allows, as a GBNF grammar for llama.cpp: every output under its
+//! header, then the end mark. All repetitions are bounded, so that generation ends. Does not know
+//! models.
 
 use super::super::header::COMPLETED;
-use super::values::Values;
+use super::values::{ValueRules, quoted};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Literal, TypeDef, TypeIR};
 
-/// The room of one output where nobody limits the answer, in characters.
+/// The room of one output without a limit on the answer, in characters.
 const OUTPUT_ROOM: usize = 16_000;
 
-/// What a header takes, in tokens.
+/// The size of a header, in tokens.
 const HEADER_TOKENS: usize = 14;
 
-/// From this limit on, in tokens, texts are given the room that usual text takes; below it, the
-/// room of the worst: digits and signs are tokens of one character, and small models love them.
+/// From this limit on, in tokens, a token counts as the characters of usual text; below it as one
+/// character, the worst case: digits and signs, which small models repeat.
 const AMPLE_TOKENS: usize = 512;
 const USUAL_TOKEN: usize = 3;
 
 /// The least room of an output, in characters.
 const LEAST_ROOM: usize = 24;
 
-/// The largest grammar that is worth sending, in bytes.
+/// The largest grammar that is sent, in bytes.
 const SIZE_LIMIT: usize = 64 * 1024;
 
-/// How deep definitions may name one another at first; more where no value ends before.
+/// The depths to which nested definitions are expanded; the first depth at which every value can
+/// end is used.
 const DEPTHS: [usize; 4] = [4, 16, 64, 1000];
 
-/// The grammar of the answers, made so that one of them fits into `max_tokens`. `None` where there
-/// is no sensible one: an output that no text can be, or a grammar too large to send.
+/// The grammar of the answers that fit into `max_tokens`. `None` if an output has no possible text
+/// or the grammar is too large to send.
 pub(super) fn of_answers(schema: &SignatureSchema, max_tokens: Option<u32>) -> Option<String> {
     let room = room(schema, max_tokens);
     let grammar = DEPTHS.into_iter().find_map(|depth| write(schema, room, depth))?;
@@ -46,7 +47,7 @@ fn room(schema: &SignatureSchema, max_tokens: Option<u32>) -> usize {
 }
 
 fn write(schema: &SignatureSchema, room: usize, depth: usize) -> Option<String> {
-    let mut values = Values::new(&schema.defs, depth, room);
+    let mut values = ValueRules::new(&schema.defs, depth, room);
     let mut root = String::from("root ::= ");
     for field in &schema.outputs {
         root.push_str(&quoted(&format!("[[ ## {} ## ]]\n", field.lm_name())));
@@ -58,9 +59,9 @@ fn write(schema: &SignatureSchema, room: usize, depth: usize) -> Option<String> 
     Some(format!("{root}\n{}", values.into_rules()))
 }
 
-/// A value as it stands in a section: texts as they are, all else as JSON.
+/// A value in a section: text as it is, anything else as JSON.
 fn section(
-    values: &mut Values<'_>,
+    values: &mut ValueRules<'_>,
     schema: &SignatureSchema,
     field: &FieldSchema,
     room: usize,
@@ -75,8 +76,8 @@ fn section(
     Some(format!("({})", plain.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" | ")))
 }
 
-/// Whether a value of the type stands in a section without quotes; the texts that it may be, none
-/// meaning all.
+/// Whether a value of the type has no quotes in a section. Collects the possible texts; none means
+/// any text.
 fn plain_texts(
     ty: &TypeIR,
     schema: &SignatureSchema,
@@ -98,7 +99,7 @@ fn plain_texts(
             Some(TypeDef::Alias(ir)) if steps > 0 => plain_texts(ir, schema, steps - 1, found),
             _ => false,
         },
-        // Any text, `null` included. Texts beside other types are told from them by their quotes.
+        // Any text, `null` included. Beside other types, quotes distinguish texts.
         TypeIR::Union(members) if matches!(members.as_ref(), [TypeIR::Str, TypeIR::Null]) => {
             found.is_empty()
         }
@@ -112,23 +113,4 @@ fn plain_texts(
         }),
         _ => false,
     }
-}
-
-/// A text as a grammar spells it.
-pub(super) fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            c if u32::from(c) < 0x20 => quoted.push_str(&format!("\\x{:02X}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

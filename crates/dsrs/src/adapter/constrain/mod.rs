@@ -1,5 +1,4 @@
-//! The constraints on the answers of one schema, made when a model first wants them and kept. Knows
-//! nothing of models.
+//! The decoding constraints of one schema, built on first use and cached. Does not know models.
 
 mod grammar;
 mod schema;
@@ -12,10 +11,10 @@ use serde_json::value::RawValue;
 use crate::lm::{ConstraintForm, DecodingConstraint};
 use crate::signature::SignatureSchema;
 
-/// How many grammars are kept: one for each limit of tokens that was asked for.
-const KEPT: usize = 8;
+/// How many grammars are cached, one for each token limit.
+const CACHED_GRAMMARS: usize = 8;
 
-/// The constraints that were made so far; `None` is kept too where there is none to be made.
+/// The constraints built so far. `None` is cached as well.
 #[derive(Debug, Default)]
 pub(super) struct Constraints {
     json_schema: OnceLock<Option<DecodingConstraint>>,
@@ -42,16 +41,16 @@ impl Constraints {
         schema: &SignatureSchema,
         max_tokens: Option<u32>,
     ) -> Option<DecodingConstraint> {
-        let mut kept = self.grammars.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = kept.iter().find(|(tokens, _)| *tokens == max_tokens) {
+        let mut cached = self.grammars.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = cached.iter().find(|(tokens, _)| *tokens == max_tokens) {
             return known.clone();
         }
         let made = grammar::of_answers(schema, max_tokens)
             .map(|text| DecodingConstraint::Gbnf(text.into()));
-        if kept.len() >= KEPT {
-            kept.remove(0);
+        if cached.len() >= CACHED_GRAMMARS {
+            cached.remove(0);
         }
-        kept.push((max_tokens, made.clone()));
+        cached.push((max_tokens, made.clone()));
         made
     }
 }

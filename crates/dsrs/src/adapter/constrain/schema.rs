@@ -1,6 +1,5 @@
-//! The outputs of a schema as one JSON object, told as a JSON Schema for servers that hold an answer
-//! to one. Names are those that the LM sees; descriptions stand in the prompt already. Knows nothing
-//! of who is asked.
+//! The outputs of a schema as a JSON Schema for servers with constrained decoding. Names are those
+//! that the LM sees; descriptions are in the prompt already. Does not know models.
 
 use std::sync::Arc;
 
@@ -10,10 +9,10 @@ use crate::signature::SignatureSchema;
 use crate::types::{Class, Literal, TypeDef, TypeDefs, TypeIR};
 use crate::value::{Map, Payload};
 
-/// The schema, and whether it keeps to the subset that OpenAI calls strict: every object has its
-/// members named, and nothing is of any type.
+/// The schema, and whether it is in OpenAI's strict subset: every object lists its members, and no
+/// value has an arbitrary type.
 pub(super) fn of_answers(schema: &SignatureSchema) -> (Payload, bool) {
-    let mut writer = Writer { strict: true, reached: IndexSet::new() };
+    let mut writer = SchemaWriter { strict: true, reached: IndexSet::new() };
     let fields = schema.outputs.iter().map(|field| (field.lm_name(), &field.ty));
     let mut root = writer.object(fields);
     let defs = writer.definitions(&schema.defs);
@@ -23,13 +22,13 @@ pub(super) fn of_answers(schema: &SignatureSchema) -> (Payload, bool) {
     (Payload::map(root), writer.strict)
 }
 
-struct Writer {
+struct SchemaWriter {
     strict: bool,
     reached: IndexSet<Arc<str>>,
 }
 
-impl Writer {
-    /// The definitions that were named, and those that they name.
+impl SchemaWriter {
+    /// The definitions in use, directly or through others.
     fn definitions(&mut self, defs: &TypeDefs) -> Map {
         let mut written = Map::new();
         let mut next = 0;
@@ -56,7 +55,7 @@ impl Writer {
         self.object(fields.map(|(name, field)| (field.alias.as_ref().unwrap_or(name), &field.ty)))
     }
 
-    /// An object of which every member must be there; what may be left out may be null.
+    /// An object whose members are all required; optional ones may be null.
     fn object<'f>(&mut self, fields: impl Iterator<Item = (&'f Arc<str>, &'f TypeIR)>) -> Map {
         let mut properties = Map::new();
         for (name, ty) in fields {

@@ -1,48 +1,46 @@
-//! The rules of a grammar that values are written by: JSON of a type, and texts without header
-//! lines. Every repetition has an end, and recursive definitions are written out to a depth. Knows
-//! nothing of sections.
+//! Grammar rules for values: JSON of a type, and texts without header lines. Every repetition is
+//! bounded, and recursive definitions are expanded to a depth. Does not know sections.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::grammar::quoted;
 use crate::types::{Class, Literal, TypeDef, TypeDefs, TypeIR};
 use crate::value::Payload;
 
 /// The most elements of a list or dict.
 const MOST_ELEMENTS: usize = 200;
 
-/// The shortest limit of a text in JSON.
+/// The shortest limit of a JSON string.
 const SHORTEST: usize = 8;
 
-/// From this room on, texts in JSON may be as long as `LONG`: whoever gives so much room does not
-/// need every answer to fit, but every sensible one to be possible.
+/// From this room on, JSON strings may be `LONG`: with that much room, not every answer has to fit,
+/// but every sensible answer has to be possible.
 const AMPLE: usize = 4_000;
 const LONG: usize = 1_000;
 
-/// Repetitions longer than this are written as pages: engines write out each single one.
+/// Longer repetitions are split into pages, because engines expand every repetition.
 const PAGE: usize = 250;
 
 /// The longest key of a dict.
 const KEY: usize = 32;
 
-/// How deep a value of type `any` nests.
+/// How deep a value of type `any` may nest.
 const ANY_DEPTH: usize = 2;
 
-/// Writes rules for values, each once.
-pub(super) struct Values<'t> {
+/// Writes each rule once.
+pub(super) struct ValueRules<'t> {
     defs: &'t TypeDefs,
     depth: usize,
     shortest: usize,
     rules: IndexMap<String, String>,
-    /// The rules of definitions by name, depth that is left, and room.
+    /// The rules of definitions by name, remaining depth and room.
     named: HashMap<(Arc<str>, usize, usize), Option<String>>,
 }
 
-impl<'t> Values<'t> {
-    /// For outputs of a room in characters, definitions written out to a depth.
+impl<'t> ValueRules<'t> {
+    /// For outputs with a room in characters, with definitions expanded to a depth.
     pub(super) fn new(defs: &'t TypeDefs, depth: usize, room: usize) -> Self {
         let shortest = if room >= AMPLE { LONG } else { SHORTEST };
         Self { defs, depth, shortest, rules: IndexMap::new(), named: HashMap::new() }
@@ -58,7 +56,7 @@ impl<'t> Values<'t> {
 
     fn rule(&mut self, name: &str, body: impl FnOnce(&mut Self) -> String) -> String {
         if !self.rules.contains_key(name) {
-            // The place is kept before the rules that it names.
+            // Reserves the place before the rules that this one uses.
             self.rules.insert(name.to_owned(), String::new());
             let body = body(self);
             self.rules.insert(name.to_owned(), body);
@@ -66,12 +64,12 @@ impl<'t> Values<'t> {
         name.to_owned()
     }
 
-    /// Text that begins with a visible sign and holds no header: neither `[[ #` nor `# ]]`.
+    /// Text that begins with a visible character and contains no header, neither `[[ #` nor `# ]]`.
     pub(super) fn text(&mut self, room: usize) -> String {
         self.rule("plain", |_| r"[^\x00-\x08\x0A-\x1F#\x5B\x7F]".to_owned());
         self.rule("open", |_| r"[^\x00-\x20#\x5B\x7F]".to_owned());
         self.rule("hash", |_| r##""#"{1,6} " "? [^\x00-\x20#\x5B\x5D\x7F]"##.to_owned());
-        // `{name}` is the layout's own placeholder, which small models copy.
+        // `{name}` is the placeholder of the layout, which small models copy.
         self.rule("first", |_| {
             r#"[^\x00-\x20#\x5B\x7B\x7F] | "{" [^A-Za-z_#\x00-\x1F\x5B\x7F] | "[" plain | hash"#
                 .to_owned()
@@ -84,7 +82,7 @@ impl<'t> Values<'t> {
         self.rule(&format!("text-{room}"), |_| format!("first {rest} \"#\"?"))
     }
 
-    /// Up to so many of a rule.
+    /// Up to `most` repetitions of a rule.
     fn repeated(&mut self, rule: &str, most: usize) -> String {
         if most <= PAGE {
             return format!("{rule}{{0,{most}}}");
@@ -110,7 +108,7 @@ impl<'t> Values<'t> {
         self.rule(&format!("key-{most}"), |_| format!("\"\\\"\" char{{1,{most}}} \"\\\"\""))
     }
 
-    /// JSON of a type. `None` where no value ends within the depth.
+    /// JSON of a type. `None` if no value ends within the depth.
     pub(super) fn json(&mut self, ty: &TypeIR, depth: usize, room: usize) -> Option<String> {
         Some(match ty {
             TypeIR::Str => self.string(room),
@@ -155,7 +153,7 @@ impl<'t> Values<'t> {
     }
 
     fn dict(&mut self, value: &TypeIR, depth: usize, room: usize) -> String {
-        // A member is two values: its key takes half of the room.
+        // A member is two values: its key uses half of the room.
         let most = elements(room / 2);
         let half = room / most / 2;
         match self.json(value, depth, half) {
@@ -188,10 +186,10 @@ impl<'t> Values<'t> {
         Some(body)
     }
 
-    /// A definition, as a rule of its own for every depth and room in which it is needed.
+    /// A definition as a separate rule for every depth and room.
     fn named(&mut self, name: &Arc<str>, depth: usize, room: usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
-        // Rooms by powers of two, so that the rules of a definition are few.
+        // Powers of two keep the number of rules small.
         let room = room.max(SHORTEST).next_power_of_two();
         let key = (name.clone(), depth, room);
         if let Some(known) = self.named.get(&key) {
@@ -231,7 +229,7 @@ impl<'t> Values<'t> {
     }
 }
 
-/// As many elements as leave each some room.
+/// How many elements fit, with some room for each.
 fn elements(room: usize) -> usize {
     (room.isqrt() / 2).clamp(1, MOST_ELEMENTS)
 }
@@ -242,4 +240,23 @@ fn literal_json(literal: &Literal) -> String {
         Literal::Int(number) => number.to_string(),
         Literal::Bool(flag) => flag.to_string(),
     }
+}
+
+/// A text as a GBNF literal.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            c if u32::from(c) < 0x20 => quoted.push_str(&format!("\\x{:02X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
 }

@@ -1,92 +1,92 @@
-//! The steps of a pass over the text: line starts, brackets inside of lines, reasoning blocks. Each
-//! decides on a few bytes, or waits for more.
+//! The steps of a pass: line starts, brackets inside of lines, reasoning blocks. Each step decides
+//! on a few bytes or waits for more.
 
-use super::{Place, Scanner, Slot, Source};
-use crate::adapter::header::{self, Found};
-use crate::adapter::outputs::Named;
-use crate::adapter::reasoning::{self, Tag};
-use crate::adapter::stretch::Stretch;
-use crate::adapter::worn;
+use super::{AnswerText, OutputState, Position, Scanner};
+use crate::adapter::degraded_header;
+use crate::adapter::header::{self, ScanResult};
+use crate::adapter::outputs::HeaderTarget;
+use crate::adapter::reasoning::{self, ReasoningTag};
+use crate::adapter::section_text::SectionText;
 use crate::coerce::LeniencyKind;
 
 impl Scanner {
-    /// Reads on as far as the text decides.
-    pub(in crate::adapter) fn advance(&mut self, source: &Source<'_>) {
+    /// Reads as far as the text so far allows.
+    pub(in crate::adapter) fn advance(&mut self, source: &AnswerText<'_>) {
         loop {
-            while self.goes_on() && self.step(source) {}
+            while self.continues() && self.step(source) {}
             if !source.ended || !self.end(source) {
                 return;
             }
         }
     }
 
-    /// Behind the end mark only a close of reasoning matters, where the sections may be a draft.
-    fn goes_on(&self) -> bool {
-        self.place != Place::End || (self.trust.orphans && self.is_doubtful())
+    /// After the end mark, only a closing reasoning tag matters, if the sections may be a draft.
+    fn continues(&self) -> bool {
+        self.place != Position::End || (self.trust.orphans && self.is_doubtful())
     }
 
-    /// One step; `false` when more text is needed.
-    fn step(&mut self, source: &Source<'_>) -> bool {
+    /// One step. Returns false if more text is needed.
+    fn step(&mut self, source: &AnswerText<'_>) -> bool {
         match self.block {
             Some((tag, start)) => self.in_block(source, tag, start),
-            None if self.fresh && self.place != Place::End => self.line_start(source),
+            None if self.fresh && self.place != Position::End => self.line_start(source),
             None => self.in_line(source),
         }
     }
 
-    fn line_start(&mut self, source: &Source<'_>) -> bool {
+    fn line_start(&mut self, source: &AnswerText<'_>) -> bool {
         let rest = source.rest(self.at);
         match header::at_line_start(rest, source.ended) {
-            Found::Unsure => return false,
-            Found::Yes(header) => {
+            ScanResult::Incomplete => return false,
+            ScanResult::Match(header) => {
                 if self.take_header(source, header.moved(self.at)) {
                     return true;
                 }
             }
-            Found::No => {}
+            ScanResult::NoMatch => {}
         }
         let indent = rest.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let text = rest.get(indent..).unwrap_or_default();
-        if self.place == Place::Section && self.trust.blocks && text.starts_with('<') {
+        if self.place == Position::Section && self.trust.blocks && text.starts_with('<') {
             match reasoning::opening(text, &source.outputs.reasoning, source.ended) {
-                Found::Unsure => return false,
-                Found::Yes((tag, length)) => return self.enter(tag, indent, length),
-                Found::No => {}
+                ScanResult::Incomplete => return false,
+                ScanResult::Match((tag, length)) => return self.enter(tag, indent, length),
+                ScanResult::NoMatch => {}
             }
         }
         if !source.ended && !self.doubt_label(source, rest) {
             return false;
         }
         if text.starts_with("```") {
-            self.stretch.fence();
+            self.section_text.fence();
         }
         self.fresh = false;
         true
     }
 
-    /// Marks a line that may yet be taken for a worn-down header; `false` when that needs more text.
-    fn doubt_label(&mut self, source: &Source<'_>, rest: &str) -> bool {
-        let missing = |named: Named| self.is_missing(named);
+    /// Marks a line that may be a degraded header. Returns false if more text is needed.
+    fn doubt_label(&mut self, source: &AnswerText<'_>, rest: &str) -> bool {
+        let missing = |named: HeaderTarget| self.is_missing(named);
         if self.slots.iter().all(|slot| slot.seen) {
             return true;
         }
-        match worn::at_line_start(rest, source.outputs, &missing, false) {
-            Found::Unsure => return false,
-            Found::Yes(_) => self.stretch.doubt(),
-            Found::No => {}
+        match degraded_header::at_line_start(rest, source.outputs, &missing, false) {
+            ScanResult::Incomplete => return false,
+            ScanResult::Match(_) => self.section_text.doubt(),
+            ScanResult::NoMatch => {}
         }
         true
     }
 
-    fn is_missing(&self, named: Named) -> bool {
+    fn is_missing(&self, named: HeaderTarget) -> bool {
         match named {
-            Named::Output(index, _) => self.slots.get(index).is_some_and(|slot| !slot.seen),
-            Named::End(_) => true,
-            Named::Unknown => false,
+            HeaderTarget::Output(index, _) => self.slots.get(index).is_some_and(|slot| !slot.seen),
+            HeaderTarget::End(_) => true,
+            HeaderTarget::Unknown => false,
         }
     }
 
-    fn in_line(&mut self, source: &Source<'_>) -> bool {
+    fn in_line(&mut self, source: &AnswerText<'_>) -> bool {
         let rest = source.rest(self.at);
         let stop = rest.bytes().position(|byte| matches!(byte, b'\n' | b'[' | b'<'));
         let piece = rest.get(..stop.unwrap_or(rest.len())).unwrap_or_default();
@@ -97,64 +97,64 @@ impl Scanner {
                 self.at += 1;
                 self.line = self.at;
                 self.fresh = true;
-                self.stretch.line_ends();
+                self.section_text.line_ends();
                 true
             }
-            Some(b'[') if self.place != Place::End => self.bracket(source),
+            Some(b'[') if self.place != Position::End => self.bracket(source),
             Some(_) => self.angle(source),
         }
     }
 
     fn take(&mut self, piece: &str) {
-        self.stretch.take(self.at, piece);
+        self.section_text.take(self.at, piece);
         self.at += piece.len();
     }
 
-    /// A bracket inside of a line: an end mark once everything was seen, else a mention.
-    fn bracket(&mut self, source: &Source<'_>) -> bool {
+    /// A bracket inside of a line: an end mark if all outputs were seen, else text.
+    fn bracket(&mut self, source: &AnswerText<'_>) -> bool {
         let rest = source.rest(self.at);
         match header::in_brackets(rest, source.ended) {
-            Found::Unsure => return false,
-            Found::Yes(header) => {
+            ScanResult::Incomplete => return false,
+            ScanResult::Match(header) => {
                 let header = header.moved(self.at);
-                let named = source.outputs.named(source.slice(&header.name));
+                let named = source.outputs.resolve(source.slice(&header.name));
                 let lenient = source.allowed.has(LeniencyKind::Layout);
-                if matches!(named, Named::End(_)) && lenient && self.may_end(source) {
+                if matches!(named, HeaderTarget::End(_)) && lenient && self.may_end(source) {
                     self.close(source, true);
                     if let Some(section) = self.sections.last_mut() {
-                        section.bent = true;
+                        section.degraded = true;
                     }
                     self.finish(header.span.end);
                     return true;
                 }
                 if self.is_missing(named) {
-                    self.stretch.doubt();
+                    self.section_text.doubt();
                 }
             }
-            Found::No => {}
+            ScanResult::NoMatch => {}
         }
         self.reasoning_mark(source, rest)
     }
 
-    fn angle(&mut self, source: &Source<'_>) -> bool {
+    fn angle(&mut self, source: &AnswerText<'_>) -> bool {
         let rest = source.rest(self.at);
         self.reasoning_mark(source, rest)
     }
 
-    /// A bracket that may open or close reasoning, or is just one.
-    fn reasoning_mark(&mut self, source: &Source<'_>, rest: &str) -> bool {
-        if self.place == Place::Lead && self.trust.blocks {
+    /// A bracket that may begin a reasoning tag.
+    fn reasoning_mark(&mut self, source: &AnswerText<'_>, rest: &str) -> bool {
+        if self.place == Position::Lead && self.trust.blocks {
             match reasoning::opening(rest, &source.outputs.reasoning, source.ended) {
-                Found::Unsure => return false,
-                Found::Yes((tag, length)) => return self.enter(tag, 0, length),
-                Found::No => {}
+                ScanResult::Incomplete => return false,
+                ScanResult::Match((tag, length)) => return self.enter(tag, 0, length),
+                ScanResult::NoMatch => {}
             }
         }
-        if self.trust.orphans && (self.place == Place::Lead || self.is_doubtful()) {
+        if self.trust.orphans && (self.place == Position::Lead || self.is_doubtful()) {
             match reasoning::closing(rest, &source.outputs.reasoning, source.ended) {
-                Found::Unsure => return false,
-                Found::Yes(length) => return self.orphan(source, length),
-                Found::No => {}
+                ScanResult::Incomplete => return false,
+                ScanResult::Match(length) => return self.orphan(source, length),
+                ScanResult::NoMatch => {}
             }
         }
         let piece = rest.get(..1).unwrap_or_default();
@@ -162,13 +162,18 @@ impl Scanner {
         true
     }
 
-    fn enter(&mut self, tag: &'static Tag, indent: usize, length: usize) -> bool {
+    fn enter(&mut self, tag: &'static ReasoningTag, indent: usize, length: usize) -> bool {
         self.block = Some((tag, self.at + indent));
         self.at += indent + length;
         true
     }
 
-    fn in_block(&mut self, source: &Source<'_>, tag: &'static Tag, start: usize) -> bool {
+    fn in_block(
+        &mut self,
+        source: &AnswerText<'_>,
+        tag: &'static ReasoningTag,
+        start: usize,
+    ) -> bool {
         let rest = source.rest(self.at);
         let Some(close) = tag.find_close(rest) else {
             let part = source.text.len().saturating_sub(tag.longest_part_of_close());
@@ -177,20 +182,20 @@ impl Scanner {
         };
         let end = self.at + close.end;
         self.block = None;
-        self.go_on(end);
-        if self.place == Place::Section {
-            self.reasoning.extend(self.stretch.skip(start..end));
+        self.continue_at(end);
+        if self.place == Position::Section {
+            self.reasoning.extend(self.section_text.skip(start..end));
             return true;
         }
-        let before = self.stretch.close(false, false, false).body;
+        let before = self.section_text.close(false, false, false).body;
         self.prose.extend((!before.is_empty()).then_some(before));
         self.reasoning.push(start..end);
         self.begin_lead(end);
         true
     }
 
-    /// A close of reasoning that nothing opened: all before it was reasoning.
-    fn orphan(&mut self, source: &Source<'_>, length: usize) -> bool {
+    /// A closing reasoning tag without an opening one: all text before it was reasoning.
+    fn orphan(&mut self, source: &AnswerText<'_>, length: usize) -> bool {
         let before = source.slice(&(self.line..self.at));
         self.trust.given_up = !self.sections.is_empty() && !before.trim().is_empty();
         let end = self.at + length;
@@ -199,10 +204,10 @@ impl Scanner {
         }
         self.reasoning.push(self.lead_start..end);
         self.sections.clear();
-        self.slots.fill(Slot::default());
-        self.place = Place::Lead;
+        self.slots.fill(OutputState::default());
+        self.place = Position::Lead;
         (self.fenced, self.fence) = (false, false);
-        self.go_on(end);
+        self.continue_at(end);
         self.begin_lead(end);
         true
     }
@@ -210,11 +215,11 @@ impl Scanner {
     pub(super) fn begin_lead(&mut self, at: usize) {
         self.lead_start = at;
         self.lead = at..at;
-        self.stretch = Stretch::at(at);
+        self.section_text = SectionText::at(at);
     }
 
-    /// Goes on as if a line began here.
-    const fn go_on(&mut self, at: usize) {
+    /// Continues as if a line began here.
+    const fn continue_at(&mut self, at: usize) {
         self.at = at;
         self.line = at;
         self.fresh = true;

@@ -1,4 +1,4 @@
-//! Fenced blocks in a text, closed or not.
+//! Fenced blocks in a text, closed or not. Does not know what is in them.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use super::super::repair::is_blank;
 /// A fenced block.
 #[derive(Debug)]
 pub(super) struct Fence {
-    /// Between its marks, without the language word.
+    /// The text between its marks, without the language word.
     pub(super) inside: Range<usize>,
     pub(super) closed: bool,
 }
 
-/// Whether a region stands inside one of the blocks, which are in order.
+/// Whether a region is inside one of the blocks, which are in order.
 pub(super) fn hold(fences: &[Fence], region: &Range<usize>) -> bool {
     let behind = fences.partition_point(|fence| fence.inside.start <= region.start);
     let nearest = behind.checked_sub(1).and_then(|index| fences.get(index));
@@ -20,12 +20,12 @@ pub(super) fn hold(fences: &[Fence], region: &Range<usize>) -> bool {
 }
 
 /// Three or more backquotes or tildes in a row.
-struct Mark {
+struct FenceMark {
     span: Range<usize>,
     byte: u8,
-    /// Whether only blanks stand before it in its line.
+    /// Whether only blanks precede it in its line.
     leads: bool,
-    /// Whether only blanks stand behind it in its line.
+    /// Whether only blanks follow it in its line.
     ends: bool,
 }
 
@@ -37,7 +37,8 @@ pub(super) fn of(text: &str) -> Vec<Fence> {
     let mut index = 0;
     while let Some(mark) = marks.get(index) {
         let start = mark.span.end + language_len(text.get(mark.span.end..).unwrap_or_default());
-        // What starts a line ends one: quoted texts in a block may hold marks too.
+        // A mark at the start of a line is closed by one at the end of a line: quoted texts in a
+        // block may contain marks too.
         let closer = match mark.leads {
             true => closers.get(index + 1).copied().flatten(),
             false => Some(index + 1),
@@ -52,7 +53,7 @@ pub(super) fn of(text: &str) -> Vec<Fence> {
     fences
 }
 
-fn marks(text: &str) -> Vec<Mark> {
+fn marks(text: &str) -> Vec<FenceMark> {
     let bytes = text.as_bytes();
     let mut marks = Vec::new();
     let mut leads = true;
@@ -67,7 +68,7 @@ fn marks(text: &str) -> Vec<Mark> {
             let span = at..at + run;
             let rest = text.get(span.end..).unwrap_or_default();
             let ends = rest.chars().take_while(|c| *c != '\n').all(is_blank);
-            marks.push(Mark { span, byte: *byte, leads, ends });
+            marks.push(FenceMark { span, byte: *byte, leads, ends });
         }
         leads = *byte == b'\n' || (leads && byte.is_ascii_whitespace());
         at += run;
@@ -75,9 +76,9 @@ fn marks(text: &str) -> Vec<Mark> {
     marks
 }
 
-/// For each mark the first one at it or behind it that can close a block: one that stands alone in
-/// its line, else one that ends its line.
-fn next_closers(marks: &[Mark]) -> Vec<Option<usize>> {
+/// For each mark, the first mark from it on that can close a block: one that is alone in its line,
+/// else one that ends its line.
+fn next_closers(marks: &[FenceMark]) -> Vec<Option<usize>> {
     let (mut alone, mut ending) = (None, None);
     let mut closers = vec![None; marks.len()];
     for (index, mark) in marks.iter().enumerate().rev() {
@@ -92,7 +93,7 @@ fn next_closers(marks: &[Mark]) -> Vec<Option<usize>> {
     closers
 }
 
-/// The length of the language word behind an opening mark.
+/// The length of the language word after an opening mark.
 fn language_len(text: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.' | '#');
     let len = text.find(|c: char| !is_part(c)).unwrap_or(text.len());

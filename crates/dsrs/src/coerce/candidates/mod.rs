@@ -1,5 +1,5 @@
-//! What of a text may be the data: the whole of it, each fenced block, each object or list amid
-//! prose. Every part of a text is parsed a fixed number of times, whatever stands in it.
+//! The parts of a text that may be the data: the whole text, each fenced block, each object or list
+//! in prose. Every part is parsed a fixed number of times, whatever the text contains.
 
 mod fences;
 mod regions;
@@ -9,26 +9,27 @@ mod tests;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::loose::{Loose, Shape};
+use super::loose::{Loose, LooseShape};
 use super::{Leniencies, LeniencyKind, repair};
 use fences::Fence;
 
-/// How many blocks, and how many pieces amid prose, are tried from each end of a text.
+/// How many blocks and pieces in prose are tried from each end of a text.
 const FROM_EACH_END: usize = 256;
 
 /// A piece of a text that may be the data.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Candidate<'t> {
     pub(super) data: Loose<'t>,
-    /// By which leniencies it was found in the text.
+    /// The leniencies needed to find it in the text.
     pub(super) how: Leniencies,
-    /// It is several pieces of the text, as one list.
+    /// Whether it is several pieces of the text as one list.
     pub(super) several: bool,
 }
 
-/// The candidates, the likeliest first. A text that is an object, a list or a quoted text as a
-/// whole is the only one. Otherwise the whole comes first, as `Bare`; then fenced blocks, `Bare`
-/// ones too; then objects and lists amid prose, one by one and together as a `List`.
+/// The candidates, most likely first. A text that is completely an object, a list or a quoted
+/// string is the only candidate. Otherwise the whole text comes first, as `Bare`; then fenced
+/// blocks, also as `Bare`; then objects and lists in prose, each alone and all together as a
+/// `List`.
 pub(super) fn of(text: &str, allowed: Leniencies) -> Vec<Candidate<'_>> {
     let mut finder = Finder { allowed, found: Vec::new() };
     if !finder.whole(text, Leniencies::NONE) || finder.is_cut_off() {
@@ -43,22 +44,22 @@ struct Finder<'t> {
 }
 
 impl<'t> Finder<'t> {
-    /// The text as one piece of data. Says whether it is an object, a list or a quoted text.
+    /// Adds the text as one candidate. Returns whether it is an object, a list or a quoted string.
     fn whole(&mut self, text: &'t str, how: Leniencies) -> bool {
         let data = repair::parse(text, self.allowed)
             .or_else(|| repair::parse_sequence(text, self.allowed))
             .unwrap_or_else(|| repair::as_it_stands(text));
-        let is_data = !matches!(data.shape, Shape::Bare(_));
+        let is_data = !matches!(data.shape, LooseShape::Bare(_));
         self.found.push(Candidate { data, how, several: false });
         is_data
     }
 
-    /// Whether the first candidate was never closed, so that it may be no data at all.
+    /// Whether the first candidate is unclosed, so that it may be no data.
     fn is_cut_off(&self) -> bool {
         self.found.first().is_some_and(|first| first.data.slips.has(LeniencyKind::Unclosed))
     }
 
-    /// What stands in fenced blocks, then what stands amid prose.
+    /// Adds the content of fenced blocks, then data in prose.
     fn blocks(&mut self, text: &'t str) {
         let fences = fences::of(text);
         let first = self.found.len();
@@ -83,7 +84,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// Objects and lists in a part of a text, but for those inside its fenced blocks.
+    /// Adds objects and lists in a part of a text, except those inside its fenced blocks.
     fn amid(&mut self, text: &'t str, part: Range<usize>, fences: &[Fence], how: Leniencies) {
         let how = how.with(LeniencyKind::Prose);
         let inside = text.get(part).unwrap_or_default();
@@ -109,16 +110,16 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// All objects that were found one by one, as a list; likewise all lists.
+    /// Adds all single objects as a list; likewise all lists.
     fn together(&mut self, text: &'t str, first: usize) {
         let found = self.found.get(first..).unwrap_or_default();
-        let objects = list_of(text, found, |one| matches!(one.shape, Shape::Map(_)));
-        let lists = list_of(text, found, |one| matches!(one.shape, Shape::List(_)));
+        let objects = list_of(text, found, |one| matches!(one.shape, LooseShape::Map(_)));
+        let lists = list_of(text, found, |one| matches!(one.shape, LooseShape::List(_)));
         self.found.extend(objects.into_iter().chain(lists));
     }
 }
 
-/// Several candidates as one list, unless some may be missing.
+/// Several candidates as one list. `None` if some may be missing.
 fn list_of<'t>(
     text: &'t str,
     found: &[Candidate<'t>],
@@ -137,11 +138,11 @@ fn list_of<'t>(
     }
     let how = pieces.iter().fold(Leniencies::NONE, |how, one| how.and(one.how));
     let elements = pieces.into_iter().map(|one| one.data.clone()).collect();
-    let data = Loose { source: text, shape: Shape::List(elements), slips: Leniencies::NONE };
+    let data = Loose { source: text, shape: LooseShape::List(elements), slips: Leniencies::NONE };
     Some(Candidate { data, how, several: true })
 }
 
-/// Where a candidate starts, as an address: candidates are parts of one text.
+/// The start of a candidate, as an address: all candidates are parts of one text.
 fn start_of(one: &Candidate<'_>) -> usize {
     one.data.source.as_ptr() as usize
 }
@@ -150,7 +151,7 @@ fn end_of(one: &Candidate<'_>) -> usize {
     start_of(one) + one.data.source.len()
 }
 
-/// The first and the last of many.
+/// The first and last items of a long list.
 fn ends<T>(all: &[T]) -> impl Iterator<Item = &T> {
     let last = all.len().saturating_sub(FROM_EACH_END).max(FROM_EACH_END);
     all.iter().take(FROM_EACH_END).chain(all.iter().skip(last))

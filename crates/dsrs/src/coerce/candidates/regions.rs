@@ -1,20 +1,20 @@
-//! Balanced objects and lists in a text, found in one pass with a stack of openings.
+//! Balanced objects and lists in a text, found in one pass with a stack of opening brackets.
 
 use std::ops::Range;
 
-/// Where brackets match in a text.
+/// The matching brackets of a text.
 pub(super) struct Regions {
-    /// The outermost matching pairs, in order.
+    /// The outermost pairs, in order.
     pub(super) balanced: Vec<Range<usize>>,
-    /// The first opening that nothing closes.
+    /// The first opening bracket without a closing one.
     pub(super) unclosed: Option<usize>,
 }
 
-/// Finds the regions of a text. Quotes count only inside brackets, and only in pairs on a line.
+/// Finds the regions of a text. Quotes count only inside brackets and only in pairs on a line.
 pub(super) fn of(text: &str) -> Regions {
     let bytes = text.as_bytes();
     let mut stack = Stack::default();
-    // Up to where no quote has a partner.
+    // Quotes before this position have no partner.
     let mut barren = 0;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -33,8 +33,8 @@ pub(super) fn of(text: &str) -> Regions {
     stack.finish(text)
 }
 
-/// The closing quote of the text that opens here, if it stands in the same line; else the end of
-/// the line.
+/// The closing quote of the string that starts here, if it is in the same line; else the end of the
+/// line.
 fn quoted_end(bytes: &[u8], start: usize) -> Result<usize, usize> {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
@@ -66,7 +66,7 @@ impl Stack {
         *self.count(closer) += 1;
     }
 
-    /// Closes the nearest opening of the kind, and gives up those of another kind inside it.
+    /// Closes the nearest opening bracket of this kind and drops those of another kind inside it.
     fn close(&mut self, at: usize, closer: u8) {
         if *self.count(closer) == 0 {
             return;
@@ -83,8 +83,7 @@ impl Stack {
         }
     }
 
-    /// What stands behind an opening that was never closed belongs to it, if it is surely that of
-    /// an object.
+    /// An unclosed bracket that clearly opens an object owns all text after it.
     fn finish(mut self, text: &str) -> Regions {
         let unclosed = self.open.iter().map(|(start, _)| *start);
         let object = unclosed.clone().find(|start| opens_object(text, *start));

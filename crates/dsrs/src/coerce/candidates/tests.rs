@@ -1,4 +1,4 @@
-//! Texts and the pieces of them that may be the data.
+//! Texts and their candidates.
 
 use super::super::{Leniencies, LeniencyKind};
 use super::of;

@@ -1,42 +1,42 @@
-//! Fitting to classes: which key is which member, what is missing, what is too much.
+//! Fits to classes: matches keys and members, finds missing and extra ones.
 
 use std::sync::Arc;
 
-use super::container::Members;
-use super::trail::{Misfit, Step};
-use super::{Ctx, Fit, Fitter, is_missing, leaf, told};
-use crate::coerce::loose::{Loose, Shape as Data};
+use super::container::ObjectMembers;
+use super::notes::{FitError, PathStep};
+use super::{FitContext, FitResult, Fitter, is_missing, leaf, mismatch};
+use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::coerce::name::letters;
 use crate::coerce::{Leniencies, LeniencyKind};
 use crate::types::{Class, ClassField, ResolvedType};
 use crate::value::{Map, Payload};
 
-/// Which keys are which members.
-struct Keys {
-    /// For each member of the class, the key that stands for it.
-    found: Vec<Option<Key>>,
-    /// Keys that a later one of the same member overrides.
+/// The keys of the members of a class.
+struct MemberKeys {
+    /// The key of each member of the class.
+    found: Vec<Option<MemberKey>>,
+    /// Keys that a later key of the same member overrides.
     overridden: Vec<(usize, usize)>,
-    /// Keys that are no member's.
+    /// Keys without a member.
     extra: Vec<usize>,
 }
 
-/// A key that stands for a member.
+/// A key of a member.
 #[derive(Clone, Copy)]
-struct Key {
+struct MemberKey {
     index: usize,
-    /// Whether it is spelled like the member's name or alias.
+    /// Whether it is exactly the member's name or alias.
     exact: bool,
 }
 
-impl Keys {
-    fn sort(members: Members<'_, '_>, class: &Class, allowed: Leniencies) -> Self {
+impl MemberKeys {
+    fn sort(members: ObjectMembers<'_, '_>, class: &Class, allowed: Leniencies) -> Self {
         let mut keys =
             Self { found: vec![None; class.fields.len()], overridden: vec![], extra: vec![] };
         let aliased = class.fields.values().any(|field| field.alias.is_some());
         for (index, (key, _)) in members.iter().enumerate() {
             match exact_field(key, index, class, aliased) {
-                Some(field) => keys.take(field, Key { index, exact: true }),
+                Some(field) => keys.take(field, MemberKey { index, exact: true }),
                 None => keys.extra.push(index),
             }
         }
@@ -46,7 +46,7 @@ impl Keys {
         keys
     }
 
-    fn take(&mut self, field: usize, key: Key) {
+    fn take(&mut self, field: usize, key: MemberKey) {
         if let Some(slot) = self.found.get_mut(field)
             && let Some(earlier) = slot.replace(key)
         {
@@ -54,8 +54,8 @@ impl Keys {
         }
     }
 
-    /// Gives members that no key names exactly to keys that differ in case, spaces or marks.
-    fn take_misspelled(&mut self, members: Members<'_, '_>, class: &Class) {
+    /// Matches members without an exact key to keys that differ in case, spaces or punctuation.
+    fn take_misspelled(&mut self, members: ObjectMembers<'_, '_>, class: &Class) {
         let open: Vec<(usize, [String; 2])> = (class.fields.iter().enumerate())
             .filter(|(field, _)| self.found.get(*field).is_some_and(Option::is_none))
             .map(|(index, (name, field))| (index, [letters(name), letters(seen_as(name, field))]))
@@ -67,7 +67,7 @@ impl Keys {
             let key = members.get(index).map_or_else(String::new, |(key, _)| letters(key));
             let field = open.iter().find(|(_, names)| !key.is_empty() && names.contains(&key));
             match field {
-                Some((field, _)) => self.take(*field, Key { index, exact: false }),
+                Some((field, _)) => self.take(*field, MemberKey { index, exact: false }),
                 None => self.extra.push(index),
             }
         }
@@ -78,8 +78,8 @@ fn seen_as<'c>(name: &'c Arc<str>, field: &'c ClassField) -> &'c Arc<str> {
     field.alias.as_ref().unwrap_or(name)
 }
 
-/// The member that a key names: by its alias, else by its name. Most often it stands where the
-/// class has it.
+/// The member of a key: by alias, else by name. Checks the position of the class first, because
+/// keys are usually in order.
 fn exact_field(key: &str, index: usize, class: &Class, aliased: bool) -> Option<usize> {
     if let Some((name, field)) = class.fields.get_index(index)
         && **seen_as(name, field) == *key
@@ -91,7 +91,7 @@ fn exact_field(key: &str, index: usize, class: &Class, aliased: bool) -> Option<
     aliased.or_else(|| class.fields.get_index_of(key))
 }
 
-/// Whether a list of this one element stands for the only member of a class, not for the class.
+/// Whether a list of this one element is the only member of a class and not the class.
 fn is_implied(only: &Loose<'_>, class: &Class) -> bool {
     class.fields.len() == 1 && !matches!(only.shape, Data::Map(_))
 }
@@ -102,8 +102,8 @@ impl<'t> Fitter<'t> {
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
         class: &'t Class,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         match &data.shape {
             Data::Map(members) => self.members(members, class, ctx),
             Data::List(items) => match items.as_slice() {
@@ -116,16 +116,21 @@ impl<'t> Fitter<'t> {
         }
     }
 
-    fn members(&mut self, members: Members<'_, '_>, class: &'t Class, ctx: Ctx) -> Fit {
-        let keys = Keys::sort(members, class, ctx.allowed);
+    fn members(
+        &mut self,
+        members: ObjectMembers<'_, '_>,
+        class: &'t Class,
+        ctx: FitContext,
+    ) -> FitResult {
+        let keys = MemberKeys::sort(members, class, ctx.allowed);
         let mut found = Map::with_capacity(class.fields.len());
         for ((name, field), key) in class.fields.iter().zip(&keys.found) {
             let member = key.and_then(|key| Some((key, members.get(key.index)?)));
             let fitted = self.member(name, field, member.map(|(_, (_, data))| data), ctx)?;
-            if let Some((Key { exact: false, .. }, (key, _))) = member {
-                let mark = self.trail.mark();
-                self.trail.note(LeniencyKind::Spelling, key, &Payload::Str(name.clone()));
-                self.trail.place(mark, || Step::Member(name.clone()));
+            if let Some((MemberKey { exact: false, .. }, (key, _))) = member {
+                let mark = self.notes.mark();
+                self.notes.note(LeniencyKind::Spelling, key, &Payload::Str(name.clone()));
+                self.notes.place(mark, || PathStep::Member(name.clone()));
             }
             found.insert(name.clone(), fitted);
         }
@@ -135,7 +140,7 @@ impl<'t> Fitter<'t> {
             else {
                 continue;
             };
-            self.repeated(kept, data.source, ctx, || Step::Member(name.clone()))?;
+            self.repeated(kept, data.source, ctx, || PathStep::Member(name.clone()))?;
         }
         self.drop_extra(members, &keys.extra, ctx)?;
         Ok(Payload::map(found))
@@ -146,68 +151,68 @@ impl<'t> Fitter<'t> {
         name: &'t Arc<str>,
         field: &'t ClassField,
         data: Option<&Loose<'_>>,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         let allowed =
             if field.strict { ctx.allowed.common(Leniencies::STRICT) } else { ctx.allowed };
-        let step = || Step::Member(name.clone());
+        let step = || PathStep::Member(name.clone());
         let Some(data) = data.filter(|data| !is_missing(data)) else {
-            let mark = self.trail.mark();
+            let mark = self.notes.mark();
             let found = self.absent(&field.ty, field.default.as_ref(), allowed);
-            self.trail.place(mark, step);
-            return found.map_err(|misfit| misfit.at(step()));
+            self.notes.place(mark, step);
+            return found.map_err(|error| error.at(step()));
         };
         let node = self.resolve(&field.ty);
-        self.part(data, &node, Ctx::of(allowed, false), step)
+        self.part(data, &node, FitContext::of(allowed, false), step)
     }
 
     fn drop_extra(
         &mut self,
-        members: Members<'_, '_>,
+        members: ObjectMembers<'_, '_>,
         extra: &[usize],
-        ctx: Ctx,
-    ) -> Result<(), Misfit> {
+        ctx: FitContext,
+    ) -> Result<(), FitError> {
         for (key, data) in extra.iter().filter_map(|index| members.get(*index)) {
-            let step = || Step::Member(key.as_ref().into());
+            let step = || PathStep::Member(key.as_ref().into());
             if !ctx.has(LeniencyKind::ExtraMember) {
-                return Err(Misfit::new("is not a member that was asked for").at(step()));
+                return Err(FitError::new("is not a member that was asked for").at(step()));
             }
-            let mark = self.trail.mark();
-            self.trail.note(LeniencyKind::ExtraMember, data.source, &Payload::Null);
-            self.trail.place(mark, step);
+            let mark = self.notes.mark();
+            self.notes.note(LeniencyKind::ExtraMember, data.source, &Payload::Null);
+            self.notes.place(mark, step);
         }
         Ok(())
     }
 
-    /// A value where a class of one member is wanted, unless one was put around it already.
+    /// A value for a class of one member, unless a class was added already.
     pub(super) fn implied(
         &mut self,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
         class: &'t Class,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         let Some((name, field)) = class.fields.first().filter(|_| class.fields.len() == 1) else {
-            return Err(told::mismatch(node, data));
+            return Err(mismatch::expected_type(node, data));
         };
-        if ctx.wrapped || leaf::Leaf::of(data, ctx).is_some_and(leaf::Leaf::is_null) {
-            return Err(told::mismatch(node, data));
+        if ctx.wrapped || leaf::LeafText::of(data, ctx).is_some_and(leaf::LeafText::is_null) {
+            return Err(mismatch::expected_type(node, data));
         }
         if !ctx.has(LeniencyKind::ImpliedField) || field.strict {
-            return Err(told::mismatch(node, data).remark(leaf::INEXACT));
+            return Err(mismatch::expected_type(node, data).remark(leaf::INEXACT));
         }
         let only = self.resolve(&field.ty);
-        let mark = self.trail.mark();
-        let found = self.fit_shape(data, &only, ctx.wrapped()).map_err(|misfit| {
-            if misfit.is_deeper() {
-                misfit.at(Step::Member(name.clone()))
+        let mark = self.notes.mark();
+        let found = self.fit_shape(data, &only, ctx.wrapped()).map_err(|error| {
+            if error.is_deeper() {
+                error.at(PathStep::Member(name.clone()))
             } else {
-                told::mismatch(node, data)
+                mismatch::expected_type(node, data)
             }
         })?;
-        self.trail.place(mark, || Step::Member(name.clone()));
+        self.notes.place(mark, || PathStep::Member(name.clone()));
         let found = Payload::map(Map::from_iter([(name.clone(), found)]));
-        self.trail.note(LeniencyKind::ImpliedField, data.source, &found);
+        self.notes.note(LeniencyKind::ImpliedField, data.source, &found);
         Ok(found)
     }
 }

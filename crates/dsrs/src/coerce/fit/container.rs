@@ -1,19 +1,19 @@
-//! Fitting to lists, tuples and maps: every part has its place in errors and notes.
+//! Fits to lists, tuples and maps. Adds the position of each part to errors and notes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::best::Best;
-use super::trail::{Misfit, Step};
-use super::{Ctx, Fit, Fitter, told};
+use super::interpretation::BestInterpretation;
+use super::notes::{FitError, PathStep};
+use super::{FitContext, FitResult, Fitter, mismatch};
 use crate::coerce::LeniencyKind;
-use crate::coerce::loose::{Loose, Shape as Data};
+use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::types::{ResolvedType, TypeIR};
 use crate::value::{Map, Payload};
 
-/// The members of an object, as they were written.
-pub(super) type Members<'d, 's> = &'d [(Cow<'s, str>, Loose<'s>)];
+/// The members of an object, as written.
+pub(super) type ObjectMembers<'d, 's> = &'d [(Cow<'s, str>, Loose<'s>)];
 
 impl<'t> Fitter<'t> {
     pub(super) fn list(
@@ -21,8 +21,8 @@ impl<'t> Fitter<'t> {
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
         element: &'t TypeIR,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         match &data.shape {
             Data::List(items) => {
                 let element = self.resolve(element);
@@ -36,52 +36,53 @@ impl<'t> Fitter<'t> {
         }
     }
 
-    /// The elements that tags of one name make inside another one, unless that is an element itself.
+    /// Reads tags of one name inside another tag as elements, unless the outer tag is itself an
+    /// element.
     fn tagged_elements(
         &mut self,
         data: &Loose<'_>,
         items: &[Loose<'_>],
         node: &ResolvedType<'t>,
         element: &'t TypeIR,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         let inner = self.resolve(element);
-        let mut best = Best::default();
+        let mut best = BestInterpretation::default();
         best.offer(self, |own| own.elements(items.iter().map(|item| (item, &inner)), ctx));
         best.offer(self, |own| own.single_element(data, node, element, ctx));
         match best.decide() {
-            Ok(reading) => Ok(self.settle(reading)),
-            Err(misfit) => Err(misfit.unwrap_or_else(|| told::mismatch(node, data))),
+            Ok(interpretation) => Ok(self.settle(interpretation)),
+            Err(error) => Err(error.unwrap_or_else(|| mismatch::expected_type(node, data))),
         }
     }
 
-    /// One value where a list is wanted, unless a list was put around it already.
+    /// A single value for a list, unless a list was added already.
     pub(super) fn single_element(
         &mut self,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
         element: &'t TypeIR,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         if ctx.wrapped {
-            return Err(told::mismatch(node, data));
+            return Err(mismatch::expected_type(node, data));
         }
         if !ctx.has(LeniencyKind::SingleElement) {
-            return Err(told::mismatch(node, data).remark(super::leaf::INEXACT));
+            return Err(mismatch::expected_type(node, data).remark(super::leaf::INEXACT));
         }
         let element = self.resolve(element);
-        let mark = self.trail.mark();
+        let mark = self.notes.mark();
         let only = self.fit_shape(data, &element, ctx.wrapped());
-        let only = only.map_err(|misfit| {
-            if misfit.is_deeper() {
-                misfit.at(Step::Element(0))
+        let only = only.map_err(|error| {
+            if error.is_deeper() {
+                error.at(PathStep::Element(0))
             } else {
-                told::mismatch(node, data)
+                mismatch::expected_type(node, data)
             }
         })?;
-        self.trail.place(mark, || Step::Element(0));
+        self.notes.place(mark, || PathStep::Element(0));
         let list = Payload::list(vec![only]);
-        self.trail.note(LeniencyKind::SingleElement, data.source, &list);
+        self.notes.note(LeniencyKind::SingleElement, data.source, &list);
         Ok(list)
     }
 
@@ -90,16 +91,16 @@ impl<'t> Fitter<'t> {
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
         parts: &'t [TypeIR],
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         let items = match &data.shape {
             Data::List(items) => items,
-            Data::Map(_) => return Err(told::mismatch(node, data)),
+            Data::Map(_) => return Err(mismatch::expected_type(node, data)),
             _ => return self.unfold(data, node, ctx),
         };
         if items.len() != parts.len() {
             let reason = format!("expected {} values, found {}", parts.len(), items.len());
-            return Err(Misfit::new(reason));
+            return Err(FitError::new(reason));
         }
         let nodes: Vec<ResolvedType<'t>> = parts.iter().map(|part| self.resolve(part)).collect();
         self.elements(items.iter().zip(&nodes), ctx)
@@ -108,14 +109,14 @@ impl<'t> Fitter<'t> {
     fn elements<'p>(
         &mut self,
         parts: impl ExactSizeIterator<Item = (&'p Loose<'p>, &'p ResolvedType<'t>)>,
-        ctx: Ctx,
-    ) -> Fit
+        ctx: FitContext,
+    ) -> FitResult
     where
         't: 'p,
     {
         let mut found = Vec::with_capacity(parts.len());
         for (index, (item, node)) in parts.enumerate() {
-            found.push(self.part(item, node, ctx.inside(), || Step::Element(index))?);
+            found.push(self.part(item, node, ctx.inside(), || PathStep::Element(index))?);
         }
         Ok(Payload::list(found))
     }
@@ -125,38 +126,38 @@ impl<'t> Fitter<'t> {
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
         member: &'t TypeIR,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         match &data.shape {
             Data::Map(members) => {
                 let member = self.resolve(member);
                 self.entries(members, &member, ctx)
             }
-            Data::List(_) => Err(told::mismatch(node, data)),
+            Data::List(_) => Err(mismatch::expected_type(node, data)),
             _ => self.unfold(data, node, ctx),
         }
     }
 
-    /// The members of an object, each of one type; the last of a repeated key counts.
+    /// The members of an object with values of one type; the last of a repeated key counts.
     pub(super) fn entries(
         &mut self,
-        members: Members<'_, '_>,
+        members: ObjectMembers<'_, '_>,
         node: &ResolvedType<'t>,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         let mut found = Map::with_capacity(members.len());
         let mut last = None;
         for (index, (key, member)) in members.iter().enumerate() {
-            let mark = self.trail.mark();
+            let mark = self.notes.mark();
             let name: Arc<str> = key.as_ref().into();
-            match self.part(member, node, ctx.inside(), || Step::Member(name.clone())) {
+            match self.part(member, node, ctx.inside(), || PathStep::Member(name.clone())) {
                 Ok(fitted) => drop(found.insert(name, fitted)),
-                Err(misfit) => {
+                Err(error) => {
                     let last = last.get_or_insert_with(|| last_of_each(members));
                     if last.get(&**key) == Some(&index) {
-                        return Err(misfit);
+                        return Err(error);
                     }
-                    self.trail.take(mark);
+                    self.notes.take(mark);
                     found.insert(name, Payload::Null);
                 }
             }
@@ -167,47 +168,47 @@ impl<'t> Fitter<'t> {
         Ok(Payload::map(found))
     }
 
-    /// Notes what stood under keys that came again.
+    /// Notes the values of keys that are repeated later.
     fn overridden(
         &mut self,
-        members: Members<'_, '_>,
+        members: ObjectMembers<'_, '_>,
         found: &Map,
-        ctx: Ctx,
-    ) -> Result<(), Misfit> {
+        ctx: FitContext,
+    ) -> Result<(), FitError> {
         let mut earlier: HashMap<&str, &str> = HashMap::with_capacity(found.len());
         for (key, member) in members {
             let Some(read) = earlier.insert(key, member.source) else { continue };
             let kept = found.get(&**key).cloned().unwrap_or_default();
-            self.repeated(&kept, read, ctx, || Step::Member(key.as_ref().into()))?;
+            self.repeated(&kept, read, ctx, || PathStep::Member(key.as_ref().into()))?;
         }
         Ok(())
     }
 
-    /// Notes that a key stood more than once.
+    /// Notes a repeated key.
     pub(super) fn repeated(
         &mut self,
         kept: &Payload,
         read: &str,
-        ctx: Ctx,
-        step: impl Fn() -> Step,
-    ) -> Result<(), Misfit> {
+        ctx: FitContext,
+        step: impl Fn() -> PathStep,
+    ) -> Result<(), FitError> {
         if !ctx.has(LeniencyKind::DuplicateKey) {
-            return Err(Misfit::new("stands there twice").at(step()));
+            return Err(FitError::new("stands there twice").at(step()));
         }
-        let mark = self.trail.mark();
-        self.trail.note(LeniencyKind::DuplicateKey, read, kept);
-        self.trail.place(mark, step);
+        let mark = self.notes.mark();
+        self.notes.note(LeniencyKind::DuplicateKey, read, kept);
+        self.notes.place(mark, step);
         Ok(())
     }
 }
 
-/// Where each key stands for the last time.
-fn last_of_each<'d>(members: Members<'d, '_>) -> HashMap<&'d str, usize> {
+/// The last position of each key.
+fn last_of_each<'d>(members: ObjectMembers<'d, '_>) -> HashMap<&'d str, usize> {
     members.iter().enumerate().map(|(index, (key, _))| (key.as_ref(), index)).collect()
 }
 
-/// What stands in tags of one name inside another tag: `<tags><tag>a</tag><tag>b</tag></tags>`.
-fn tagged<'d, 's>(source: &str, members: Members<'d, 's>) -> Option<&'d [Loose<'s>]> {
+/// The elements in `<tags><tag>a</tag><tag>b</tag></tags>`: tags of one name inside another tag.
+fn tagged<'d, 's>(source: &str, members: ObjectMembers<'d, 's>) -> Option<&'d [Loose<'s>]> {
     match members {
         [(_, only)] if source.starts_with('<') => match &only.shape {
             Data::List(items) if only.source.starts_with('<') => Some(items),

@@ -1,37 +1,32 @@
-//! Fitting to the leaves of a type: numbers, truth values, null, texts, bytes, anything. Names are in
-//! `names`.
-
-use std::borrow::Cow;
+//! Fits to the leaves of a type: numbers, booleans, null, text, bytes, any. `names` handles enums
+//! and literals.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::trail::Step;
-use super::{Ctx, Fit, Fitter, names, told};
-use crate::coerce::loose::{Loose, Shape as Data};
+use super::notes::PathStep;
+use super::{FitContext, FitResult, Fitter, LeafResult, mismatch, names};
+use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::coerce::number::NumberError;
 use crate::coerce::{Leniencies, LeniencyKind, number, word};
 use crate::types::{Literal, ResolvedType, TypeShape};
 use crate::value::Payload;
 
-/// What is said of a misfit that only strictness makes one.
+/// The remark for data that only strictness rejects.
 pub(super) const INEXACT: &str = "not written exactly";
 
-/// A value that was read, and by which leniencies; or what is odd about the text.
-pub(super) type Read = Result<(Payload, Leniencies), Cow<'static, str>>;
-
-/// A text in quotes or without.
+/// A text with or without quotes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leaf<'d> {
+pub(super) struct LeafText<'d> {
     pub(super) text: &'d str,
     pub(super) quoted: bool,
     pub(super) whole: bool,
-    /// Python's spelling was noted as a slip already.
+    /// Python's spelling is already noted.
     pub(super) python: bool,
 }
 
-impl<'d> Leaf<'d> {
-    pub(super) fn of(data: &'d Loose<'_>, ctx: Ctx) -> Option<Self> {
+impl<'d> LeafText<'d> {
+    pub(super) fn of(data: &'d Loose<'_>, ctx: FitContext) -> Option<Self> {
         let (text, quoted) = match &data.shape {
             Data::Quoted(text) => (text.as_ref(), true),
             Data::Bare(text) => (*text, false),
@@ -41,7 +36,7 @@ impl<'d> Leaf<'d> {
         Some(Self { text, quoted, whole: ctx.whole && !quoted, python })
     }
 
-    /// The word that JSON would have for it: Python's `None` is its `null`.
+    /// The JSON spelling: `null` for Python's `None`.
     fn json_word(self) -> &'d str {
         match self.text {
             _ if self.quoted => "",
@@ -52,7 +47,7 @@ impl<'d> Leaf<'d> {
         }
     }
 
-    /// Whether it stands without quotes and is something else than a text.
+    /// Whether it has no quotes and is not a text.
     fn is_other(self) -> bool {
         !self.quoted
             && (matches!(self.json_word(), "true" | "false" | "null")
@@ -64,14 +59,14 @@ impl<'d> Leaf<'d> {
         self.whole || !self.is_other()
     }
 
-    /// Whether it is null as data has it.
+    /// Whether it is null.
     pub(super) fn is_null(self) -> bool {
         !self.whole && self.json_word() == "null"
     }
 }
 
 /// The value of a leaf that is exactly of a type.
-pub(super) fn exact(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> Option<Payload> {
+pub(super) fn exact(leaf: LeafText<'_>, shape: &TypeShape<'_>) -> Option<Payload> {
     let bare = (!leaf.quoted).then_some(leaf.text);
     match shape {
         TypeShape::Str => leaf.is_text().then(|| leaf.text.into()),
@@ -93,8 +88,8 @@ pub(super) fn exact(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> Option<Payload> {
     }
 }
 
-/// Whether a whole number is made a float.
-pub(super) fn widens(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> bool {
+/// Whether a whole number becomes a float.
+pub(super) fn widens(leaf: LeafText<'_>, shape: &TypeShape<'_>) -> bool {
     matches!(shape, TypeShape::Float) && number::exact_int(leaf.text).is_some()
 }
 
@@ -106,8 +101,8 @@ fn truth(word: &str) -> Option<bool> {
     }
 }
 
-/// The value of a leaf that can be mended to a type.
-fn mended(leaf: Leaf<'_>, node: &ResolvedType<'_>, allowed: Leniencies) -> Read {
+/// The value of a leaf that needs a repair to fit a type.
+fn repaired(leaf: LeafText<'_>, node: &ResolvedType<'_>, allowed: Leniencies) -> LeafResult {
     let kind = Leniencies::NONE.with(LeniencyKind::Kind);
     let of_quoted = if leaf.quoted { kind } else { Leniencies::NONE };
     let read = match &node.shape {
@@ -134,17 +129,17 @@ fn mended(leaf: Leaf<'_>, node: &ResolvedType<'_>, allowed: Leniencies) -> Read 
     Ok((found, used.and(of_quoted)))
 }
 
-fn int(text: &str) -> Read {
-    let (found, used) = number::int(text).map_err(NumberError::told)?;
+fn int(text: &str) -> LeafResult {
+    let (found, used) = number::int(text).map_err(NumberError::reason)?;
     Ok((Payload::Int(found), used))
 }
 
-fn float(text: &str) -> Read {
-    let (found, used) = number::float(text).map_err(NumberError::told)?;
+fn float(text: &str) -> LeafResult {
+    let (found, used) = number::float(text).map_err(NumberError::reason)?;
     Ok((Payload::Float(found), used))
 }
 
-fn truth_value(leaf: Leaf<'_>, allowed: Leniencies) -> Read {
+fn truth_value(leaf: LeafText<'_>, allowed: Leniencies) -> LeafResult {
     let digit = match leaf.text {
         "1" => Some(true),
         "0" => Some(false),
@@ -153,12 +148,12 @@ fn truth_value(leaf: Leaf<'_>, allowed: Leniencies) -> Read {
     if let Some(flag) = digit.or(truth(leaf.text)) {
         return Ok((flag.into(), Leniencies::NONE.with(LeniencyKind::Kind)));
     }
-    let (flag, used) = word::truth(leaf.text, allowed).map_err(word::TruthError::told)?;
+    let (flag, used) = word::truth(leaf.text, allowed).map_err(word::TruthError::reason)?;
     Ok((flag.into(), used))
 }
 
-/// Base64 without padding, over several lines, or in the alphabet of URLs.
-fn other_base64(text: &str) -> Read {
+/// Base64 without padding, over several lines, or in the URL alphabet.
+fn other_base64(text: &str) -> LeafResult {
     let mut tidy = text.to_owned();
     tidy.retain(|c| !c.is_whitespace() && c != '=');
     let bytes = STANDARD_NO_PAD.decode(&tidy).or_else(|_| URL_SAFE_NO_PAD.decode(&tidy));
@@ -168,7 +163,12 @@ fn other_base64(text: &str) -> Read {
 
 impl<'t> Fitter<'t> {
     /// Fits data to a type without parts.
-    pub(super) fn scalar(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+    pub(super) fn scalar(
+        &mut self,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
         match &data.shape {
             Data::List(items) => match items.as_slice() {
                 [only] if ctx.has(LeniencyKind::SingleElement) => self.only(data, only, node, ctx),
@@ -179,80 +179,92 @@ impl<'t> Fitter<'t> {
         }
     }
 
-    /// The only element of a list, where no list is wanted.
+    /// The only element of a list, for a type that is no list.
     pub(super) fn only(
         &mut self,
         data: &Loose<'_>,
         only: &Loose<'_>,
         node: &ResolvedType<'t>,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         let found = self.fit(only, node, ctx.inside())?;
-        self.trail.note(LeniencyKind::SingleElement, data.source, &found);
+        self.notes.note(LeniencyKind::SingleElement, data.source, &found);
         Ok(found)
     }
 
-    /// An object or list where a text is wanted: its spelling.
-    fn as_spelled(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+    /// The source text of an object or list, for a text.
+    fn as_spelled(
+        &mut self,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
         if !matches!(node.shape, TypeShape::Str) || ctx.wrapped {
-            return Err(told::mismatch(node, data));
+            return Err(mismatch::expected_type(node, data));
         }
         if !ctx.has(LeniencyKind::Kind) {
-            return Err(told::mismatch(node, data).remark(INEXACT));
+            return Err(mismatch::expected_type(node, data).remark(INEXACT));
         }
         let found = Payload::str(data.source);
-        self.trail.note(LeniencyKind::Kind, data.source, &found);
+        self.notes.note(LeniencyKind::Kind, data.source, &found);
         Ok(found)
     }
 
-    fn leaf(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
-        let Some(leaf) = Leaf::of(data, ctx) else { return Err(told::mismatch(node, data)) };
+    fn leaf(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: FitContext) -> FitResult {
+        let Some(leaf) = LeafText::of(data, ctx) else {
+            return Err(mismatch::expected_type(node, data));
+        };
         if let Some(found) = exact(leaf, &node.shape) {
             if widens(leaf, &node.shape) {
-                self.trail.widen();
+                self.notes.widen();
             }
             return Ok(found);
         }
         self.spend(leaf.text.len() / 16)?;
-        let read = mended(leaf, node, ctx.allowed);
+        let read = repaired(leaf, node, ctx.allowed);
         let read = read.and_then(|read| is_literal(read, &node.shape));
-        self.take(read, data, node, ctx, |all| mended(leaf, node, all).is_ok())
+        self.take(read, data, node, ctx, |all| repaired(leaf, node, all).is_ok())
     }
 
-    /// Takes what was read by leniencies that are allowed.
+    /// Accepts a value if its leniencies are allowed.
     pub(super) fn take(
         &mut self,
-        read: Read,
+        read: LeafResult,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
-        ctx: Ctx,
+        ctx: FitContext,
         would_be: impl FnOnce(Leniencies) -> bool,
-    ) -> Fit {
+    ) -> FitResult {
         match read {
             Ok((found, used)) if ctx.allowed.covers(used) => {
-                self.trail.note_all(used, data.source, &found);
+                self.notes.note_all(used, data.source, &found);
                 Ok(found)
             }
-            Ok(_) => Err(told::mismatch(node, data).remark(INEXACT)),
+            Ok(_) => Err(mismatch::expected_type(node, data).remark(INEXACT)),
             Err(_) if ctx.allowed != Leniencies::ALL && would_be(Leniencies::ALL) => {
-                Err(told::mismatch(node, data).remark(INEXACT))
+                Err(mismatch::expected_type(node, data).remark(INEXACT))
             }
-            Err(remark) => Err(told::mismatch(node, data).remark(remark)),
+            Err(remark) => Err(mismatch::expected_type(node, data).remark(remark)),
         }
     }
 
     /// Data as it is written.
-    pub(super) fn any(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
-        let Some(leaf) = Leaf::of(data, ctx) else {
+    pub(super) fn any(
+        &mut self,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
+        let Some(leaf) = LeafText::of(data, ctx) else {
             return match &data.shape {
                 Data::List(items) => {
                     let part = |(index, item)| {
-                        self.part(item, node, ctx.inside(), || Step::Element(index))
+                        self.part(item, node, ctx.inside(), || PathStep::Element(index))
                     };
                     items.iter().enumerate().map(part).collect::<Result<_, _>>().map(Payload::list)
                 }
                 Data::Map(members) => self.entries(members, node, ctx),
-                _ => Err(told::mismatch(node, data)),
+                _ => Err(mismatch::expected_type(node, data)),
             };
         };
         let kinds = [TypeShape::Null, TypeShape::Bool, TypeShape::Int, TypeShape::Float];
@@ -268,14 +280,14 @@ impl<'t> Fitter<'t> {
             _ => None,
         };
         match refused {
-            Some(error) => Err(told::mismatch(node, data).remark(error.told())),
+            Some(error) => Err(mismatch::expected_type(node, data).remark(error.reason())),
             None => Ok(leaf.text.into()),
         }
     }
 }
 
-/// What was read, if it is the literal that is wanted.
-fn is_literal(read: (Payload, Leniencies), shape: &TypeShape<'_>) -> Read {
+/// The value, if it is the wanted literal.
+fn is_literal(read: (Payload, Leniencies), shape: &TypeShape<'_>) -> LeafResult {
     let is = match (shape, &read.0) {
         (TypeShape::Literal(Literal::Int(wanted)), Payload::Int(found)) => wanted == found,
         (TypeShape::Literal(Literal::Bool(wanted)), Payload::Bool(found)) => wanted == found,

@@ -1,79 +1,86 @@
-//! The pieces of a text that fit: the one that counts, and the others that would have done as well,
-//! which are never dropped without a word.
+//! The pieces of a text that fit: the selected one, and alternatives, which are always reported.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::best::{Best, Reading};
+use super::interpretation::{BestInterpretation, Interpretation};
 use super::leaf::INEXACT;
-use super::section::is_scalar;
-use super::{Ctx, Fit, Fitter};
+use super::{FitContext, FitResult, Fitter};
 use crate::coerce::LeniencyKind;
 use crate::coerce::candidates::Candidate;
-use crate::coerce::loose::{Loose, Shape as Data};
+use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::types::{ResolvedType, TypeShape};
 use crate::value::Payload;
 
 /// A piece of a text that fits.
 struct Piece<'c> {
     data: &'c Loose<'c>,
-    reading: Reading,
+    interpretation: Interpretation,
 }
 
-/// A piece that would have done too, with another value.
-pub(super) struct Rival<'c> {
+/// A piece that fits too, with another value.
+pub(super) struct Alternative<'c> {
     source: &'c str,
     penalty: usize,
 }
 
 impl<'t> Fitter<'t> {
-    /// Offers the pieces that fit; answers the rivals of the one that was taken, if one was.
+    /// Offers the pieces that fit. Returns the alternatives to the selected one.
     pub(super) fn offer_pieces<'c>(
         &mut self,
-        best: &mut Best,
+        best: &mut BestInterpretation,
         candidates: &[&'c Candidate<'c>],
         node: &ResolvedType<'t>,
-        ctx: Ctx,
-    ) -> Vec<Rival<'c>> {
+        ctx: FitContext,
+    ) -> Vec<Alternative<'c>> {
         let objects = candidates.iter().filter(|one| matches!(one.data.shape, Data::Map(_)));
-        // One of several objects is not all of a list.
+        // One of several objects is not a whole list.
         let ctx = if objects.count() > 1 { ctx.wrapped() } else { ctx };
         let mut pieces = Vec::new();
         for one in candidates {
             if one.several && !self.may_be_several(one, node) {
                 continue;
             }
-            let reading = best.attempt(self, |fitter| fitter.candidate(one, node, ctx));
-            pieces.extend(reading.map(|reading| Piece { data: &one.data, reading }));
+            let interpretation = best.attempt(self, |fitter| fitter.candidate(one, node, ctx));
+            pieces.extend(
+                interpretation.map(|interpretation| Piece { data: &one.data, interpretation }),
+            );
         }
         let pieces = outermost(pieces);
         let mut taken = None;
         for (index, piece) in pieces.iter().enumerate() {
-            if best.consider(piece.reading.clone()) {
+            if best.consider(piece.interpretation.clone()) {
                 taken = Some(index);
             }
         }
         taken.and_then(|index| pieces.get(index)).map_or_else(Vec::new, |taken| {
-            pieces.iter().filter(|piece| piece.rivals(taken)).map(Piece::told).collect()
+            pieces
+                .iter()
+                .filter(|piece| piece.is_alternative_to(taken))
+                .map(Piece::alternative)
+                .collect()
         })
     }
 
-    /// Notes what else would have done than what was found, by this penalty. Of single values none
-    /// is better than another.
-    pub(super) fn tell_rivals(
+    /// Notes the alternatives to the selected value. Several single values are an error, because
+    /// none is better than another.
+    pub(super) fn note_alternatives(
         &mut self,
-        rivals: &[Rival<'_>],
+        alternatives: &[Alternative<'_>],
         (found, penalty): (&Payload, usize),
         node: &ResolvedType<'t>,
-        ctx: Ctx,
+        ctx: FitContext,
     ) -> Result<(), &'static str> {
-        if is_scalar(node) && rivals.iter().any(|rival| rival.penalty <= penalty) {
+        if is_scalar(node) && alternatives.iter().any(|alternative| alternative.penalty <= penalty)
+        {
             return Err("several values");
         }
-        if !rivals.is_empty() && !ctx.has(LeniencyKind::Choice) {
+        if !alternatives.is_empty() && !ctx.has(LeniencyKind::Choice) {
             return Err(INEXACT);
         }
-        rivals.iter().for_each(|rival| self.trail.note(LeniencyKind::Choice, rival.source, found));
+        alternatives.iter().for_each(|alternative| {
+            self.notes.note(LeniencyKind::Choice, alternative.source, found)
+        });
         Ok(())
     }
 
@@ -81,16 +88,17 @@ impl<'t> Fitter<'t> {
         &mut self,
         candidate: &Candidate<'_>,
         node: &ResolvedType<'t>,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         let data = &candidate.data;
-        let ctx = Ctx { whole: false, ..ctx };
+        let ctx = FitContext { whole: false, ..ctx };
         let found = self.isolated(|own| own.fit(data, node, ctx))?;
-        self.trail.note_all(candidate.how, data.source, &found);
+        self.notes.note_all(candidate.how, data.source, &found);
         Ok(found)
     }
 
-    /// Whether several pieces may be the elements of one list: lists only of a list of lists.
+    /// Whether several pieces may be the elements of one list. Lists may only be elements of a list
+    /// of lists.
     fn may_be_several(&mut self, all: &Candidate<'_>, node: &ResolvedType<'t>) -> bool {
         let is_list = |one: &Loose<'_>| matches!(one.shape, Data::List(_));
         let Data::List(pieces) = &all.data.shape else { return false };
@@ -103,31 +111,31 @@ impl<'t> Fitter<'t> {
 }
 
 impl<'c> Piece<'c> {
-    /// Whether it stands elsewhere than another one, and says something else.
-    fn rivals(&self, taken: &Self) -> bool {
+    /// Whether it is at another place and has another value.
+    fn is_alternative_to(&self, taken: &Self) -> bool {
         let (own, other) = (self.place(), taken.place());
         let apart = own.end <= other.start || other.end <= own.start;
-        apart && self.reading.value() != taken.reading.value()
+        apart && self.interpretation.value() != taken.interpretation.value()
     }
 
-    fn told(&self) -> Rival<'c> {
-        Rival { source: self.data.source, penalty: self.reading.penalty() }
+    fn alternative(&self) -> Alternative<'c> {
+        Alternative { source: self.data.source, penalty: self.interpretation.penalty() }
     }
 
-    /// Where it stands, as addresses: all pieces are of one text.
+    /// Its range, as addresses: all pieces are of one text.
     fn place(&self) -> Range<usize> {
         let start = self.data.source.as_ptr() as usize;
         start..start + self.data.source.len()
     }
 
-    /// Whether it is surely data, so that what stands in it is a part of it.
+    /// Whether it is clearly data, so that everything inside is a part of it.
     fn is_data(&self) -> bool {
         is_container(self.data) && !is_phrases(self.data)
     }
 }
 
-/// The pieces that are no part of another one: a part of data that fits is not what was meant. One
-/// pass from the left, wider ones first, since there may be very many.
+/// The pieces that are not inside of another one: a fitting part of larger data is not the answer.
+/// One pass from the left, wider pieces first, because there may be many.
 fn outermost(mut pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
     let place = |index: &usize| pieces.get(*index).map_or(0..0, Piece::place);
@@ -149,11 +157,22 @@ fn outermost(mut pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// Whether a type has no parts.
+pub(super) fn is_scalar(node: &ResolvedType<'_>) -> bool {
+    match &node.shape {
+        TypeShape::Union(members) => members.iter().all(is_scalar),
+        TypeShape::List(_) | TypeShape::Tuple(_) | TypeShape::Dict(_) | TypeShape::Class(_) => {
+            false
+        }
+        _ => true,
+    }
+}
+
 pub(super) fn is_container(data: &Loose<'_>) -> bool {
     matches!(data.shape, Data::List(_) | Data::Map(_))
 }
 
-/// Whether a list may as well be a remark in prose: `[as I said]`.
+/// Whether a list may be a remark in prose: `[as I said]`.
 pub(super) fn is_phrases(data: &Loose<'_>) -> bool {
     let is_phrase = |item: &Loose<'_>| match item.shape {
         Data::Bare(text) => item.slips.has(LeniencyKind::Unquoted) && !is_numeric(text),
@@ -162,7 +181,7 @@ pub(super) fn is_phrases(data: &Loose<'_>) -> bool {
     matches!(&data.shape, Data::List(items) if items.iter().all(is_phrase))
 }
 
-/// Whether a text without quotes is a number in some habit, or a date, or a time.
+/// Whether a text without quotes is a number, a date or a time.
 fn is_numeric(text: &str) -> bool {
     text.contains(char::is_numeric) && !text.contains(char::is_alphabetic)
 }

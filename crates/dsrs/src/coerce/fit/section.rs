@@ -1,63 +1,73 @@
-//! From the text of a section to the reading of least doubt: the text as it is, the data that it is,
-//! and the data that stands in it.
+//! Selects the interpretation of a section with the lowest cost: the text itself, the text as data,
+//! or data in the text.
 
-use super::best::Best;
+use super::interpretation::BestInterpretation;
 use super::leaf::INEXACT;
-use super::pieces::{is_container, is_phrases};
-use super::{Ctx, Fit, Fitter, told};
+use super::pieces::{is_container, is_phrases, is_scalar};
+use super::{FitContext, FitResult, Fitter, mismatch};
 use crate::coerce::candidates::{self, Candidate};
-use crate::coerce::loose::{Loose, Shape as Data};
+use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::coerce::{Leniencies, LeniencyKind};
 use crate::types::{ResolvedType, TypeIR, TypeShape};
 use crate::value::Payload;
 
 impl<'t> Fitter<'t> {
-    pub(super) fn section(&mut self, text: &str, ir: &'t TypeIR, allowed: Leniencies) -> Fit {
+    pub(super) fn section(&mut self, text: &str, ir: &'t TypeIR, allowed: Leniencies) -> FitResult {
         let node = self.resolve(ir);
         let whole = Loose { source: text, shape: Data::Bare(text), slips: Leniencies::NONE };
-        let ctx = Ctx::of(allowed, true);
-        match takes_text(&node) {
+        let ctx = FitContext::of(allowed, true);
+        match text_use(&node) {
             _ if text.is_empty() => self.nothing(&whole, &node, ctx),
-            Takes::OnlyText => self.fit(&whole, &node, ctx),
-            Takes::TextToo => self.text_or_data(&whole, &node, ctx),
-            Takes::NoText => self.data(&whole, &node, ctx),
+            TextUse::OnlyText => self.fit(&whole, &node, ctx),
+            TextUse::TextToo => self.text_or_data(&whole, &node, ctx),
+            TextUse::NoText => self.data(&whole, &node, ctx),
         }
     }
 
-    /// Nothing was said: null where that is allowed, else what the type makes of an empty text.
-    fn nothing(&mut self, whole: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+    /// An empty section: null if that is allowed, else the type's reading of an empty text.
+    fn nothing(
+        &mut self,
+        whole: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
         if node.is_optional() && ctx.has(LeniencyKind::Default) {
-            self.trail.note(LeniencyKind::Default, "", &Payload::Null);
+            self.notes.note(LeniencyKind::Default, "", &Payload::Null);
             return Ok(Payload::Null);
         }
-        match takes_text(node) {
-            Takes::NoText => Err(told::mismatch(node, whole)),
+        match text_use(node) {
+            TextUse::NoText => Err(mismatch::expected_type(node, whole)),
             _ => self.fit(whole, node, ctx),
         }
     }
 
-    /// Reads a text that is wanted as a text or as something else.
-    fn text_or_data(&mut self, whole: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+    /// Reads a text for a type that accepts text and other values.
+    fn text_or_data(
+        &mut self,
+        whole: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
         if let Some(found) = self.data_instead(whole.source, node, ctx.allowed) {
             return found;
         }
-        // Data may be meant: where that may not be read, neither is the text.
+        // If the text may be data that is not allowed, the text is not allowed either.
         let inexact = ctx.allowed != Leniencies::ALL && {
-            let mark = self.trail.mark();
+            let mark = self.notes.mark();
             let data = self.data_instead(whole.source, node, Leniencies::ALL);
-            self.trail.take(mark);
+            self.notes.take(mark);
             data.is_some()
         };
         if inexact {
-            return Err(told::mismatch(node, whole).remark(INEXACT));
+            return Err(mismatch::expected_type(node, whole).remark(INEXACT));
         }
         self.fit(whole, node, ctx)
     }
 
-    /// Reads a text that is wanted as anything but a text.
-    fn data(&mut self, whole: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
+    /// Reads a text for a type that accepts no text.
+    fn data(&mut self, whole: &Loose<'_>, node: &ResolvedType<'t>, ctx: FitContext) -> FitResult {
         let text = whole.source;
-        let mut best = Best::default();
+        let mut best = BestInterpretation::default();
         let leaf_first = is_scalar(node) && !text.starts_with(['{', '[', '(']);
         if leaf_first {
             best.offer(self, |fitter| fitter.fit(whole, node, ctx));
@@ -66,79 +76,72 @@ impl<'t> Fitter<'t> {
             if best.is_clean() { Vec::new() } else { candidates::of(text, ctx.allowed) };
         let others = candidates.iter().filter(|candidate| !is_same(candidate, text));
         let (asides, data): (Vec<_>, Vec<_>) = others.partition(|other| is_aside(other));
-        let mut rivals = self.offer_pieces(&mut best, &data, node, ctx);
+        let mut alternatives = self.offer_pieces(&mut best, &data, node, ctx);
         let is_data = candidates.first().is_none_or(is_all_data);
         let in_fence = best.is_found() && text.starts_with(['`', '~']);
         if !leaf_first && !is_data && !in_fence {
-            // Where there is data, or nearly, the text around it is no single value.
+            // If the text contains data, or almost, the text as a whole is no single value.
             let ctx = if best.is_found() || best.fails_deep() { ctx.wrapped() } else { ctx };
             if best.offer(self, |fitter| fitter.isolated(|own| own.fit(whole, node, ctx))) {
-                rivals.clear();
+                alternatives.clear();
             }
         }
         if !best.is_found() {
-            rivals = self.offer_pieces(&mut best, &asides, node, ctx);
+            alternatives = self.offer_pieces(&mut best, &asides, node, ctx);
         }
-        let reading = best
+        let interpretation = best
             .decide()
-            .map_err(|misfit| misfit.unwrap_or_else(|| told::mismatch(node, whole)))?;
-        let penalty = reading.penalty();
-        let found = self.settle(reading);
-        match self.tell_rivals(&rivals, (&found, penalty), node, ctx) {
+            .map_err(|error| error.unwrap_or_else(|| mismatch::expected_type(node, whole)))?;
+        let penalty = interpretation.penalty();
+        let found = self.settle(interpretation);
+        match self.note_alternatives(&alternatives, (&found, penalty), node, ctx) {
             Ok(()) => Ok(found),
-            Err(remark) => Err(told::mismatch(node, whole).remark(remark)),
+            Err(remark) => Err(mismatch::expected_type(node, whole).remark(remark)),
         }
     }
 
-    /// The data that a text is, where a text would be as good: only if all of it is data, and of
-    /// another type than text.
+    /// The text as data, for a type that also accepts text: only if the whole text is data and the
+    /// value is no text.
     fn data_instead(
         &mut self,
         text: &str,
         node: &ResolvedType<'t>,
         allowed: Leniencies,
-    ) -> Option<Fit> {
+    ) -> Option<FitResult> {
         if !text.starts_with(['{', '[', '"', '(', '`', '~', '<']) {
             return None;
         }
-        let mut best = Best::default();
+        let mut best = BestInterpretation::default();
         let candidates = candidates::of(text, allowed);
         let all_data = || candidates.iter().filter(|candidate| is_all_data(candidate));
-        // Of several blocks none is all of the text.
+        // One of several blocks is not the whole text.
         let blocks = all_data().filter(|one| one.how.has(LeniencyKind::Fenced) && !one.several);
         let single = blocks.count() < 2;
         for candidate in all_data().filter(|one| single || one.several) {
-            let ctx = Ctx::of(allowed, false);
+            let ctx = FitContext::of(allowed, false);
             best.offer(self, |fitter| {
                 let found = fitter.candidate(candidate, node, ctx)?;
                 let is_text = matches!(found, Payload::Str(_)) && is_container(&candidate.data);
-                if is_text { Err(told::mismatch(node, &candidate.data)) } else { Ok(found) }
+                if is_text {
+                    Err(mismatch::expected_type(node, &candidate.data))
+                } else {
+                    Ok(found)
+                }
             });
         }
         match best.decide() {
-            Ok(reading) => Some(Ok(self.settle(reading))),
-            Err(misfit) => misfit.filter(|_| matches!(node.shape, TypeShape::Any)).map(Err),
+            Ok(interpretation) => Some(Ok(self.settle(interpretation))),
+            Err(error) => error.filter(|_| matches!(node.shape, TypeShape::Any)).map(Err),
         }
     }
 }
 
-/// Whether a type has no parts.
-pub(super) fn is_scalar(node: &ResolvedType<'_>) -> bool {
-    match &node.shape {
-        TypeShape::Union(members) => members.iter().all(is_scalar),
-        TypeShape::List(_) | TypeShape::Tuple(_) | TypeShape::Dict(_) | TypeShape::Class(_) => {
-            false
-        }
-        _ => true,
-    }
-}
-
-/// Whether a candidate is nothing but the text again.
+/// Whether a candidate is just the whole text.
 fn is_same(candidate: &Candidate<'_>, text: &str) -> bool {
     matches!(candidate.data.shape, Data::Bare(same) if same == text) && candidate.how.is_empty()
 }
 
-/// Whether a candidate may as well be a remark in prose.
+/// Whether a candidate may be a remark in prose.
 fn is_aside(candidate: &Candidate<'_>) -> bool {
     candidate.how.has(LeniencyKind::Prose) && is_phrases(&candidate.data)
 }
@@ -149,28 +152,28 @@ fn is_all_data(candidate: &Candidate<'_>) -> bool {
     !candidate.how.has(LeniencyKind::Prose) && (is_container(&candidate.data) || quoted && plain)
 }
 
-/// What a type makes of a text.
-enum Takes {
+/// How a type uses text.
+enum TextUse {
     OnlyText,
     TextToo,
     NoText,
 }
 
-fn takes_text(node: &ResolvedType<'_>) -> Takes {
+fn text_use(node: &ResolvedType<'_>) -> TextUse {
     match &node.shape {
-        TypeShape::Str => Takes::OnlyText,
-        TypeShape::Any => Takes::TextToo,
+        TypeShape::Str => TextUse::OnlyText,
+        TypeShape::Any => TextUse::TextToo,
         TypeShape::Union(members) => {
             let is_text = |member: &ResolvedType<'_>| matches!(member.shape, TypeShape::Str);
             let is_null = |member: &ResolvedType<'_>| matches!(member.shape, TypeShape::Null);
             if !members.iter().any(is_text) {
-                Takes::NoText
+                TextUse::NoText
             } else if members.iter().all(|member| is_text(member) || is_null(member)) {
-                Takes::OnlyText
+                TextUse::OnlyText
             } else {
-                Takes::TextToo
+                TextUse::TextToo
             }
         }
-        _ => Takes::NoText,
+        _ => TextUse::NoText,
     }
 }

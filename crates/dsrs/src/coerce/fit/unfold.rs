@@ -1,59 +1,64 @@
-//! A text where a list, tuple, map or class is wanted: JSON inside the text, lists and records
-//! written as lines, else the text itself as the only part.
+//! Reads a text for a list, tuple, map or class: JSON inside the text, lists and records written as
+//! lines, else the text as the only part.
 
-use super::best::Best;
-use super::leaf::{INEXACT, Leaf};
-use super::{Ctx, Fit, Fitter, told};
-use crate::coerce::loose::{Loose, Shape as Data};
+use super::interpretation::BestInterpretation;
+use super::leaf::{INEXACT, LeafText};
+use super::{FitContext, FitResult, Fitter, mismatch};
+use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::coerce::{Leniencies, LeniencyKind, lines, records, repair, tags, word};
 use crate::types::{Literal, ResolvedType, TypeShape};
 
 impl<'t> Fitter<'t> {
-    /// Reads a text as a container, in whichever way leaves the least doubt.
-    pub(super) fn unfold(&mut self, data: &Loose<'_>, node: &ResolvedType<'t>, ctx: Ctx) -> Fit {
-        let Some(leaf) = Leaf::of(data, ctx).filter(|leaf| !leaf.is_null()) else {
-            return Err(told::mismatch(node, data));
+    /// Reads a text as a container, at the lowest cost.
+    pub(super) fn unfold(
+        &mut self,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
+        let Some(leaf) = LeafText::of(data, ctx).filter(|leaf| !leaf.is_null()) else {
+            return Err(mismatch::expected_type(node, data));
         };
         let text = leaf.text.trim();
         if text.is_empty() {
-            return Err(told::mismatch(node, data));
+            return Err(mismatch::expected_type(node, data));
         }
         self.spend(text.len())?;
         if let Some(inner) = inner_json(leaf, text, ctx.allowed) {
             return self.inner(&inner, data, node, ctx);
         }
-        let mut best = Best::default();
+        let mut best = BestInterpretation::default();
         for found in self.written_out(text, node, ctx.allowed).into_iter().flatten() {
             best.offer(self, |fitter| fitter.isolated(|own| own.fit(&found, node, ctx.inside())));
         }
-        // That the text is one part and no more is taken only where it cannot be several.
+        // The text counts as the only part only if it cannot be several.
         if !best.is_found() {
             best.offer(self, |fitter| fitter.only_part(data, text, node, ctx));
         }
         match best.decide() {
-            Ok(reading) => Ok(self.settle(reading)),
-            Err(Some(misfit)) if misfit.is_deeper() || misfit.remark == INEXACT => Err(misfit),
-            Err(_) => Err(told::mismatch(node, data)),
+            Ok(interpretation) => Ok(self.settle(interpretation)),
+            Err(Some(error)) if error.is_deeper() || error.remark == INEXACT => Err(error),
+            Err(_) => Err(mismatch::expected_type(node, data)),
         }
     }
 
-    /// JSON that stood in a text is that JSON and nothing else.
+    /// JSON inside a text is nothing but that JSON.
     fn inner(
         &mut self,
         inner: &Loose<'_>,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         if !ctx.has(LeniencyKind::JsonInString) {
-            return Err(told::mismatch(node, data).remark(INEXACT));
+            return Err(mismatch::expected_type(node, data).remark(INEXACT));
         }
         let found = self.isolated(|own| own.fit(inner, node, ctx.inside()))?;
-        self.trail.note(LeniencyKind::JsonInString, data.source, &found);
+        self.notes.note(LeniencyKind::JsonInString, data.source, &found);
         Ok(found)
     }
 
-    /// The containers that lines, marks or tags of a text make.
+    /// The containers that the lines, marks or tags of a text form.
     fn written_out<'d>(
         &mut self,
         text: &'d str,
@@ -95,18 +100,18 @@ impl<'t> Fitter<'t> {
         data: &Loose<'_>,
         text: &str,
         node: &ResolvedType<'t>,
-        ctx: Ctx,
-    ) -> Fit {
+        ctx: FitContext,
+    ) -> FitResult {
         match &node.shape {
             TypeShape::List(element) if !word::is_null(text) => {
                 self.single_element(data, node, element, ctx)
             }
             TypeShape::Class(class) => self.implied(data, node, class, ctx),
-            _ => Err(told::mismatch(node, data)),
+            _ => Err(mismatch::expected_type(node, data)),
         }
     }
 
-    /// Reads data that does not outlive the reading, remembering nothing of it.
+    /// Reads data that is dropped afterwards, so it must not be cached.
     pub(super) fn isolated<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let known = std::mem::take(&mut self.known);
         let found = read(self);
@@ -115,14 +120,14 @@ impl<'t> Fitter<'t> {
     }
 }
 
-/// The object or list that a text inside data is. Those in a section's text are candidates.
-fn inner_json<'d>(leaf: Leaf<'_>, text: &'d str, allowed: Leniencies) -> Option<Loose<'d>> {
+/// The object or list in a quoted text. Those in a section are candidates.
+fn inner_json<'d>(leaf: LeafText<'_>, text: &'d str, allowed: Leniencies) -> Option<Loose<'d>> {
     let inner = text.starts_with(['{', '[']) && !leaf.whole;
     let inner = inner.then(|| repair::parse(text, allowed)).flatten()?;
     matches!(inner.shape, Data::List(_) | Data::Map(_)).then_some(inner)
 }
 
-/// Whether a type has numbers and no texts in it, so that a comma parts two of them.
+/// Whether a type has only numbers, so that a comma separates two of them.
 fn of_numbers(node: &ResolvedType<'_>) -> bool {
     match &node.shape {
         TypeShape::Int

@@ -1,48 +1,48 @@
-//! Fitting to unions: the member that fits best, not first.
+//! Fits to unions: selects the best member, not the first.
 
 use std::rc::Rc;
 
-use super::best::{Best, Reading};
-use super::leaf::{INEXACT, Leaf, exact, widens};
-use super::trail::Misfit;
-use super::{Ctx, Fit, Fitter, names, told};
+use super::interpretation::{BestInterpretation, Interpretation};
+use super::leaf::{INEXACT, LeafText, exact, widens};
+use super::notes::FitError;
+use super::{FitContext, FitResult, Fitter, mismatch, names};
 use crate::coerce::loose::Loose;
 use crate::coerce::{LeniencyKind, word};
 use crate::types::{ResolvedType, TypeShape};
 use crate::value::Payload;
 
-type Members<'n, 't> = &'n Rc<[ResolvedType<'t>]>;
+type UnionMembers<'n, 't> = &'n Rc<[ResolvedType<'t>]>;
 
 impl<'t> Fitter<'t> {
     pub(super) fn union(
         &mut self,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
-        members: Members<'_, 't>,
-        ctx: Ctx,
-    ) -> Fit {
-        match Leaf::of(data, ctx) {
+        members: UnionMembers<'_, 't>,
+        ctx: FitContext,
+    ) -> FitResult {
+        match LeafText::of(data, ctx) {
             Some(leaf) => {
                 if let Some(found) = self.exact_member(leaf, data, node, members, ctx) {
                     return found;
                 }
                 let found = self.choose(data, node, members, ctx);
-                found.map(|reading| self.settle(reading))
+                found.map(|interpretation| self.settle(interpretation))
             }
             None => self.container_member(data, node, members, ctx),
         }
     }
 
-    /// The member that a leaf is exactly of. A text is what a leaf without quotes was meant as last,
-    /// and null comes before it.
+    /// The member that a leaf fits exactly. For a leaf without quotes, text is the last choice,
+    /// after null.
     fn exact_member(
         &mut self,
-        leaf: Leaf<'_>,
+        leaf: LeafText<'_>,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
-        members: Members<'_, 't>,
-        ctx: Ctx,
-    ) -> Option<Fit> {
+        members: UnionMembers<'_, 't>,
+        ctx: FitContext,
+    ) -> Option<FitResult> {
         let mut closest: Option<(u8, Payload)> = None;
         for member in members.iter() {
             let Some(found) = exact(leaf, &member.shape) else { continue };
@@ -56,46 +56,46 @@ impl<'t> Fitter<'t> {
         }
         let (distance, found) = closest?;
         if matches!(found, Payload::Float(_)) {
-            self.trail.widen();
+            self.notes.widen();
         }
         let is_null = |member: &ResolvedType<'_>| matches!(member.shape, TypeShape::Null);
         if distance < AS_TEXT || !word::is_null(leaf.text) || !members.iter().any(is_null) {
             return Some(Ok(found));
         }
-        // Null may be meant: where that may not be read, neither is the text.
+        // If the text may be null, which is not allowed, the text is not allowed either.
         if !ctx.has(LeniencyKind::Word) {
-            return Some(Err(told::mismatch(node, data).remark(INEXACT)));
+            return Some(Err(mismatch::expected_type(node, data).remark(INEXACT)));
         }
-        self.trail.note(LeniencyKind::Word, data.source, &Payload::Null);
+        self.notes.note(LeniencyKind::Word, data.source, &Payload::Null);
         Some(Ok(Payload::Null))
     }
 
-    /// What a container is, remembered: unions in unions may ask for it again and again.
+    /// The result for a container, cached: nested unions may ask for it repeatedly.
     fn container_member(
         &mut self,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
-        members: Members<'_, 't>,
-        ctx: Ctx,
-    ) -> Fit {
+        members: UnionMembers<'_, 't>,
+        ctx: FitContext,
+    ) -> FitResult {
         let key = (std::ptr::from_ref(data) as usize, node.key, ctx);
         if let Some(known) = self.known.get(&key).cloned() {
-            return known.map(|reading| self.settle(reading));
+            return known.map(|interpretation| self.settle(interpretation));
         }
         let found = self.choose(data, node, members, ctx);
         self.known.insert(key, found.clone());
-        found.map(|reading| self.settle(reading))
+        found.map(|interpretation| self.settle(interpretation))
     }
 
     fn choose(
         &mut self,
         data: &Loose<'_>,
         node: &ResolvedType<'t>,
-        members: Members<'_, 't>,
-        ctx: Ctx,
-    ) -> Result<Reading, Misfit> {
-        let mut best = Best::default();
-        let leaf = Leaf::of(data, ctx);
+        members: UnionMembers<'_, 't>,
+        ctx: FitContext,
+    ) -> Result<Interpretation, FitError> {
+        let mut best = BestInterpretation::default();
+        let leaf = LeafText::of(data, ctx);
         let named: Vec<ResolvedType<'t>> =
             members.iter().filter(|member| names::has_names(&member.shape)).cloned().collect();
         if let Some(leaf) = leaf.filter(|leaf| named.len() > 1 && !leaf.is_null()) {
@@ -106,7 +106,7 @@ impl<'t> Fitter<'t> {
             });
         }
         let named_together = leaf.is_some() && named.len() > 1;
-        // Any object could be a text as it is spelled: that is meant last.
+        // Any object could be read as its source text, so text is the last choice.
         let last =
             |member: &&ResolvedType<'t>| leaf.is_none() && matches!(member.shape, TypeShape::Str);
         let others = members
@@ -120,17 +120,17 @@ impl<'t> Fitter<'t> {
                 best.offer(self, |fitter| fitter.fit_shape(data, member, ctx));
             }
         }
-        best.decide().map_err(|misfit| none_fits(misfit, data, node))
+        best.decide().map_err(|error| none_fits(error, data, node))
     }
 }
 
-/// How far a leaf without quotes is from a text.
+/// The distance between a leaf without quotes and a text.
 const AS_TEXT: u8 = 2;
 
-/// How far a leaf is from the type that it is exactly of: digits without a point are an integer
-/// before they are a number, quotes make a text before they make bytes, and what has no quotes is
-/// a name only if it is no number, and a text only if it is nothing else.
-fn distance(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> u8 {
+/// The distance between a leaf and a type that it fits exactly. Digits without a point are an
+/// integer rather than a float; quotes make a text rather than bytes; a leaf without quotes is a
+/// name only if it is no number, and a text only if it is nothing else.
+fn distance(leaf: LeafText<'_>, shape: &TypeShape<'_>) -> u8 {
     match shape {
         TypeShape::Float if widens(leaf, shape) => 1,
         TypeShape::Bytes => 1,
@@ -140,11 +140,11 @@ fn distance(leaf: Leaf<'_>, shape: &TypeShape<'_>) -> u8 {
     }
 }
 
-/// Why no member fits: the reason that goes deepest, else that none of them is there.
-fn none_fits(misfit: Option<Misfit>, data: &Loose<'_>, node: &ResolvedType<'_>) -> Misfit {
-    match misfit {
-        Some(misfit) if misfit.is_deeper() => misfit,
-        Some(misfit) => told::mismatch(node, data).remark(misfit.remark),
-        None => told::mismatch(node, data),
+/// Why no member fits: the deepest reason, else that none matches.
+fn none_fits(error: Option<FitError>, data: &Loose<'_>, node: &ResolvedType<'_>) -> FitError {
+    match error {
+        Some(error) if error.is_deeper() => error,
+        Some(error) => mismatch::expected_type(node, data).remark(error.remark),
+        None => mismatch::expected_type(node, data),
     }
 }

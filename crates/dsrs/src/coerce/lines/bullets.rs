@@ -1,32 +1,32 @@
-//! Lines that start with a bullet or a number, and what belongs to each of them.
+//! Items of a list with bullets or numbers.
 
 /// The items under bullets.
 pub(in super::super) struct Bulleted<'t> {
-    /// From behind the bullet to the end of the item, nested bullets and further lines included.
+    /// From after the bullet to the end of the item, including nested bullets and further lines.
     pub(in super::super) items: Vec<&'t str>,
-    /// Whether lines that belong to no item stand around them.
+    /// Whether there are lines that belong to no item.
     pub(in super::super) prose: bool,
 }
 
 /// A bullet or number at the beginning of a line.
 #[derive(Clone, Copy)]
 struct Marker {
-    /// Blanks before it.
+    /// The indentation.
     indent: usize,
-    /// The place in the line where the item starts.
+    /// The position in the line where the item starts.
     content: usize,
     ordered: bool,
 }
 
 const BULLETS: &[char] =
     &['-', '*', '+', '•', '‣', '◦', '▪', '■', '●', '○', '·', '–', '—', '→', '✓', '✔'];
-/// How many digits a number before an item may have.
+/// The most digits of an item number.
 const DIGITS: usize = 4;
 
-/// Splits a text at the bullets of its outermost list. `None` if no line starts with one.
+/// Splits a text at the bullets of its outermost list. `None` if no line starts with a bullet.
 pub(in super::super) fn bulleted(text: &str) -> Option<Bulleted<'_>> {
     let outer = indented_outer(text);
-    let mut split = Split { text, outer, open: None, items: Vec::new(), prose: false };
+    let mut split = BulletSplitter { text, outer, open: None, items: Vec::new(), prose: false };
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         split.line(start, line);
@@ -36,8 +36,8 @@ pub(in super::super) fn bulleted(text: &str) -> Option<Bulleted<'_>> {
     (!split.items.is_empty()).then_some(Bulleted { items: split.items, prose: split.prose })
 }
 
-/// The second bullet of a list whose first one lost its indentation when the text was cut out of
-/// another: all lines behind the first are indented, none less than that bullet.
+/// The second bullet of a list whose first bullet lost its indentation when the text was cut out:
+/// all lines after the first are indented, none less than this bullet.
 fn indented_outer(text: &str) -> Option<Marker> {
     let first = marker(text.lines().next()?).filter(|first| first.indent == 0)?;
     let rest = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -46,42 +46,46 @@ fn indented_outer(text: &str) -> Option<Marker> {
     markers.find(|found| found.indent == least && found.ordered == first.ordered)
 }
 
-struct Split<'t> {
+struct BulletSplitter<'t> {
     text: &'t str,
-    /// The first marker, which says what the others look like.
+    /// The first marker, which determines the form of the others.
     outer: Option<Marker>,
-    open: Option<Item>,
+    open: Option<BulletItem>,
     items: Vec<&'t str>,
     prose: bool,
 }
 
-/// An item that is still being read.
-struct Item {
+/// An item in progress.
+struct BulletItem {
     start: usize,
-    /// How far its further lines are indented, at least.
+    /// The minimal indentation of its further lines.
     indent: usize,
-    /// Whether a blank line was seen, behind which only indented lines belong to it.
+    /// Whether there was a blank line; only indented lines after it belong to the item.
     broken: bool,
 }
 
-impl Split<'_> {
+impl BulletSplitter<'_> {
     fn line(&mut self, start: usize, line: &str) {
         let found = marker(line).filter(|found| self.is_outer(found));
         if let Some(found) = found {
             self.end_item(start);
             self.outer.get_or_insert(found);
-            let item =
-                Item { start: start + found.content, indent: found.indent + 1, broken: false };
+            let item = BulletItem {
+                start: start + found.content,
+                indent: found.indent + 1,
+                broken: false,
+            };
             self.open = Some(item);
         } else if line.trim().is_empty() {
             self.open.iter_mut().for_each(|item| item.broken = true);
-        } else if !self.open.as_ref().is_some_and(|item| item.goes_on(line)) {
+        } else if !self.open.as_ref().is_some_and(|item| item.continues(line)) {
             self.end_item(start);
             self.prose = true;
         }
     }
 
-    /// Whether a marker is of the outermost list: like its first one, and not deeper.
+    /// Whether a marker belongs to the outermost list: it has the form of the first one and is not
+    /// deeper.
     fn is_outer(&self, found: &Marker) -> bool {
         self.outer
             .is_none_or(|outer| found.ordered == outer.ordered && found.indent <= outer.indent + 1)
@@ -94,17 +98,17 @@ impl Split<'_> {
     }
 }
 
-impl Item {
-    /// Whether a line without a bullet belongs to the item: an indented one does, another one does
-    /// directly behind it, unless it heads something new.
-    fn goes_on(&self, line: &str) -> bool {
+impl BulletItem {
+    /// Whether a line without a bullet belongs to the item: an indented line does; another line
+    /// does if it follows directly and is no heading.
+    fn continues(&self, line: &str) -> bool {
         let body = line.trim();
         let heading = body.ends_with(':') || body.starts_with('#');
         indent_of(line) >= self.indent || marker(line).is_some() || (!self.broken && !heading)
     }
 }
 
-/// The place in a line behind the bullet or number that it starts with.
+/// The length of the bullet or number at the start of a line.
 pub(in super::super) fn marker_len(line: &str) -> Option<usize> {
     marker(line).map(|marker| marker.content)
 }
@@ -127,7 +131,7 @@ fn marker(line: &str) -> Option<Marker> {
     apart.then_some(Marker { indent, content: indent + len + blanks, ordered })
 }
 
-/// The length of `1.`, `1)`, `(1)`, `a)` or `a.` at the beginning of a line.
+/// The length of `1.`, `1)`, `(1)`, `a)` or `a.` at the start of a line.
 fn number_len(body: &str) -> Option<usize> {
     let inside = body.strip_prefix('(').unwrap_or(body);
     let digits = inside.bytes().take_while(u8::is_ascii_digit).count();

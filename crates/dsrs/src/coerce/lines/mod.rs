@@ -1,4 +1,4 @@
-//! Lists that are not JSON: bullets, numbers, one item a line, commas, semicolons, `and`.
+//! Lists that are not JSON: bullets, numbers, one item per line, commas, semicolons, `and`.
 
 mod bullets;
 mod parts;
@@ -6,12 +6,12 @@ mod separated;
 #[cfg(test)]
 mod tests;
 
-use super::loose::{Loose, Shape};
+use super::loose::{Loose, LooseShape};
 use super::{Leniencies, LeniencyKind, repair};
 pub(super) use bullets::{bulleted, marker_len};
 
-/// The items of a text as a `List`, whose slips say how they were parted. `numbers`: the items are
-/// numbers, so that a comma always parts them outside quotes. `None` for a text that is no list.
+/// The items of a text as a `List` whose repairs say how they were separated. `numbers`: the items
+/// are numbers, so a comma outside quotes always separates them. `None` if the text is no list.
 pub(super) fn items(text: &str, allowed: Leniencies, numbers: bool) -> Option<Loose<'_>> {
     let text = text.trim_matches(repair::is_blank);
     let (items, slips) = match bulleted(text) {
@@ -25,18 +25,18 @@ pub(super) fn items(text: &str, allowed: Leniencies, numbers: bool) -> Option<Lo
         None => separated::split(text, numbers)?,
     };
     let items = items.into_iter().map(|item| data(item, allowed)).collect();
-    allowed.covers(slips).then_some(Loose { source: text, shape: Shape::List(items), slips })
+    allowed.covers(slips).then_some(Loose { source: text, shape: LooseShape::List(items), slips })
 }
 
-/// An item as data: an object, list or quoted text if it is one, else as it stands.
+/// An item as data: an object, list or quoted string, else the text itself.
 pub(super) fn data(item: &str, allowed: Leniencies) -> Loose<'_> {
     match item.trim_matches(repair::is_blank) {
-        "" => Loose { source: item, shape: Shape::Missing, slips: Leniencies::NONE },
+        "" => Loose { source: item, shape: LooseShape::Missing, slips: Leniencies::NONE },
         item => repair::parse(item, allowed).unwrap_or_else(|| repair::as_it_stands(item)),
     }
 }
 
-/// Items without the commas or semicolons at their ends, where all but the last have one.
+/// The items without trailing commas or semicolons, if all but the last have one.
 fn without_commas(mut items: Vec<&str>) -> Vec<&str> {
     let marks = [',', ';'];
     let listed = items.split_last().is_some_and(|(_, rest)| {

@@ -1,14 +1,14 @@
-//! Cutting a text at separators that stand outside quotes and brackets.
+//! Splits a text at separators outside quotes and brackets.
 
-/// The parts between separators, trimmed, empty ones included. Quotes count where a part starts
-/// with them. Where quotes or brackets are not closed they count for nothing.
+/// The trimmed parts between separators, including empty ones. Quotes count at the start of a part.
+/// Unclosed quotes or brackets do not count.
 pub(super) fn parts_at<'t>(text: &'t str, separators: &[char]) -> Vec<&'t str> {
     cut(text, separators, true).or_else(|| cut(text, separators, false)).unwrap_or_default()
 }
 
 fn cut<'t>(text: &'t str, separators: &[char], nested: bool) -> Option<Vec<&'t str>> {
     let mut parts = Vec::new();
-    let mut inside = Inside::default();
+    let mut inside = Nesting::default();
     let mut start = 0;
     for (at, c) in text.char_indices() {
         let outside = inside.is_nothing();
@@ -18,25 +18,25 @@ fn cut<'t>(text: &'t str, separators: &[char], nested: bool) -> Option<Vec<&'t s
         if outside && separators.contains(&c) {
             parts.push(text.get(start..at)?.trim());
             start = at + c.len_utf8();
-            inside = Inside::default();
+            inside = Nesting::default();
         }
     }
     parts.push(text.get(start..)?.trim());
     inside.is_nothing().then_some(parts)
 }
 
-/// What a place in a part is inside of.
+/// The open brackets and quotes at a position.
 #[derive(Default)]
-struct Inside {
+struct Nesting {
     brackets: usize,
     /// The quote that closes the quoted text.
     quote: Option<char>,
     escaped: bool,
-    /// Whether more than blanks was seen.
+    /// Whether a character other than a blank was seen.
     begun: bool,
 }
 
-impl Inside {
+impl Nesting {
     const fn is_nothing(&self) -> bool {
         self.brackets == 0 && self.quote.is_none()
     }

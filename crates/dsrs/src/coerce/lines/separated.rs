@@ -1,12 +1,12 @@
-//! Items parted by line breaks, semicolons, bars, commas or `and`.
+//! Items separated by line breaks, semicolons, bars, commas or `and`.
 
 use super::super::{Leniencies, LeniencyKind};
 use super::parts::parts_at;
 
-/// What parts items, the surest first.
+/// The separators, most reliable first.
 const SEPARATORS: &[&[char]] = &[&[';'], &['|'], &['•', '·'], &[',']];
 
-/// The items of a text and how they were parted. `None` for a text that is a single item.
+/// The items of a text and the leniencies needed. `None` if the text is a single item.
 pub(super) fn split(text: &str, numbers: bool) -> Option<(Vec<&str>, Leniencies)> {
     if is_in_brackets(text) {
         return None;
@@ -28,7 +28,7 @@ pub(super) fn split(text: &str, numbers: bool) -> Option<(Vec<&str>, Leniencies)
     (!parts.is_empty()).then_some((parts, slips))
 }
 
-/// Whether a text is rather data of its own, in brackets.
+/// Whether a text is data in brackets.
 fn is_in_brackets(text: &str) -> bool {
     [('[', ']'), ('{', '}'), ('(', ')')]
         .iter()
@@ -47,7 +47,7 @@ fn parts_of(text: &str, numbers: bool) -> Option<Vec<&str>> {
     }
 }
 
-/// Lines as items, without the commas at their ends; nothing where a line holds several items.
+/// Lines as items without trailing commas. `None` if a line has several items.
 fn lines_that_are_items<'t>(lines: &[&'t str]) -> Option<Vec<&'t str>> {
     let commas = lines.iter().filter(|line| line.ends_with(',')).count();
     let several = || lines.iter().any(|line| parts_at(without_comma(line), &[',']).len() > 1);
@@ -73,7 +73,7 @@ fn in_a_line(text: &str, numbers: bool) -> Option<Vec<&str>> {
     at_and(text).or_else(|| if numbers { at_blanks(text) } else { None })
 }
 
-/// The last of several items may have an `and` before it or in it. An `or` there makes no list.
+/// The last of several items may follow or contain `and`. With `or` it is no list.
 fn ended_by_and(mut parts: Vec<&str>) -> Option<Vec<&str>> {
     let last = parts.pop()?;
     if word_at(last, "or").is_some() || last.starts_with("or ") {
@@ -90,13 +90,13 @@ fn ended_by_and(mut parts: Vec<&str>) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Two items with `and` between them.
+/// Two items joined by `and`.
 fn at_and(text: &str) -> Option<Vec<&str>> {
     let (one, other) = word_at(text, "and")?;
     (word_at(other, "and").is_none() && word_at(text, "or").is_none()).then(|| vec![one, other])
 }
 
-/// What stands before and behind the first of a word outside quotes and brackets.
+/// The text before and after the first occurrence of a word outside quotes and brackets.
 fn word_at<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let is_plain = !text.starts_with(['"', '\'', '“', '(', '[', '{']);
     let at = text.match_indices(word).map(|(at, _)| at).find(|at| {
@@ -114,7 +114,7 @@ fn closes(text: &str) -> bool {
     text.len() > 1 && text.ends_with(['"', '\'', '”', ')', ']', '}'])
 }
 
-/// Numbers with nothing but blanks between them, where these do not group digits.
+/// Numbers separated by blanks, unless the blanks group digits.
 fn at_blanks(text: &str) -> Option<Vec<&str>> {
     let parts: Vec<_> = text.split_whitespace().collect();
     let is_number = |part: &&str| {
@@ -125,8 +125,8 @@ fn at_blanks(text: &str) -> Option<Vec<&str>> {
     (!grouped && parts.iter().all(is_number)).then_some(parts)
 }
 
-/// The text behind a first part that ends in a colon, as in `The colours: red, green`; all of it
-/// where more colons follow, as between keys and values.
+/// The text after an introduction with a colon, as in `The colours: red, green`. The whole text if
+/// it has more colons, as between keys and values.
 fn without_introduction(text: &str) -> &str {
     let Some((first, rest)) = text.split_once(':') else { return text };
     let sets_apart = rest.starts_with([' ', '\n', '\r']) && !rest.trim().is_empty();
@@ -134,7 +134,7 @@ fn without_introduction(text: &str) -> &str {
     if sets_apart && !lists { rest.trim() } else { text }
 }
 
-/// Drops the full stop behind the last item, where it is none of an abbreviation's.
+/// Removes the full stop after the last item unless it belongs to an abbreviation.
 fn without_full_stop(parts: &mut [&str]) {
     if let Some((last, rest)) = parts.split_last_mut()
         && let Some(bare) = last.strip_suffix('.')

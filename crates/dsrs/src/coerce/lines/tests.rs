@@ -1,4 +1,4 @@
-//! Texts and the items that they are read as.
+//! Texts and the items read from them.
 
 use super::super::Leniencies;
 use super::items;

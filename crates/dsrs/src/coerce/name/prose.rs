@@ -1,30 +1,30 @@
-//! Where names stand in a sentence as whole words, and whether the sentence denies them. Knows
-//! nothing of what the names are of.
+//! Finds names as whole words in a sentence and whether the sentence negates them. Does not know
+//! what the names belong to.
 
 use std::cmp::Reverse;
 
-/// How many characters before a name may deny it.
+/// How many characters before a name are checked for a negation.
 const REACH: usize = 60;
 
-/// Verbs that deny, without their apostrophe.
+/// Verbs with a negation, without apostrophe.
 const DENIALS: [&str; 12] = [
     "isnt", "arent", "wasnt", "werent", "dont", "doesnt", "didnt", "wont", "cant", "shouldnt",
     "neednt", "aint",
 ];
 
-/// One place of a name in a text.
+/// One occurrence of a name in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::coerce) struct Mention {
-    /// Which of the names.
+    /// The index of the name.
     pub(in crate::coerce) name: usize,
     pub(in crate::coerce) start: usize,
     pub(in crate::coerce) end: usize,
-    /// Whether a `not` stands before it.
+    /// Whether a negation precedes it.
     pub(in crate::coerce) denied: bool,
 }
 
-/// All places of the names in a text as whole words, but for those within a longer name. Text and
-/// names are spelled alike.
+/// All occurrences of the names as whole words, except those inside of a longer name. Text and
+/// names have the same spelling.
 pub(in crate::coerce) fn mentions<N: AsRef<str>>(text: &str, names: &[N]) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     for (name, spelling) in names.iter().enumerate() {
@@ -57,13 +57,14 @@ impl Mention {
     }
 }
 
-/// Whether no letter or digit joins what stands here.
+/// Whether no letter or digit is adjacent.
 fn is_whole(text: &str, start: usize, end: usize) -> bool {
     let joined = |c: char| c.is_alphanumeric();
     !text[..start].ends_with(joined) && !text[end..].starts_with(joined)
 }
 
-/// Whether the clause before a name denies it: `not`, `isn't`, `never`, three words off at most.
+/// Whether the clause before a name negates it with `not`, `isn't` or `never`, at most three words
+/// away.
 fn is_denied(before: &str) -> bool {
     let near = before.char_indices().rev().nth(REACH).map_or(before, |(at, _)| &before[at..]);
     let clause = near.rsplit(['.', ',', ';', ':', '!', '?', '\n', '—']).next().unwrap_or_default();

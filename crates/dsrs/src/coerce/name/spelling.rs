@@ -1,5 +1,4 @@
-//! Spellings of names compared: what remains of them without case, accents and punctuation. Knows
-//! nothing of which names there are.
+//! Compares spellings of names without case, accents and punctuation. Does not know the names.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -20,7 +19,7 @@ pub(in crate::coerce) fn letters(text: &str) -> String {
     folded
 }
 
-/// A text without case and accents, in which joined words stand apart: `very_low` is `very low`.
+/// A text without case and accents, with joined words separated: `very_low` becomes `very low`.
 pub(super) fn apart(text: &str) -> String {
     let folded = folded(text);
     let mut apart = String::with_capacity(folded.len());
@@ -34,7 +33,7 @@ pub(super) fn apart(text: &str) -> String {
     apart
 }
 
-/// A name whose words begin with capitals, with a space before each: `VeryLow` is `Very Low`.
+/// A name in camel case with a space between its words: `VeryLow` becomes `Very Low`.
 pub(super) fn camel_apart(name: &str) -> String {
     let mut apart = String::with_capacity(name.len() + 4);
     let mut before = ' ';
@@ -48,15 +47,15 @@ pub(super) fn camel_apart(name: &str) -> String {
     apart
 }
 
-/// The words of a text without case and accents, a space between them.
+/// The words of a text without case and accents, separated by spaces.
 pub(super) fn words(text: &str) -> String {
     let folded = folded(text).replace(['\'', '’'], "");
     let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What a text opens with, where more follows: `Low` of `Low. It is not high`, and of
-/// `**Low** - not high`.
+/// The beginning of a text that continues: `Low` in `Low. It is not high` and in `**Low** - not
+/// high`.
 pub(in crate::coerce) fn opening(text: &str) -> Option<&str> {
     let stop = text.find(['.', ',', ';', ':', '!', '?', '\n', '—']);
     let dash = [" - ", " – ", " because "].iter().filter_map(|dash| text.find(dash)).min();
@@ -66,7 +65,7 @@ pub(in crate::coerce) fn opening(text: &str) -> Option<&str> {
     (more && !first.is_empty()).then_some(first)
 }
 
-/// A text without the marks around it: `**Yes**.` is `Yes`.
+/// A text without the marks around it: `**Yes**.` becomes `Yes`.
 pub(in crate::coerce) fn bare(text: &str) -> &str {
     text.trim_matches(|c: char| {
         c.is_whitespace()

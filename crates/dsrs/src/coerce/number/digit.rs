@@ -1,7 +1,6 @@
-//! Decimal digits of all scripts, and the fractions that are one character. Knows nothing of
-//! numbers.
+//! Decimal digits of all scripts, and fractions of one character. Does not know numbers.
 
-/// The zero of every run of ten decimal digits in Unicode (general category Nd).
+/// The zero of every range of ten decimal digits in Unicode (general category Nd).
 const ZEROS: [u32; 68] = [
     0x30, 0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66,
     0xDE6, 0xE50, 0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90,
@@ -12,7 +11,7 @@ const ZEROS: [u32; 68] = [
     0x1FBF0,
 ];
 
-/// The ASCII digit that a decimal digit of any script stands for.
+/// The ASCII digit for a decimal digit of any script.
 pub(super) fn ascii_digit(c: char) -> Option<char> {
     if c.is_ascii() {
         return c.is_ascii_digit().then_some(c);
@@ -23,7 +22,7 @@ pub(super) fn ascii_digit(c: char) -> Option<char> {
     char::from_digit(code - zero, 10)
 }
 
-/// What a fraction in one character stands for.
+/// Numerator and denominator of a fraction character.
 pub(super) const fn vulgar_fraction(c: char) -> Option<(f64, f64)> {
     Some(match c {
         '½' => (1.0, 2.0),

@@ -1,5 +1,5 @@
-//! One numeral in a text: its digits, the marks among them, its exponent or fraction. Decides which
-//! marks group and which is the decimal one. Knows nothing of what stands around it.
+//! One numeral in a text: digits, separators, exponent or fraction. Decides which separators group
+//! digits and which one is the decimal separator. Does not know the text around it.
 
 use super::NumberError;
 use super::digit::{ascii_digit, vulgar_fraction};
@@ -7,36 +7,36 @@ use super::digit::{ascii_digit, vulgar_fraction};
 /// A numeral without its sign.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Numeral {
-    /// All digits, of the whole part and behind the decimal mark, in ASCII.
+    /// All ASCII digits, before and after the decimal separator.
     pub(super) digits: String,
-    /// How many of the digits stand behind the decimal mark, once the exponent is applied.
+    /// The number of decimals after applying the exponent.
     pub(super) decimals: i64,
     /// A fraction to add: numerator and denominator.
     pub(super) fraction: Option<(f64, f64)>,
-    /// Whether JSON would spell it the same.
+    /// Whether it is in JSON spelling.
     pub(super) plain: bool,
-    /// How many bytes of the text it took.
+    /// Its length in bytes.
     pub(super) length: usize,
 }
 
-/// What may stand between two groups of digits.
+/// A separator between two groups of digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum SeparatorMark {
     Point,
     Comma,
-    /// Is never anything but a decimal mark.
+    /// Only a decimal separator.
     Decimal,
-    /// Never is a decimal mark: a space, an apostrophe, an underscore.
+    /// Never a decimal separator: a space, an apostrophe, an underscore.
     Grouping,
 }
 
-fn mark(c: char) -> Option<Mark> {
+fn mark(c: char) -> Option<SeparatorMark> {
     Some(match c {
-        '.' | '．' => Mark::Point,
-        ',' | '，' => Mark::Comma,
-        '٫' => Mark::Decimal,
+        '.' | '．' => SeparatorMark::Point,
+        ',' | '，' => SeparatorMark::Comma,
+        '٫' => SeparatorMark::Decimal,
         ' ' | '\u{a0}' | '\u{2007}' | '\u{2009}' | '\u{202f}' | '\'' | '’' | '_' | '٬' => {
-            Mark::Grouping
+            SeparatorMark::Grouping
         }
         _ => return None,
     })
@@ -52,7 +52,7 @@ pub(super) fn starts(text: &str) -> bool {
     }
 }
 
-/// Reads the numeral at the beginning of a text where one [`starts`].
+/// Reads the numeral at the beginning of a text for which [`starts`] is true.
 pub(super) fn read(text: &str) -> Result<Numeral, NumberError> {
     let mut groups = Groups::read(text);
     let point = groups.decimal_mark()?;
@@ -75,11 +75,11 @@ pub(super) fn read(text: &str) -> Result<Numeral, NumberError> {
     Ok(Numeral { digits: groups.digits, decimals, fraction, plain, length })
 }
 
-/// Runs of digits and the marks between them.
+/// Groups of digits and the separators between them.
 struct Groups {
     digits: String,
     lengths: Vec<usize>,
-    marks: Vec<Mark>,
+    marks: Vec<SeparatorMark>,
     ascii: bool,
     length: usize,
 }
@@ -113,28 +113,30 @@ impl Groups {
         self.lengths.push(self.digits.len() - before);
     }
 
-    /// The mark that comes next, if digits of the same numeral follow it.
-    fn next_mark(&self, rest: &str) -> Option<Mark> {
+    /// The next separator, if digits of the same numeral follow it.
+    fn next_mark(&self, rest: &str) -> Option<SeparatorMark> {
         let mut chars = rest.chars();
         let mark = mark(chars.next()?)?;
         let run = chars.map_while(ascii_digit).take(4).count();
-        let goes_on = match mark {
-            Mark::Grouping => run == 3 && self.lengths.last().is_some_and(|last| *last <= 3),
+        let continues = match mark {
+            SeparatorMark::Grouping => {
+                run == 3 && self.lengths.last().is_some_and(|last| *last <= 3)
+            }
             _ => run > 0,
         };
-        goes_on.then_some(mark)
+        continues.then_some(mark)
     }
 
-    /// Which mark is the decimal one, by its position. All others group.
+    /// The index of the decimal separator. All others group digits.
     fn decimal_mark(&self) -> Result<Option<usize>, NumberError> {
         let Some(last) = self.marks.len().checked_sub(1) else { return Ok(None) };
         let count = |wanted| self.marks.iter().filter(|mark| **mark == wanted).count();
         let kind = self.marks[last];
-        let decimal = match (kind, count(Mark::Point), count(Mark::Comma)) {
-            (Mark::Decimal, ..) => true,
-            (Mark::Point, 1, _) => true,
-            (Mark::Comma, 0, 1) => self.marks.len() > 1 || !self.groups_by_comma(),
-            (Mark::Comma, _, 1) => true,
+        let decimal = match (kind, count(SeparatorMark::Point), count(SeparatorMark::Comma)) {
+            (SeparatorMark::Decimal, ..) => true,
+            (SeparatorMark::Point, 1, _) => true,
+            (SeparatorMark::Comma, 0, 1) => self.marks.len() > 1 || !self.groups_by_comma(),
+            (SeparatorMark::Comma, _, 1) => true,
             _ => false,
         };
         let (grouping, point) =
@@ -142,15 +144,16 @@ impl Groups {
         if self.groups_well(grouping) { Ok(point) } else { Err(NumberError::Several) }
     }
 
-    /// Whether an only comma groups: three digits behind it, and what may be grouped before it.
+    /// Whether a single comma groups digits: three digits follow it, and the digits before it can
+    /// be a group.
     fn groups_by_comma(&self) -> bool {
         let first_may = (1..=3).contains(&self.lengths[0]) && !self.digits.starts_with('0');
         self.lengths[1] == 3 && first_may
     }
 
-    /// Whether marks of one kind part groups of three digits, or, as in India, of two before the
-    /// last three.
-    fn groups_well(&self, marks: &[Mark]) -> bool {
+    /// Whether separators of one kind divide the digits into groups of three or, as in India, of
+    /// two before the last three.
+    fn groups_well(&self, marks: &[SeparatorMark]) -> bool {
         let (Some(kind), Some((first, rest))) =
             (marks.first(), self.lengths[..=marks.len()].split_first())
         else {
@@ -158,7 +161,7 @@ impl Groups {
         };
         let Some((end, middle)) = rest.split_last() else { return true };
         let threes = (1..=3).contains(first) && middle.iter().all(|length| *length == 3);
-        let twos = *kind == Mark::Comma
+        let twos = *kind == SeparatorMark::Comma
             && (1..=2).contains(first)
             && middle.iter().all(|length| *length == 2);
         marks.iter().all(|mark| mark == kind) && *end == 3 && (threes || twos)
@@ -167,27 +170,27 @@ impl Groups {
     fn is_plain(&self, point: Option<usize>) -> bool {
         let marks = match point {
             None => self.marks.is_empty(),
-            Some(at) => at == 0 && self.marks[0] == Mark::Point,
+            Some(at) => at == 0 && self.marks[0] == SeparatorMark::Point,
         };
         let zeros = self.lengths[0] == 0 || (self.lengths[0] > 1 && self.digits.starts_with('0'));
         self.ascii && marks && !zeros
     }
 }
 
-/// A power of ten behind a numeral, and its length.
+/// An exponent and its length.
 fn exponent(text: &str) -> Option<(i64, usize)> {
     let behind = text.strip_prefix(['e', 'E'])?;
     let unsigned = behind.strip_prefix(['+', '-', '−']).unwrap_or(behind);
     let digits = unsigned.len() - unsigned.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let power: i64 = unsigned.get(..digits)?.parse().ok()?;
-    let goes_on = unsigned[digits..].starts_with(|c: char| c.is_alphanumeric());
+    let continues = unsigned[digits..].starts_with(|c: char| c.is_alphanumeric());
     let negative = behind.starts_with(['-', '−']);
     let power = if negative { -power } else { power };
-    (!goes_on && power.abs() < 10_000).then_some((power, text.len() - unsigned.len() + digits))
+    (!continues && power.abs() < 10_000).then_some((power, text.len() - unsigned.len() + digits))
 }
 
-/// A fraction behind a whole number, as its parts and its length. Where the number itself is the
-/// numerator, its digits are taken away from it.
+/// A fraction after a whole number, and its length. If the number itself is the numerator, its
+/// digits are removed.
 fn fraction_behind(text: &str, digits: &mut String) -> Option<((f64, f64), usize)> {
     if let Some((denominator, taken)) = over(text) {
         let numerator = digits.parse().ok()?;
@@ -205,15 +208,15 @@ fn fraction_behind(text: &str, digits: &mut String) -> Option<((f64, f64), usize
     (numerator < denominator).then_some(((numerator, denominator), gap + length + taken))
 }
 
-/// A stroke and a denominator, and nothing that makes a date of it.
+/// A slash and a denominator, unless they are part of a date.
 fn over(text: &str) -> Option<(f64, usize)> {
     let behind = text.strip_prefix(['/', '⁄'])?;
     let (denominator, length) = whole(behind)?;
     let rest = &behind[length..];
     let mut next = rest.chars();
     let mark = next.next().is_some_and(|c| matches!(c, '/' | '⁄') || mark(c).is_some());
-    let goes_on = mark && next.next().is_some_and(|c| ascii_digit(c).is_some());
-    (!goes_on).then_some((denominator, text.len() - rest.len()))
+    let continues = mark && next.next().is_some_and(|c| ascii_digit(c).is_some());
+    (!continues).then_some((denominator, text.len() - rest.len()))
 }
 
 fn whole(text: &str) -> Option<(f64, usize)> {

@@ -1,11 +1,11 @@
-//! The one numeral that a text holds, and what stands around it: a sign, a currency, a unit, prose.
-//! What would change its meaning is not dropped: then nothing is read.
+//! The only numeral of a text, and the text around it: sign, currency, unit, prose. Text that would
+//! change the meaning is an error.
 
 use super::NumberError;
 use super::numeral::{self, Numeral};
 use crate::coerce::{Leniencies, LeniencyKind};
 
-/// Words and letters behind a number that multiply it.
+/// Words and letters after a number that multiply it.
 const MAGNITUDES: &[&str] = &[
     "k",
     "m",
@@ -40,16 +40,16 @@ const MAGNITUDES: &[&str] = &[
 const CURRENCIES: &[char] =
     &['$', '€', '£', '¥', '₹', '₽', '₩', '₪', '₫', '₴', '₦', '₱', '฿', '₺', '₿', '¢', '￥', '＄'];
 
-/// A numeral, its sign, and by which leniencies it was found.
+/// A numeral with its sign and the leniencies needed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct ScannedNumber {
     pub(super) negative: bool,
     pub(super) numeral: Numeral,
     pub(super) used: Leniencies,
 }
 
 /// Finds the only numeral of a text.
-pub(super) fn scan(text: &str) -> Result<Found, NumberError> {
+pub(super) fn scan(text: &str) -> Result<ScannedNumber, NumberError> {
     let start = next_start(text, 0).ok_or_else(|| without_digits(text))?;
     let numeral = numeral::read(&text[start..])?;
     let end = start + numeral.length;
@@ -58,8 +58,8 @@ pub(super) fn scan(text: &str) -> Result<Found, NumberError> {
         let word = text[..other].chars().next_back().is_some_and(is_letter);
         return Err(if word { NumberError::InWord } else { NumberError::Several });
     }
-    let head = Head::read(&text[..start])?;
-    let tail = Tail::read(&text[end..], head.unit)?;
+    let head = TextBefore::read(&text[..start])?;
+    let tail = TextBehind::read(&text[end..], head.unit)?;
     let mut used = Leniencies::NONE;
     let unit = head.unit || tail.unit;
     let prose = head.prose || tail.prose;
@@ -72,7 +72,7 @@ pub(super) fn scan(text: &str) -> Result<Found, NumberError> {
     ] {
         used = if is { used.with(kind) } else { used };
     }
-    Ok(Found { negative: head.negative, numeral, used })
+    Ok(ScannedNumber { negative: head.negative, numeral, used })
 }
 
 fn next_start(text: &str, from: usize) -> Option<usize> {
@@ -94,7 +94,7 @@ fn without_digits(text: &str) -> NumberError {
     }
 }
 
-/// Refuses digits that are part of a word: `GPT-4`, `v2`, `0x1F`.
+/// Rejects digits that are part of a word: `GPT-4`, `v2`, `0x1F`.
 fn in_a_word(text: &str, start: usize, end: usize) -> Result<(), NumberError> {
     let mut before = text[..start].chars().rev();
     let joined = match before.next() {
@@ -111,16 +111,16 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic()
 }
 
-/// What stands before a numeral.
+/// The text before a numeral.
 #[derive(Default)]
-struct Head {
+struct TextBefore {
     negative: bool,
     odd_sign: bool,
     unit: bool,
     prose: bool,
 }
 
-impl Head {
+impl TextBefore {
     fn read(text: &str) -> Result<Self, NumberError> {
         let mut head = Self::default();
         let mut rest = head.take_sign(text);
@@ -144,7 +144,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Takes a sign off the end, unless it joins two words or numbers.
+    /// Removes a sign at the end, unless it joins two words or numbers.
     fn take_sign<'t>(&mut self, text: &'t str) -> &'t str {
         let Some(sign) = text.chars().next_back() else { return text };
         let before = &text[..text.len() - sign.len_utf8()];
@@ -168,16 +168,16 @@ fn is_currency_code(text: &str) -> bool {
     text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// What stands behind a numeral.
+/// The text after a numeral.
 #[derive(Default)]
-struct Tail {
+struct TextBehind {
     point: bool,
     unit: bool,
     prose: bool,
 }
 
-impl Tail {
-    /// Reads it, behind an amount of money or another number.
+impl TextBehind {
+    /// Reads the text after an amount of money or another number.
     fn read(text: &str, money: bool) -> Result<Self, NumberError> {
         let rest = text.trim();
         if rest == "." {
@@ -211,7 +211,7 @@ fn in_unit(c: char) -> bool {
 }
 
 fn multiplies(word: &str, money: bool) -> bool {
-    // A lone small `m` is the metre, unless it is of money.
+    // A single small `m` is metres, except for money.
     if word.is_empty() || (word == "m" && !money) {
         return false;
     }

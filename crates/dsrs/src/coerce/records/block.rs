@@ -1,6 +1,6 @@
-//! Block texts as YAML has them: `|` keeps the line breaks of the lines below a key, `>` folds them.
+//! YAML block scalars: `|` keeps the line breaks of the indented lines, `>` folds them.
 
-/// Whether a value announces a block text, and whether it is folded.
+/// Whether a value starts a block scalar, and whether it is folded.
 pub(super) fn header(value: &str) -> Option<bool> {
     let (style, rest) = value.split_at_checked(1)?;
     let plain = rest.len() <= 2 && rest.chars().all(|c| matches!(c, '+' | '-' | '0'..='9'));
@@ -11,7 +11,7 @@ pub(super) fn header(value: &str) -> Option<bool> {
     }
 }
 
-/// The text of a block without its indentation.
+/// The text of a block scalar without its indentation.
 pub(super) fn text(lines: &str, folded: bool) -> String {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let filled = lines.lines().filter(|line| !line.trim().is_empty());

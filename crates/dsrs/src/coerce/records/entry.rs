@@ -1,17 +1,17 @@
-//! One line of `key: value`, in its many dresses.
+//! One line of `key: value`, in many forms.
 
-/// How long a key may be, in bytes and in words.
+/// The longest key, in bytes and in words.
 const KEY_LIMIT: usize = 60;
 const WORD_LIMIT: usize = 6;
 
-/// A key and where its value starts in the line.
-pub(super) struct Entry<'t> {
+/// A key and the position of its value in the line.
+pub(super) struct KeyLine<'t> {
     pub(super) key: &'t str,
     pub(super) value: usize,
 }
 
-/// The key and value of a line, marks of emphasis and quotes around the key aside.
-pub(super) fn of(line: &str) -> Option<Entry<'_>> {
+/// The key and value of a line, without emphasis and quotes around the key.
+pub(super) fn of(line: &str) -> Option<KeyLine<'_>> {
     let start = line.len() - line.trim_start().len();
     let body = line.get(start..)?;
     let near = floor(body, KEY_LIMIT);
@@ -25,11 +25,11 @@ pub(super) fn of(line: &str) -> Option<Entry<'_>> {
     let marks = if body.starts_with(['*', '_']) { marks } else { 0 };
     let value = behind.get(marks..)?;
     let blanks = value.len() - value.trim_start_matches([' ', '\t']).len();
-    is_key(key).then_some(Entry { key, value: start + at + len + marks + blanks })
+    is_key(key).then_some(KeyLine { key, value: start + at + len + marks + blanks })
 }
 
-/// The length of what parts a key from its value at a place: a colon that is none of a time or an
-/// address, or an equals sign behind a single word.
+/// The length of the separator between key and value: a colon that is not part of a time or
+/// address, or an equals sign after a single word.
 fn colon_len(body: &str, at: usize, c: char) -> Option<usize> {
     let before = body.get(..at)?.trim_end();
     let behind = body.get(at + c.len_utf8()..)?;
@@ -61,7 +61,7 @@ fn is_key(key: &str) -> bool {
         && key.split_whitespace().count() <= WORD_LIMIT
 }
 
-/// The beginning of a text, in whole characters.
+/// The beginning of a text, cut between characters.
 fn floor(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or(0)).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Objects that are not JSON: lines of `key: value`, records under bullets, tables. What stands
-//! inside a value is left as it is, to be read as its type wants.
+//! Objects that are not JSON: lines of `key: value`, records with bullets, tables. Values stay as
+//! written and are read by their type.
 
 mod block;
 mod entry;
@@ -11,21 +11,21 @@ mod tests;
 use std::collections::HashSet;
 
 use super::lines::{bulleted, data};
-use super::loose::{Loose, Shape};
+use super::loose::{Loose, LooseShape};
 use super::{Leniencies, LeniencyKind, repair};
 
-/// Lines of `key: value`, or members without the braces around them, as a `Map`.
+/// Lines of `key: value`, or members without braces, as a `Map`.
 pub(super) fn object(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let found = braceless(text, allowed).or_else(|| object::of(text, allowed))?;
     allowed.covers(found.slips).then_some(found)
 }
 
-/// A table as a `List` of `Map`s, a row each.
+/// A table as a `List` of one `Map` per row.
 pub(super) fn table(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     table::of(text, allowed).filter(|found| allowed.covers(found.slips))
 }
 
-/// Records of `key: value`, each under a bullet, as a `List` of `Map`s.
+/// Records of `key: value`, each with a bullet, as a `List` of `Map`s.
 pub(super) fn bullets(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let found = bulleted(text)?;
     let slips = Leniencies::NONE.with(LeniencyKind::Lines).with(LeniencyKind::Bullets);
@@ -33,12 +33,12 @@ pub(super) fn bullets(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     list_of(text, found.items, slips, allowed)
 }
 
-/// Records of `key: value` apart from each other by blank lines, as a `List` of `Map`s. A key that
-/// one of them has twice tells of more records than there are parts.
+/// Records of `key: value` separated by blank lines, as a `List` of `Map`s. `None` if a record
+/// repeats a key, because it then is more than one record.
 pub(super) fn apart(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let slips = Leniencies::NONE.with(LeniencyKind::Lines);
     let found = list_of(text, paragraphs(text)?, slips, allowed)?;
-    let Shape::List(records) = &found.shape else { return None };
+    let LooseShape::List(records) = &found.shape else { return None };
     records.iter().all(has_distinct_keys).then_some(found)
 }
 
@@ -48,36 +48,36 @@ fn list_of<'t>(
     slips: Leniencies,
     allowed: Leniencies,
 ) -> Option<Loose<'t>> {
-    // What the list says of all its records needs no saying of each.
+    // The list already has these leniencies, so its records need not repeat them.
     let record = |item| {
         let mut record = object(item, allowed)?;
         record.slips = record.slips.without_all(slips);
         Some(record)
     };
     let records = items.into_iter().map(record).collect::<Option<_>>()?;
-    let list = Loose { source: text, shape: Shape::List(records), slips };
+    let list = Loose { source: text, shape: LooseShape::List(records), slips };
     allowed.covers(slips).then_some(list)
 }
 
 fn has_distinct_keys(record: &Loose<'_>) -> bool {
-    let Shape::Map(members) = &record.shape else { return true };
+    let LooseShape::Map(members) = &record.shape else { return true };
     let keys: HashSet<&str> = members.iter().map(|(key, _)| key.as_ref()).collect();
     keys.len() == members.len()
 }
 
-/// Members of JSON's on one line, or under quoted keys, that lack the braces around them.
+/// JSON members on one line or with quoted keys, without braces.
 fn braceless(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let text = text.trim_matches(repair::is_blank);
     if !text.starts_with('"') && text.contains('\n') {
         return None;
     }
     let mut found = repair::parse_members(text, allowed)?;
-    let several = matches!(&found.shape, Shape::Map(members) if members.len() > 1);
+    let several = matches!(&found.shape, LooseShape::Map(members) if members.len() > 1);
     found.slips = Leniencies::NONE.with(LeniencyKind::Lines);
     (several || text.starts_with('"')).then_some(found)
 }
 
-/// Parts between blank lines, at least two.
+/// Parts separated by blank lines, at least two.
 fn paragraphs(text: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     let mut start = None;

@@ -1,45 +1,45 @@
-//! Lines of `key: value` as one object. A value goes on over all lines that are no entry of the
-//! object themselves.
+//! Lines of `key: value` as one object. A value continues over all lines that are no entries of the
+//! object.
 
 use std::borrow::Cow;
 
 use super::super::lines::marker_len;
-use super::super::loose::{Loose, Shape};
+use super::super::loose::{Loose, LooseShape};
 use super::super::{Leniencies, LeniencyKind};
 use super::{block, data, entry};
 
-/// The object that the lines of a text make.
+/// The object in the lines of a text.
 pub(super) fn of(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
-    let mut reader = Reader::new(text, allowed)?;
+    let mut reader = RecordReader::new(text, allowed)?;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         reader.line(start, line)?;
         start += line.len();
     }
     reader.end_value(text.len());
-    let introduces_data = |value: &Loose<'_>| matches!(value.shape, Shape::Bare(text) if text.starts_with(['{', '[']));
+    let introduces_data = |value: &Loose<'_>| matches!(value.shape, LooseShape::Bare(text) if text.starts_with(['{', '[']));
     if matches!(reader.members.as_slice(), [(_, value)] if introduces_data(value)) {
         return None;
     }
-    let shape = Shape::Map(reader.members);
+    let shape = LooseShape::Map(reader.members);
     Some(Loose { source: text, shape, slips: reader.slips })
 }
 
-struct Reader<'t> {
+struct RecordReader<'t> {
     text: &'t str,
     allowed: Leniencies,
-    /// How far entries may be indented.
+    /// The most indentation of an entry.
     indent: usize,
-    /// Whether entries stand under bullets.
+    /// Whether entries have bullets.
     bulleted: bool,
     members: Vec<(Cow<'t, str>, Loose<'t>)>,
     slips: Leniencies,
-    /// The key whose value is being read, and where the value starts.
+    /// The current key, and the start of its value.
     open: Option<(&'t str, usize)>,
 }
 
-impl<'t> Reader<'t> {
-    /// Looks at the first entry and the line behind it for how entries are written here.
+impl<'t> RecordReader<'t> {
+    /// Determines the form of entries from the first entry and the line after it.
     fn new(text: &'t str, allowed: Leniencies) -> Option<Self> {
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
         let (first, found) = lines.find_map(|line| Some((line, entry_in(line)?)))?;
@@ -47,8 +47,8 @@ impl<'t> Reader<'t> {
         let second = lines.clone().next();
         let mut indent = indent_of(first);
         let mut bulleted = found.bullet > 0;
-        // The first line lost its indentation where the text was cut out of another, or gave it to
-        // a bullet. Else what is indented below a key without a value belongs to that key.
+        // The first line lost its indentation when the text was cut out, or has a bullet instead.
+        // Otherwise, indented lines after a key without a value belong to that key.
         let least = lines.map(indent_of).min();
         let aligned = second.and_then(|second| {
             let sibling = entry_in(second).is_some_and(|second| second.bullet == 0);
@@ -63,7 +63,7 @@ impl<'t> Reader<'t> {
         Some(Self { text, allowed, indent, bulleted, members: Vec::new(), slips, open: None })
     }
 
-    /// Reads a line; `None` where a second record starts.
+    /// Reads a line. `None` if a second record starts.
     fn line(&mut self, start: usize, line: &'t str) -> Option<()> {
         let body = line.trim();
         let outer = indent_of(line) <= self.indent;
@@ -96,7 +96,7 @@ impl<'t> Reader<'t> {
         let source = self.text.get(start..end).unwrap_or_default().trim_end();
         let value = self.value(source);
         let introduces = self.members.is_empty() && key.split_whitespace().count() > 2;
-        if introduces && value.shape == Shape::Missing {
+        if introduces && value.shape == LooseShape::Missing {
             self.slips = self.slips.with(LeniencyKind::Prose);
             return;
         }
@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
         let (first, rest) = source.split_once('\n').unwrap_or((source, ""));
         if let Some(folded) = block::header(first.trim_end()).filter(|_| !rest.is_empty()) {
             let text = block::text(rest, folded);
-            let shape = Shape::Quoted(Cow::Owned(text));
+            let shape = LooseShape::Quoted(Cow::Owned(text));
             return Loose { source, shape, slips: Leniencies::NONE };
         }
         match source.split_once(" # ").filter(|_| rest.is_empty() && !first.starts_with('"')) {
@@ -120,24 +120,24 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// An entry of a line, and the length of the bullet before it.
-struct Found<'t> {
-    entry: entry::Entry<'t>,
+/// An entry of a line and the length of its bullet.
+struct BulletedEntry<'t> {
+    entry: entry::KeyLine<'t>,
     bullet: usize,
 }
 
-fn entry_in(line: &str) -> Option<Found<'_>> {
+fn entry_in(line: &str) -> Option<BulletedEntry<'_>> {
     let bullet = marker_len(line).unwrap_or(0);
     let mut entry = entry::of(line.get(bullet..)?)?;
     entry.value += bullet;
-    Some(Found { entry, bullet })
+    Some(BulletedEntry { entry, bullet })
 }
 
 fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Whether a line only parts what stands above from what stands below it.
+/// Whether a line is only a separator.
 fn is_rule(body: &str) -> bool {
     body.len() >= 3 && body.bytes().all(|byte| matches!(byte, b'-' | b'*' | b'=' | b'.'))
 }

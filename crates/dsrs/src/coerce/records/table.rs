@@ -1,18 +1,18 @@
-//! Tables of bars and dashes, as Markdown has them.
+//! Markdown tables.
 
 use std::borrow::Cow;
 
-use super::super::loose::{Loose, Shape};
+use super::super::loose::{Loose, LooseShape};
 use super::super::{Leniencies, LeniencyKind};
 use super::data;
 
-/// The rows below every line of dashes, by the names above it.
+/// The rows below every line of dashes, with the column names above it.
 pub(super) fn of(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let mut rules = (1..lines.len()).filter(|at| lines.get(*at).is_some_and(|line| is_rule(line)));
     let mut next = rules.next();
     let mut rows = Vec::new();
-    let mut told = 0;
+    let mut covered = 0;
     while let Some(rule) = next {
         next = rules.by_ref().find(|later| *later > rule + 1);
         let names = cells(lines.get(rule - 1)?);
@@ -20,31 +20,35 @@ pub(super) fn of(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
         let first = rows.len();
         let table = below.iter().take_while(|line| line.contains('|'));
         rows.extend(table.map(|line| row(&names, line, allowed)));
-        told += rows.len() - first + 2;
+        covered += rows.len() - first + 2;
     }
     let slips = Leniencies::NONE.with(LeniencyKind::Table);
-    let slips = if told < lines.len() { slips.with(LeniencyKind::Prose) } else { slips };
-    (told > 0).then_some(Loose { source: text, shape: Shape::List(rows), slips })
+    let slips = if covered < lines.len() { slips.with(LeniencyKind::Prose) } else { slips };
+    (covered > 0).then_some(Loose { source: text, shape: LooseShape::List(rows), slips })
 }
 
-/// A row as an object. A cell behind the last name has none; an empty cell is missing.
+/// A row as an object. A cell after the last column has an empty name; an empty cell is missing.
 fn row<'t>(names: &[&'t str], line: &'t str, allowed: Leniencies) -> Loose<'t> {
     let name = |index: usize| names.get(index).copied().unwrap_or_default();
     let cells = cells(line).into_iter().enumerate();
     let member = |(index, text)| (Cow::Borrowed(plain(name(index))), cell(text, allowed));
-    Loose { source: line, shape: Shape::Map(cells.map(member).collect()), slips: Leniencies::NONE }
+    Loose {
+        source: line,
+        shape: LooseShape::Map(cells.map(member).collect()),
+        slips: Leniencies::NONE,
+    }
 }
 
-/// A cell as data, without the backslash before a bar.
+/// A cell as data, without backslashes before bars.
 fn cell(text: &str, allowed: Leniencies) -> Loose<'_> {
     if !text.contains("\\|") {
         return data(text, allowed);
     }
-    let shape = Shape::Quoted(Cow::Owned(text.replace("\\|", "|")));
+    let shape = LooseShape::Quoted(Cow::Owned(text.replace("\\|", "|")));
     Loose { source: text, shape, slips: Leniencies::NONE }
 }
 
-/// The cells of a line, trimmed. A bar behind a backslash is a part of its cell.
+/// The trimmed cells of a line. A bar after a backslash belongs to its cell.
 fn cells(line: &str) -> Vec<&str> {
     let inside = line.strip_prefix('|').unwrap_or(line);
     let inside = inside.strip_suffix('|').unwrap_or(inside);
@@ -60,7 +64,7 @@ fn cells(line: &str) -> Vec<&str> {
     cells
 }
 
-/// A name without marks of emphasis.
+/// A name without emphasis.
 fn plain(name: &str) -> &str {
     name.trim_matches(['*', '_', '`', ' '])
 }

@@ -1,4 +1,4 @@
-//! Texts and the objects that they are read as.
+//! Texts and the objects read from them.
 
 use super::super::Leniencies;
 use super::super::loose::Loose;

@@ -1,41 +1,40 @@
-//! Looking ahead, a bounded number of bytes, for what tells a closing quote or a separating comma
-//! from one that belongs to a text.
+//! Looks ahead a bounded number of bytes, to distinguish closing quotes and separating commas from
+//! those inside of a text.
 
 use super::cursor::past_blanks;
-use super::{LeniencyKind, Parser, Place, quote};
+use super::{LeniencyKind, Parser, ValuePosition, quote};
 
-/// How far a key may reach to be seen from before it.
+/// How far the end of a key is searched.
 const KEY_LIMIT: usize = 80;
-/// How many comments are looked over.
+/// How many comments are skipped.
 const COMMENTS: usize = 2;
-/// How long these are.
+/// The longest such comment.
 const COMMENT_LIMIT: usize = 240;
 
 impl Parser<'_> {
-    /// Whether a quote that ends here closes its text: what follows can follow a text. `inner`:
-    /// whether a quotation inside the text is open.
-    pub(super) fn may_end_at(&self, end: usize, place: Place, inner: bool) -> bool {
+    /// Whether a quote that ends here closes its string, judged by the text that follows. `inner`:
+    /// a quotation inside the string is open.
+    pub(super) fn may_end_at(&self, end: usize, place: ValuePosition, inner: bool) -> bool {
         if !self.allowed.has(LeniencyKind::Escape) {
             return true;
         }
         let next = self.past_space(end);
         let Some(byte) = self.bytes.get(next) else { return true };
         match (place, byte) {
-            (Place::Root | Place::Key, _) => true,
+            (ValuePosition::Root | ValuePosition::Key, _) => true,
             (_, b'}' | b']' | b')') => self.may_close_at(next),
-            (Place::Member, b',' | b';') => self.is_member_end(next + 1),
-            (Place::Member, _) => next > end && self.is_key_at(next),
-            (Place::Element, b',' | b';') => !inner || self.is_element_at(next + 1),
-            (Place::Element, b':') => !inner,
-            (Place::Element, _) => {
+            (ValuePosition::Member, b',' | b';') => self.is_member_end(next + 1),
+            (ValuePosition::Member, _) => next > end && self.is_key_at(next),
+            (ValuePosition::Element, b',' | b';') => !inner || self.is_element_at(next + 1),
+            (ValuePosition::Element, b':') => !inner,
+            (ValuePosition::Element, _) => {
                 let broken = self.cut(end, next).contains('\n');
                 broken || (next > end && !inner && self.is_element_at(next))
             }
         }
     }
 
-    /// Whether brackets here can be closing ones: they match what is open, and what follows them
-    /// goes on from there.
+    /// Whether brackets here can be closing ones: they match the open ones, and valid data follows.
     fn may_close_at(&self, at: usize) -> bool {
         let mut open = self.open;
         let mut at = at;
@@ -47,7 +46,7 @@ impl Parser<'_> {
             at = past_blanks(self.text, at + 1);
         }
         if open.depth() == self.open.depth() {
-            // Of another kind than all that is open: a slip of the pen, or a part of the text.
+            // It matches no open bracket: a typo, or part of the text.
             return self.bytes.get(at) != Some(&b')');
         }
         match self.bytes.get(at) {
@@ -60,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether behind a comma the next member starts, or nothing more is said.
+    /// Whether the next member or the end follows a comma.
     pub(super) fn is_member_end(&self, at: usize) -> bool {
         let next = self.past_space(at);
         match self.bytes.get(next) {
@@ -73,7 +72,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a quoted key and its value stand here with nothing but blanks between them.
+    /// Whether a quoted key and its value follow with only blanks between them.
     fn is_key_without_colon_at(&self, at: usize) -> bool {
         let Some(quote) = quote::at(self.text, at) else { return false };
         let Some(end) = self.quoted_key_end(at + quote.opener_len(), quote) else { return false };
@@ -82,14 +81,14 @@ impl Parser<'_> {
         next > end && self.bytes.get(next).is_some_and(starts)
     }
 
-    /// Whether the end of the text cuts off a quoted key that starts here.
+    /// Whether a quoted key that starts here is cut off by the end of the text.
     fn is_cut_key_at(&self, at: usize) -> bool {
         let Some(quote) = quote::at(self.text, at) else { return false };
         let rest = self.bytes.get(at + quote.opener_len()..).unwrap_or_default();
         rest.len() < KEY_LIMIT && !rest.iter().any(|b| quote.may_close_with(*b) || *b == b'\n')
     }
 
-    /// Whether an element starts here that is not just a word.
+    /// Whether an element other than a word starts here.
     fn is_element_at(&self, at: usize) -> bool {
         let next = self.past_space(at);
         match self.bytes.get(next) {
@@ -104,8 +103,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the braces that opened before this place hold elements and no members: what stands
-    /// first is no key.
+    /// Whether the braces contain elements instead of members: their first item is no key.
     pub(super) fn is_set_at(&self, at: usize) -> bool {
         let next = self.past_space(at);
         let end = match (self.bytes.get(next), quote::at(self.text, next)) {
@@ -124,7 +122,7 @@ impl Parser<'_> {
         near.iter().position(is_end).map(|len| at + len)
     }
 
-    /// Whether a key and its colon stand here.
+    /// Whether a key and its colon start here.
     pub(super) fn is_key_at(&self, at: usize) -> bool {
         let end = match quote::at(self.text, at) {
             Some(quote) => self.quoted_key_end(at + quote.opener_len(), quote),
@@ -133,7 +131,7 @@ impl Parser<'_> {
         end.is_some_and(|end| self.is_colon_at(past_blanks(self.text, end)))
     }
 
-    fn quoted_key_end(&self, from: usize, quote: &quote::Quote) -> Option<usize> {
+    fn quoted_key_end(&self, from: usize, quote: &quote::QuotePair) -> Option<usize> {
         let near = self.bytes.get(from..(from + KEY_LIMIT).min(self.bytes.len()))?;
         let offset = near.iter().position(|byte| quote.may_close_with(*byte) || *byte == b'\n')?;
         quote.close_at(self.text, from + offset)
@@ -150,14 +148,14 @@ impl Parser<'_> {
         near.iter().position(|byte| !is_part(byte)).map(|len| at + len)
     }
 
-    /// A whole number as a key: `3: …`, and not the time `3:15`.
+    /// A whole number as a key: `3: …`, but not the time `3:15`.
     fn number_key_end(&self, at: usize, near: &[u8]) -> Option<usize> {
         let len = near.iter().position(|byte| !byte.is_ascii_digit())?;
         let behind_colon = self.bytes.get(past_blanks(self.text, at + len) + 1);
         (!behind_colon.is_some_and(u8::is_ascii_digit)).then_some(at + len)
     }
 
-    /// Whether what parts a key from its value stands here: not the colon of `http://`.
+    /// Whether a separator between key and value is here, but not the colon of `http://`.
     pub(super) fn is_colon_at(&self, at: usize) -> bool {
         let rest = self.bytes.get(at..).unwrap_or_default();
         match rest {
@@ -167,7 +165,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The place behind the comment here. One that is long is taken to end the text.
+    /// The position after the comment here. A long comment counts as the rest of the text.
     fn past_near_comment(&self, at: usize) -> Option<usize> {
         let near = self.bytes.get(at..(at + COMMENT_LIMIT).min(self.bytes.len()))?;
         let len = match near {
@@ -180,7 +178,7 @@ impl Parser<'_> {
         Some(len.map_or(self.bytes.len(), |len| at + len))
     }
 
-    /// The place behind blanks and a few comments.
+    /// The position after blanks and a few comments.
     fn past_space(&self, at: usize) -> usize {
         let mut at = past_blanks(self.text, at);
         for _ in 0..COMMENTS {

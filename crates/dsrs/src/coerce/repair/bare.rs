@@ -1,23 +1,23 @@
-//! Values without quotes: numbers, words, phrases. Where one ends is the art.
+//! Values without quotes: numbers, words, phrases. The difficulty is to find their ends.
 
-use super::super::loose::{Loose, Shape};
+use super::super::loose::{Loose, LooseShape};
 use super::super::{Leniencies, LeniencyKind};
 use super::cursor::{blank_len, past_blanks, past_comment};
-use super::{Parser, Place};
+use super::{Parser, ValuePosition};
 
-/// How far the other one of a pair of brackets inside a phrase may be.
+/// The longest distance between paired brackets inside a phrase.
 const PAIR_LIMIT: usize = 120;
-/// How long a number or a word of JSON's may be to be told from a phrase.
+/// The longest number or JSON word that is distinguished from a phrase.
 const SCALAR_LIMIT: usize = 40;
 
-/// A text as it stands.
+/// A text as it is.
 pub(super) fn plain(text: &str) -> Loose<'_> {
-    Loose { source: text, shape: Shape::Bare(text), slips: Leniencies::NONE }
+    Loose { source: text, shape: LooseShape::Bare(text), slips: Leniencies::NONE }
 }
 
 impl<'t> Parser<'t> {
-    /// The value without quotes that stands here.
-    pub(super) fn bare(&mut self, place: Place) -> Option<Loose<'t>> {
+    /// The value without quotes at this position.
+    pub(super) fn bare(&mut self, place: ValuePosition) -> Option<Loose<'t>> {
         let start = self.at;
         let end = match self.token_end(place) {
             Some(end) => end,
@@ -27,22 +27,22 @@ impl<'t> Parser<'t> {
         self.at = start + text.len();
         let mut found = plain(text);
         match kind_of(text) {
-            Kind::Json => {}
-            Kind::Python => self.slip(&mut found.slips, LeniencyKind::Python)?,
-            Kind::Other => self.slip(&mut found.slips, LeniencyKind::Unquoted)?,
+            BareKind::Json => {}
+            BareKind::Python => self.slip(&mut found.slips, LeniencyKind::Python)?,
+            BareKind::Other => self.slip(&mut found.slips, LeniencyKind::Unquoted)?,
         }
         Some(found)
     }
 
-    /// The end of a single number or word of JSON's that is clearly all of the value.
-    fn token_end(&self, place: Place) -> Option<usize> {
+    /// The end of a single number or JSON word that is clearly the whole value.
+    fn token_end(&self, place: ValuePosition) -> Option<usize> {
         let rest = self.bytes.get(self.at..)?;
         let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.');
         let len = rest.iter().position(|byte| !is_part(byte))?;
         let end = self.at + len;
         let clear = match (place, rest.get(len)?) {
-            (Place::Member, b'}') | (Place::Element, b',' | b']') => true,
-            (Place::Member, b',') => {
+            (ValuePosition::Member, b'}') | (ValuePosition::Element, b',' | b']') => true,
+            (ValuePosition::Member, b',') => {
                 !self.bytes.get(end + 1)?.is_ascii_digit() && self.is_member_end(end + 1)
             }
             _ => false,
@@ -50,15 +50,15 @@ impl<'t> Parser<'t> {
         (clear && is_json(self.cut(self.at, end))).then_some(end)
     }
 
-    fn phrase_end(&self, place: Place) -> usize {
+    fn phrase_end(&self, place: ValuePosition) -> usize {
         let mut at = self.at;
         while let Some(byte) = self.bytes.get(at) {
             let ends = match byte {
-                b',' => place == Place::Element || self.ends_at_comma(at),
-                b';' => place == Place::Element || self.is_member_end(at + 1),
+                b',' => place == ValuePosition::Element || self.ends_at_comma(at),
+                b';' => place == ValuePosition::Element || self.is_member_end(at + 1),
                 b'}' | b']' => true,
                 b')' => self.open.closed_by(b')') > 0,
-                b'\n' => place == Place::Element || self.ends_with_line(at),
+                b'\n' => place == ValuePosition::Element || self.ends_with_line(at),
                 b'#' | b'/' => at > self.at && self.is_comment(at),
                 b' ' | b'\t' => self.is_followed_by_another(at, place),
                 _ => false,
@@ -75,15 +75,15 @@ impl<'t> Parser<'t> {
         at.max(self.at + 1).min(self.bytes.len())
     }
 
-    /// Whether a comma behind a member's value parts it from the next one: a key follows, or the
-    /// value is complete and not the first group of `1,200`.
+    /// Whether a comma after a member's value ends it: a key follows, or the value is complete and
+    /// not the first group of `1,200`.
     fn ends_at_comma(&self, at: usize) -> bool {
         let next = self.bytes.get(past_blanks(self.text, at + 1));
         let complete = || is_scalar(self.cut(self.at, at).trim_end());
         self.is_member_end(at + 1) || (!next.is_some_and(u8::is_ascii_digit) && complete())
     }
 
-    /// Whether a comment starts here, behind a blank: `C#` and `http://` hold none.
+    /// Whether a comment starts here, after a blank: `C#` and `http://` contain none.
     fn is_comment(&self, at: usize) -> bool {
         let behind_blank = self.bytes.get(at - 1).is_some_and(u8::is_ascii_whitespace);
         let before = self.cut(self.at, at).trim_end();
@@ -91,7 +91,7 @@ impl<'t> Parser<'t> {
         behind_blank && past_comment(self.text, at, hash).is_some()
     }
 
-    /// Whether a value that breaks off at this line end is not continued on the next line.
+    /// Whether the value ends with this line.
     fn ends_with_line(&self, at: usize) -> bool {
         let next = past_blanks(self.text, at);
         self.bytes.get(next).is_none_or(|byte| matches!(byte, b'}' | b']' | b',' | b'#'))
@@ -99,31 +99,31 @@ impl<'t> Parser<'t> {
             || self.cut(next, next + 2) == "//"
     }
 
-    /// Whether a complete value stands before this blank and another piece of data behind it: the
-    /// comma between them was forgotten.
-    fn is_followed_by_another(&self, at: usize, place: Place) -> bool {
+    /// Whether a complete value precedes this blank and other data follows: the comma is missing.
+    fn is_followed_by_another(&self, at: usize, place: ValuePosition) -> bool {
         let Some(next) = blank_len(self.text, at).map(|len| at + len) else { return false };
         match self.bytes.get(next) {
-            Some(b'"' | b'\'' | b'`') if place == Place::Member => self.is_key_at(next),
+            Some(b'"' | b'\'' | b'`') if place == ValuePosition::Member => self.is_key_at(next),
             Some(b'"' | b'\'' | b'{' | b'[') => is_scalar(self.cut(self.at, at)),
-            Some(b'-' | b'0'..=b'9') if place == Place::Element => {
+            Some(b'-' | b'0'..=b'9') if place == ValuePosition::Element => {
                 is_scalar(self.cut(self.at, at)) && !self.is_group_at(next)
             }
             Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'_' => {
                 let short = at - self.at <= SCALAR_LIMIT;
-                let complete = || short && !matches!(kind_of(self.cut(self.at, at)), Kind::Other);
-                place == Place::Member && self.is_key_at(next) && complete()
+                let complete =
+                    || short && !matches!(kind_of(self.cut(self.at, at)), BareKind::Other);
+                place == ValuePosition::Member && self.is_key_at(next) && complete()
             }
             _ => false,
         }
     }
 
-    /// Whether three digits stand here, as the next group of `1 200` does.
+    /// Whether three digits are here, as the next group of `1 200`.
     fn is_group_at(&self, at: usize) -> bool {
         digits(self.bytes.get(at..).unwrap_or_default()).0.len() == 3
     }
 
-    /// The place behind the bracket that closes the one here, if it is near and in this line.
+    /// The position after the matching bracket, if it is close and on this line.
     fn pair_end(&self, at: usize) -> Option<usize> {
         let near = self.bytes.get(at..(at + PAIR_LIMIT).min(self.bytes.len()))?;
         let mut depth = 0_usize;
@@ -142,30 +142,30 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// What a text without quotes looks like.
-enum Kind {
-    /// A number, `true`, `false` or `null` as JSON spells them.
+/// The form of a text without quotes.
+enum BareKind {
+    /// A number, `true`, `false` or `null` in JSON spelling.
     Json,
-    /// A word of Python's.
+    /// A Python word.
     Python,
     Other,
 }
 
-fn kind_of(text: &str) -> Kind {
+fn kind_of(text: &str) -> BareKind {
     match text {
-        "True" | "False" | "None" => Kind::Python,
-        _ if is_json(text) => Kind::Json,
-        _ => Kind::Other,
+        "True" | "False" | "None" => BareKind::Python,
+        _ if is_json(text) => BareKind::Json,
+        _ => BareKind::Other,
     }
 }
 
-/// Whether the beginning of a phrase is a number or word of JSON's. It is asked at every blank, so
-/// it looks at short ones only.
+/// Whether the beginning of a phrase is a number or JSON word. Called at every blank, so it only
+/// checks short texts.
 fn is_scalar(text: &str) -> bool {
     text.len() <= SCALAR_LIMIT && is_json(text)
 }
 
-/// Whether a text is a number, a truth value or null of JSON's.
+/// Whether a text is a JSON number, boolean or null.
 fn is_json(text: &str) -> bool {
     matches!(text, "true" | "false" | "null") || is_json_number(text.as_bytes())
 }

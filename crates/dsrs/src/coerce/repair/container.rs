@@ -1,29 +1,29 @@
-//! Objects, lists and tuples, and what goes wrong at their commas, colons and brackets.
+//! Objects, lists and tuples, and errors at their commas, colons and brackets.
 
 use std::borrow::Cow;
 
-use super::super::loose::{Loose, Shape};
+use super::super::loose::{Loose, LooseShape};
 use super::super::{Leniencies, LeniencyKind};
 use super::cursor::past_blanks;
-use super::{DEPTH_LIMIT, Parser, Place, quote};
+use super::{DEPTH_LIMIT, Parser, ValuePosition, quote};
 
 type Member<'t> = (Cow<'t, str>, Loose<'t>);
 
-/// What stands where a container may end.
-enum Step {
-    /// Something else: go on reading.
-    On,
+/// The result of looking for the end of a container.
+enum ContainerStep {
+    /// No end: continue reading.
+    Continue,
     End,
 }
 
 impl<'t> Parser<'t> {
-    /// The container that opens here, by the bracket that closes it.
+    /// The container that opens here. `closer` is its closing bracket.
     pub(super) fn container(&mut self, closer: u8) -> Option<Loose<'t>> {
         let start = self.at;
         if self.open.depth() >= DEPTH_LIMIT {
             self.skip_container();
             let source = self.cut(start, self.at);
-            return Some(Loose { source, shape: Shape::TooDeep, slips: Leniencies::NONE });
+            return Some(Loose { source, shape: LooseShape::TooDeep, slips: Leniencies::NONE });
         }
         self.at += 1;
         *self.open.of(closer) += 1;
@@ -39,19 +39,18 @@ impl<'t> Parser<'t> {
         Some(Loose { source: self.cut(start, self.at), shape: shape?, slips })
     }
 
-    fn object(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+    fn object(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
         if self.allowed.has(LeniencyKind::Python) && self.is_set_at(self.at) {
             return self.set(closer, slips);
         }
         self.members(closer, slips)
     }
 
-    /// Elements in braces: a set of Python's. Doubled braces, as templates have them, are single
-    /// ones.
-    fn set(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+    /// Elements in braces: a Python set. Doubled braces, as in templates, count as single ones.
+    fn set(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
         let doubled = self.peek() == Some(b'{');
         match self.list(closer, slips)? {
-            Shape::List(mut elements) if doubled && elements.len() == 1 => {
+            LooseShape::List(mut elements) if doubled && elements.len() == 1 => {
                 let inner = elements.pop()?;
                 inner.slips.kinds().try_for_each(|kind| self.slip(slips, kind))?;
                 self.slip(slips, LeniencyKind::Punctuation)?;
@@ -64,7 +63,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The members of an object whose braces were left out.
+    /// The members of an object without braces.
     pub(super) fn body(&mut self) -> Option<Loose<'t>> {
         let mut slips = Leniencies::NONE;
         self.open.braces += 1;
@@ -74,22 +73,22 @@ impl<'t> Parser<'t> {
         spans.then_some(Loose { source: self.text, shape, slips })
     }
 
-    fn members(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+    fn members(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
         let mut members = Vec::new();
-        while let Step::On = self.step(closer, slips)? {
+        while let ContainerStep::Continue = self.step(closer, slips)? {
             if let Some(member) = self.member(slips)? {
                 members.push(member);
             }
             self.separator(closer, slips)?;
         }
-        Some(Shape::Map(fitted(members)))
+        Some(LooseShape::Map(fitted(members)))
     }
 
-    fn list(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Shape<'t>> {
+    fn list(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
         let start = self.at;
         let mut elements = Vec::new();
-        while let Step::On = self.step(closer, slips)? {
-            elements.push(self.value(Place::Element)?);
+        while let ContainerStep::Continue = self.step(closer, slips)? {
+            elements.push(self.value(ValuePosition::Element)?);
             if closer == b']' && elements.len() == 1 && self.is_member_after(&elements) {
                 self.at = start;
                 self.slip(slips, LeniencyKind::Punctuation)?;
@@ -97,25 +96,25 @@ impl<'t> Parser<'t> {
             }
             self.separator(closer, slips)?;
         }
-        Some(Shape::List(fitted(elements)))
+        Some(LooseShape::List(fitted(elements)))
     }
 
-    /// Whether the first element is a key rather: members stand in the wrong brackets.
+    /// Whether the first element is a key: the members are in the wrong brackets.
     fn is_member_after(&self, elements: &[Loose<'t>]) -> bool {
-        matches!(elements, [Loose { shape: Shape::Quoted(_), .. }])
+        matches!(elements, [Loose { shape: LooseShape::Quoted(_), .. }])
             && self.is_colon_at(past_blanks(self.text, self.at))
     }
 
-    /// Steps over what stands before an element: blanks, commas too many, or the end.
-    fn step(&mut self, closer: u8, slips: &mut Leniencies) -> Option<Step> {
+    /// Skips the text before an element: blanks, superfluous commas, or the end.
+    fn step(&mut self, closer: u8, slips: &mut Leniencies) -> Option<ContainerStep> {
         loop {
             self.space(slips)?;
             let Some(byte) = self.peek() else {
                 if self.braceless && self.open.depth() == 1 {
-                    return Some(Step::End);
+                    return Some(ContainerStep::End);
                 }
                 self.slip(slips, LeniencyKind::Unclosed)?;
-                return Some(Step::End);
+                return Some(ContainerStep::End);
             };
             match byte {
                 b',' | b';' => {
@@ -124,19 +123,19 @@ impl<'t> Parser<'t> {
                 }
                 byte if byte == closer => {
                     self.at += 1;
-                    if !self.goes_on_behind(closer) {
-                        return Some(Step::End);
+                    if !self.continues_after(closer) {
+                        return Some(ContainerStep::End);
                     }
                     self.slip(slips, LeniencyKind::Punctuation)?;
                 }
                 b'}' | b']' | b')' => return self.foreign_closer(byte, slips),
-                _ => return Some(Step::On),
+                _ => return Some(ContainerStep::Continue),
             }
         }
     }
 
-    /// Whether the outermost object goes on behind the bracket that seemed to close it.
-    fn goes_on_behind(&self, closer: u8) -> bool {
+    /// Whether the outermost object continues after the bracket that seemed to close it.
+    fn continues_after(&self, closer: u8) -> bool {
         let is_root = closer == b'}' && self.open.depth() == 1;
         let next = past_blanks(self.text, self.at);
         is_root
@@ -144,27 +143,27 @@ impl<'t> Parser<'t> {
             && self.is_key_at(past_blanks(self.text, next + 1))
     }
 
-    /// A closing bracket of another kind: it closes a container around this one, which was never
-    /// closed itself, or it is a slip for the right one.
-    fn foreign_closer(&mut self, byte: u8, slips: &mut Leniencies) -> Option<Step> {
-        let kind = if self.open.closed_by(byte) > 0 && !self.goes_on_behind_root(byte) {
+    /// A closing bracket of another kind: it closes an outer container and leaves this one
+    /// unclosed, or it is a typo.
+    fn foreign_closer(&mut self, byte: u8, slips: &mut Leniencies) -> Option<ContainerStep> {
+        let kind = if self.open.closed_by(byte) > 0 && !self.continues_after_root(byte) {
             LeniencyKind::Unclosed
         } else {
             self.at += 1;
             LeniencyKind::Punctuation
         };
         self.slip(slips, kind)?;
-        Some(Step::End)
+        Some(ContainerStep::End)
     }
 
-    /// Whether a bracket here would close the outermost container though it goes on behind it.
-    fn goes_on_behind_root(&self, byte: u8) -> bool {
+    /// Whether a bracket here would close the outermost container although more follows.
+    fn continues_after_root(&self, byte: u8) -> bool {
         let is_root = self.open.depth() == 2 && self.open.closed_by(byte) == 1;
         let next = past_blanks(self.text, self.at + 1);
         is_root && self.bytes.get(next) == Some(&b',')
     }
 
-    /// The comma behind an element.
+    /// The comma after an element.
     fn separator(&mut self, closer: u8, slips: &mut Leniencies) -> Option<()> {
         self.space(slips)?;
         match self.peek() {
@@ -172,7 +171,7 @@ impl<'t> Parser<'t> {
                 self.at += 1;
                 self.space(slips)?;
                 match self.peek() {
-                    // A comma behind the only element is what makes a tuple of it.
+                    // A comma after the only element makes it a tuple.
                     Some(b')') => Some(()),
                     Some(b'}' | b']') => self.slip(slips, LeniencyKind::Punctuation),
                     _ => Some(()),
@@ -184,7 +183,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A key and its value; nothing for a key that the end of the text cut off.
+    /// A key and its value. `None` inside for a key that is cut off by the end of the text.
     fn member(&mut self, slips: &mut Leniencies) -> Option<Option<Member<'t>>> {
         let key = self.key(slips)?;
         self.space(slips)?;
@@ -199,18 +198,18 @@ impl<'t> Parser<'t> {
                 self.slip(slips, LeniencyKind::Punctuation)?;
                 self.missing(Leniencies::NONE)
             }
-            Some(_) => self.value(Place::Member)?,
+            Some(_) => self.value(ValuePosition::Member)?,
         };
         Some(Some((key, value)))
     }
 
     fn missing(&self, slips: Leniencies) -> Loose<'t> {
-        Loose { source: self.cut(self.at, self.at), shape: Shape::Missing, slips }
+        Loose { source: self.cut(self.at, self.at), shape: LooseShape::Missing, slips }
     }
 
     fn key(&mut self, slips: &mut Leniencies) -> Option<Cow<'t, str>> {
         if let Some(quote) = quote::at(self.text, self.at) {
-            let (key, found) = self.content(quote, Place::Key)?;
+            let (key, found) = self.content(quote, ValuePosition::Key)?;
             found.kinds().try_for_each(|kind| self.slip(slips, kind))?;
             return Some(key);
         }
@@ -238,7 +237,7 @@ impl<'t> Parser<'t> {
         self.slip(slips, LeniencyKind::Punctuation)
     }
 
-    /// Steps over a container that is too deep to be read.
+    /// Skips a container below the depth limit.
     fn skip_container(&mut self) {
         let mut depth = 0_usize;
         let mut quoted = false;
@@ -259,7 +258,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Room for one part and no more where there is only one: brackets in brackets are cheap to write.
+/// Frees spare capacity for a single part: nested brackets are cheap to write.
 fn fitted<T>(mut parts: Vec<T>) -> Vec<T> {
     if parts.len() == 1 {
         parts.shrink_to_fit();

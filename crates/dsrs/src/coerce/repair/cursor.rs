@@ -1,14 +1,14 @@
-//! Where the parser stands, and what it may step over: blanks and comments.
+//! The position of the parser, and skipping of blanks and comments.
 
 use super::super::{Leniencies, LeniencyKind};
 use super::Parser;
 
-/// Blanks, and the marks without width that come with copied text.
+/// Blanks, and the zero-width characters that come with copied text.
 pub(in crate::coerce) fn is_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\u{2060}')
 }
 
-/// The length of the blank at a place in a text, if one is there.
+/// The length of the blank at a position, if there is one.
 pub(super) fn blank_len(text: &str, at: usize) -> Option<usize> {
     match *text.as_bytes().get(at)? {
         b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => Some(1),
@@ -17,7 +17,7 @@ pub(super) fn blank_len(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// The place behind the blanks at a place.
+/// The position after the blanks at a position.
 pub(super) fn past_blanks(text: &str, mut at: usize) -> usize {
     while let Some(len) = blank_len(text, at) {
         at += len;
@@ -25,7 +25,7 @@ pub(super) fn past_blanks(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// The place behind the comment that starts at a place. A `#` starts one where `hash` says so.
+/// The position after the comment that starts at a position. `hash`: `#` starts a comment.
 pub(super) fn past_comment(text: &str, at: usize, hash: bool) -> Option<usize> {
     let rest = text.as_bytes().get(at..)?;
     let line = || rest.iter().position(|byte| *byte == b'\n').map_or(text.len(), |len| at + len);
@@ -45,12 +45,12 @@ impl<'t> Parser<'t> {
         self.bytes.get(self.at).copied()
     }
 
-    /// The text between two places.
+    /// The text between two positions.
     pub(super) fn cut(&self, from: usize, to: usize) -> &'t str {
         self.text.get(from..to).unwrap_or_default()
     }
 
-    /// Steps over blanks and comments.
+    /// Skips blanks and comments.
     pub(super) fn space(&mut self, slips: &mut Leniencies) -> Option<()> {
         loop {
             self.at = past_blanks(self.text, self.at);
@@ -68,8 +68,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Whether a `#` where a key, value or comma is due starts a comment, and not a value such as
-    /// `#1` or `#fff`: a blank follows it, or the rest of its line looks like no list.
+    /// Whether `#` before a key, value or comma starts a comment and not a value such as `#1` or
+    /// `#fff`: a blank follows it, or the rest of its line does not look like a list.
     fn is_hash_comment(&self) -> bool {
         const LINE_LIMIT: usize = 120;
         let rest = self.bytes.get(self.at + 1..).unwrap_or_default();

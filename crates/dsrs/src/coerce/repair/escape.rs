@@ -1,9 +1,9 @@
-//! Escapes in quoted texts, undone. What is no escape of JSON's keeps its spelling, or gets the
-//! meaning that it has elsewhere, and is told.
+//! Decodes escapes in quoted strings. An invalid JSON escape stays as written or gets its usual
+//! meaning, and is reported.
 
 use std::borrow::Cow;
 
-/// The text without escapes, and whether all of them are JSON's. `json`: whether `\'` is none.
+/// The text without escapes, and whether all of them are valid JSON. `json`: `\'` is invalid.
 pub(super) fn undo(raw: &str, json: bool) -> (Cow<'_, str>, bool) {
     let mut text = String::with_capacity(raw.len());
     let mut clean = true;
@@ -13,16 +13,16 @@ pub(super) fn undo(raw: &str, json: bool) -> (Cow<'_, str>, bool) {
         text.push_str(before);
         let (meaning, len) = one(escape);
         match meaning {
-            Meaning::Char(c) => text.push(c),
-            Meaning::Quote(c) => {
+            EscapeMeaning::Char(c) => text.push(c),
+            EscapeMeaning::Quote(c) => {
                 text.push(c);
                 clean &= !json;
             }
-            Meaning::Foreign(c) => {
+            EscapeMeaning::Foreign(c) => {
                 text.extend(c);
                 clean = false;
             }
-            Meaning::None => {
+            EscapeMeaning::None => {
                 text.push_str(escape.get(..len).unwrap_or_default());
                 clean = false;
             }
@@ -33,52 +33,52 @@ pub(super) fn undo(raw: &str, json: bool) -> (Cow<'_, str>, bool) {
     (Cow::Owned(text), clean)
 }
 
-enum Meaning {
-    /// An escape of JSON's.
+enum EscapeMeaning {
+    /// A JSON escape.
     Char(char),
-    /// A quote that needs no escape in JSON.
+    /// A quote that JSON does not escape.
     Quote(char),
-    /// An escape of another language's, or half of a character.
+    /// An escape of another language, or half of a surrogate pair.
     Foreign(Option<char>),
-    /// No escape: kept as spelled.
+    /// No escape: stays as written.
     None,
 }
 
-/// What the escape at the beginning of a text means, and its length.
-fn one(escape: &str) -> (Meaning, usize) {
-    let Some(letter) = escape.chars().nth(1) else { return (Meaning::None, escape.len()) };
+/// The meaning and length of the escape at the beginning of a text.
+fn one(escape: &str) -> (EscapeMeaning, usize) {
+    let Some(letter) = escape.chars().nth(1) else { return (EscapeMeaning::None, escape.len()) };
     let meaning = match letter {
-        '"' | '\\' | '/' => Meaning::Char(letter),
-        'n' => Meaning::Char('\n'),
-        't' => Meaning::Char('\t'),
-        'r' => Meaning::Char('\r'),
-        'b' => Meaning::Char('\u{8}'),
-        'f' => Meaning::Char('\u{c}'),
-        '\'' | '`' => Meaning::Quote(letter),
-        '\n' => Meaning::Foreign(None),
+        '"' | '\\' | '/' => EscapeMeaning::Char(letter),
+        'n' => EscapeMeaning::Char('\n'),
+        't' => EscapeMeaning::Char('\t'),
+        'r' => EscapeMeaning::Char('\r'),
+        'b' => EscapeMeaning::Char('\u{8}'),
+        'f' => EscapeMeaning::Char('\u{c}'),
+        '\'' | '`' => EscapeMeaning::Quote(letter),
+        '\n' => EscapeMeaning::Foreign(None),
         'x' => match hex(escape, 2, 2).and_then(char::from_u32) {
-            Some(c) => return (Meaning::Foreign(Some(c)), 4),
-            None => Meaning::None,
+            Some(c) => return (EscapeMeaning::Foreign(Some(c)), 4),
+            None => EscapeMeaning::None,
         },
         'u' => return unicode(escape),
-        _ => Meaning::None,
+        _ => EscapeMeaning::None,
     };
     (meaning, 1 + letter.len_utf8())
 }
 
-/// `\uXXXX`, or two of them for one character.
-fn unicode(escape: &str) -> (Meaning, usize) {
-    let Some(high) = hex(escape, 2, 4) else { return (Meaning::None, 2) };
+/// `\uXXXX`, or a surrogate pair.
+fn unicode(escape: &str) -> (EscapeMeaning, usize) {
+    let Some(high) = hex(escape, 2, 4) else { return (EscapeMeaning::None, 2) };
     if let Some(c) = char::from_u32(high) {
-        return (Meaning::Char(c), 6);
+        return (EscapeMeaning::Char(c), 6);
     }
     let low = escape.get(6..8).filter(|next| *next == "\\u").and_then(|_| hex(escape, 8, 4));
     match low {
         Some(low @ 0xdc00..0xe000) if high < 0xdc00 => {
             let c = char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00));
-            (Meaning::Char(c.unwrap_or(char::REPLACEMENT_CHARACTER)), 12)
+            (EscapeMeaning::Char(c.unwrap_or(char::REPLACEMENT_CHARACTER)), 12)
         }
-        _ => (Meaning::Foreign(Some(char::REPLACEMENT_CHARACTER)), 6),
+        _ => (EscapeMeaning::Foreign(Some(char::REPLACEMENT_CHARACTER)), 6),
     }
 }
 

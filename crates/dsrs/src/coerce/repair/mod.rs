@@ -1,6 +1,6 @@
-//! Text to `Loose`: JSON, and what is meant as JSON. One parser reads both; a text without slips is
-//! valid JSON and borrows everything. Every slip is asked of the set of allowed ones before it is
-//! mended. Knows nothing of types.
+//! Parses text into `Loose`: JSON, and text that is meant as JSON. One parser reads both. A text
+//! without repairs is valid JSON and borrows everything. Every repair must be allowed. Does not
+//! know types.
 
 mod ahead;
 mod bare;
@@ -11,16 +11,16 @@ mod quote;
 #[cfg(test)]
 mod tests;
 
-use super::loose::{Loose, Shape};
+use super::loose::{Loose, LooseShape};
 use super::{Leniencies, LeniencyKind};
 pub(super) use cursor::is_blank;
 
-/// How many containers may stand in each other.
+/// How deep containers may nest.
 pub(super) const DEPTH_LIMIT: usize = 120;
 
-/// What stands around a value, which decides where it ends.
+/// The position of a value, which determines where it ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValuePosition {
     /// The whole text.
     Root,
     /// The key of an object.
@@ -31,36 +31,34 @@ enum Place {
     Element,
 }
 
-/// The whole text as one piece of data. A text that does not start as an object, list or quoted
-/// text is `Bare` as it stands, and so is one that starts with quotes which do not span all of it.
-/// `None` for an empty text, for an object or list that other text follows, and for one that needs
-/// a leniency that is not allowed.
+/// The whole text as one piece of data. A text that does not start like an object, list or quoted
+/// string is `Bare`; so is one whose opening quotes do not enclose all of it. `None` for an empty
+/// text, for an object or list followed by other text, and for a repair that is not allowed.
 pub(super) fn parse(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let text = text.trim_matches(is_blank);
     let mut parser = Parser::new(text, allowed);
     match text.as_bytes().first()? {
-        // Valid JSON may hold texts that look like damage.
+        // Valid JSON may contain texts that look malformed.
         b'{' | b'[' => Parser::new(text, Leniencies::NONE).whole().or_else(|| parser.whole()),
         b'(' | b'/' | b'#' => parser.whole_container().or(Some(bare::plain(text))),
         _ => Some(parser.lone().unwrap_or_else(|| bare::plain(text))),
     }
 }
 
-/// Objects or lists one behind the other, at least two, with nothing but blanks and commas between
-/// them, as a `List`.
+/// At least two consecutive objects or lists, separated only by blanks and commas, as a `List`.
 pub(super) fn parse_sequence(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let text = text.trim_matches(is_blank);
     Parser::new(text, allowed).sequence()
 }
 
-/// Members of an object that stand without braces, as a `Map`.
+/// Members of an object without braces, as a `Map`.
 pub(super) fn parse_members(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let mut parser = Parser::new(text.trim_matches(is_blank), allowed);
     parser.braceless = true;
     parser.body()
 }
 
-/// A text that is taken as it stands, trimmed.
+/// A trimmed text as it is.
 pub(super) fn as_it_stands(text: &str) -> Loose<'_> {
     bare::plain(text.trim_matches(is_blank))
 }
@@ -71,26 +69,26 @@ struct Parser<'t> {
     bytes: &'t [u8],
     at: usize,
     allowed: Leniencies,
-    /// How many containers of each kind are open.
-    open: Open,
-    /// The outermost object has no braces, and ends with the text.
+    /// The number of open containers of each kind.
+    open: OpenBrackets,
+    /// The outermost object has no braces and ends with the text.
     braceless: bool,
 }
 
 /// Counts of open containers.
 #[derive(Clone, Copy, Default)]
-struct Open {
+struct OpenBrackets {
     braces: usize,
     brackets: usize,
     parens: usize,
 }
 
-impl Open {
+impl OpenBrackets {
     const fn depth(self) -> usize {
         self.braces + self.brackets + self.parens
     }
 
-    /// How many containers are open that this byte would close.
+    /// How many open containers this byte would close.
     const fn closed_by(self, byte: u8) -> usize {
         match byte {
             b'}' => self.braces,
@@ -116,19 +114,19 @@ impl<'t> Parser<'t> {
             bytes: text.as_bytes(),
             at: 0,
             allowed,
-            open: Open::default(),
+            open: OpenBrackets::default(),
             braceless: false,
         }
     }
 
-    /// A container that spans the text.
+    /// A container that spans the whole text.
     fn whole(&mut self) -> Option<Loose<'t>> {
-        let mut found = self.value(Place::Root)?;
+        let mut found = self.value(ValuePosition::Root)?;
         self.end(&mut found)?;
         (self.at == self.bytes.len()).then_some(found)
     }
 
-    /// A container that spans the text but for comments before it.
+    /// A container that spans the whole text except for comments before it.
     fn whole_container(&mut self) -> Option<Loose<'t>> {
         let mut slips = Leniencies::NONE;
         self.space(&mut slips)?;
@@ -143,29 +141,29 @@ impl<'t> Parser<'t> {
         let mut elements = Vec::new();
         while self.at < self.bytes.len() {
             self.starts_container().then_some(())?;
-            elements.push(self.value(Place::Root)?);
+            elements.push(self.value(ValuePosition::Root)?);
             self.space(&mut slips)?;
             self.at += usize::from(self.peek() == Some(b','));
             self.space(&mut slips)?;
         }
         self.slip(&mut slips, LeniencyKind::Punctuation)?;
-        let list = Loose { source: self.text, shape: Shape::List(elements), slips };
-        matches!(&list.shape, Shape::List(elements) if elements.len() > 1).then_some(list)
+        let list = Loose { source: self.text, shape: LooseShape::List(elements), slips };
+        matches!(&list.shape, LooseShape::List(elements) if elements.len() > 1).then_some(list)
     }
 
     fn starts_container(&self) -> bool {
         matches!(self.peek(), Some(b'{' | b'[' | b'('))
     }
 
-    /// A quoted text that spans the text.
+    /// A quoted string that spans the whole text.
     fn lone(&mut self) -> Option<Loose<'t>> {
         let quote = quote::at(self.text, 0).filter(|quote| !quote.is_fence())?;
-        let found = self.quoted(quote, Place::Root)?;
+        let found = self.quoted(quote, ValuePosition::Root)?;
         let spans = self.at == self.bytes.len() && !found.slips.has(LeniencyKind::Unclosed);
         spans.then_some(found)
     }
 
-    fn value(&mut self, place: Place) -> Option<Loose<'t>> {
+    fn value(&mut self, place: ValuePosition) -> Option<Loose<'t>> {
         match self.peek() {
             Some(b'{') => self.container(b'}'),
             Some(b'[') => self.container(b']'),
@@ -180,25 +178,25 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn unprefixed(&mut self, place: Place) -> Option<Loose<'t>> {
+    fn unprefixed(&mut self, place: ValuePosition) -> Option<Loose<'t>> {
         match quote::at(self.text, self.at) {
             Some(quote) => self.quoted(quote, place),
             None => self.bare(place),
         }
     }
 
-    /// Whether the letter here is that of one of Python's texts: `r"…"`.
+    /// Whether the letter here is a Python string prefix: `r"…"`.
     fn is_prefix(&self) -> bool {
         matches!(self.bytes.get(self.at + 1), Some(b'"' | b'\''))
     }
 
-    /// Notes a slip; `None` if it is not allowed.
+    /// Adds a repair. `None` if it is not allowed.
     fn slip(&self, slips: &mut Leniencies, kind: LeniencyKind) -> Option<()> {
         *slips = slips.with(kind);
         self.allowed.has(kind).then_some(())
     }
 
-    /// Leftovers behind the outermost container: a bracket too many, a semicolon.
+    /// Skips what follows the outermost container: a superfluous bracket, a semicolon.
     fn end(&mut self, found: &mut Loose<'t>) -> Option<()> {
         self.space(&mut found.slips)?;
         while let Some(b'}' | b']' | b',' | b';') = self.peek() {

@@ -1,50 +1,50 @@
-//! Quoted texts, in every kind of quotes, closed or not.
+//! Quoted strings with any kind of quotes, closed or not.
 
 use std::borrow::Cow;
 
-use super::super::loose::{Loose, Shape};
+use super::super::loose::{Loose, LooseShape};
 use super::super::{Leniencies, LeniencyKind};
 use super::cursor::past_blanks;
-use super::{Parser, Place, escape};
+use super::{Parser, ValuePosition, escape};
 
 /// A pair of quotes.
-pub(super) struct Quote {
+pub(super) struct QuotePair {
     opener: &'static str,
     closers: &'static [&'static str],
-    /// Whether it may hold line breaks and quotes as they are.
+    /// Whether it may contain unescaped line breaks and quotes.
     block: bool,
 }
 
 /// Longer openers first.
-const QUOTES: &[Quote] = &[
-    Quote { opener: "\"\"\"", closers: &["\"\"\""], block: true },
-    Quote { opener: "'''", closers: &["'''"], block: true },
-    Quote { opener: "```", closers: &["```"], block: true },
-    Quote { opener: "\"", closers: &["\""], block: false },
-    Quote { opener: "'", closers: &["'"], block: false },
-    Quote { opener: "`", closers: &["`"], block: false },
-    Quote { opener: "\\\"", closers: &["\\\""], block: false },
-    Quote { opener: "“", closers: &["”", "“", "\""], block: false },
-    Quote { opener: "”", closers: &["”", "\""], block: false },
-    Quote { opener: "„", closers: &["“", "”", "\""], block: false },
-    Quote { opener: "«", closers: &["»"], block: false },
-    Quote { opener: "‘", closers: &["’", "‘", "'"], block: false },
-    Quote { opener: "’", closers: &["’", "'"], block: false },
-    Quote { opener: "‚", closers: &["‘", "’", "'"], block: false },
+const QUOTES: &[QuotePair] = &[
+    QuotePair { opener: "\"\"\"", closers: &["\"\"\""], block: true },
+    QuotePair { opener: "'''", closers: &["'''"], block: true },
+    QuotePair { opener: "```", closers: &["```"], block: true },
+    QuotePair { opener: "\"", closers: &["\""], block: false },
+    QuotePair { opener: "'", closers: &["'"], block: false },
+    QuotePair { opener: "`", closers: &["`"], block: false },
+    QuotePair { opener: "\\\"", closers: &["\\\""], block: false },
+    QuotePair { opener: "“", closers: &["”", "“", "\""], block: false },
+    QuotePair { opener: "”", closers: &["”", "\""], block: false },
+    QuotePair { opener: "„", closers: &["“", "”", "\""], block: false },
+    QuotePair { opener: "«", closers: &["»"], block: false },
+    QuotePair { opener: "‘", closers: &["’", "‘", "'"], block: false },
+    QuotePair { opener: "’", closers: &["’", "'"], block: false },
+    QuotePair { opener: "‚", closers: &["‘", "’", "'"], block: false },
 ];
 
-/// The quotes that open at a place.
-pub(super) fn at(text: &str, at: usize) -> Option<&'static Quote> {
+/// The quotes that open at a position.
+pub(super) fn at(text: &str, at: usize) -> Option<&'static QuotePair> {
     let rest = text.get(at..)?;
     let first = *rest.as_bytes().first()?;
     if !matches!(first, b'"' | b'\'' | b'`' | b'\\' | 0xc2 | 0xe2) {
         return None;
     }
-    // `""` is an empty text, not the beginning of `"""`, unless a third follows.
+    // `""` is an empty string and not the beginning of `"""`, unless a third quote follows.
     QUOTES.iter().find(|quote| rest.starts_with(quote.opener))
 }
 
-impl Quote {
+impl QuotePair {
     pub(super) const fn opener_len(&self) -> usize {
         self.opener.len()
     }
@@ -54,14 +54,14 @@ impl Quote {
         self.closers.iter().any(|closer| closer.as_bytes().first() == Some(&byte))
     }
 
-    /// The place behind the closer that stands at a place.
+    /// The position after the closing quotes at a position.
     pub(super) fn close_at(&self, text: &str, at: usize) -> Option<usize> {
         let rest = text.as_bytes().get(at..)?;
         let closer = self.closers.iter().find(|closer| rest.starts_with(closer.as_bytes()))?;
         Some(at + closer.len())
     }
 
-    /// Whether these are rather the marks of a fenced block where they open a text.
+    /// Whether these quotes are fence marks at the beginning of a text.
     pub(super) fn is_fence(&self) -> bool {
         self.opener == "```"
     }
@@ -75,29 +75,29 @@ impl Quote {
     }
 }
 
-/// Where a quoted text ends.
-struct End {
-    /// Behind the last byte of the text.
+/// The end of a quoted string.
+struct QuotedEnd {
+    /// After the last byte of the content.
     content: usize,
-    /// Behind the closing quotes.
+    /// After the closing quotes.
     whole: usize,
     slips: Leniencies,
     escapes: bool,
 }
 
 impl<'t> Parser<'t> {
-    /// The quoted text that opens here.
-    pub(super) fn quoted(&mut self, quote: &Quote, place: Place) -> Option<Loose<'t>> {
+    /// The quoted string that opens here.
+    pub(super) fn quoted(&mut self, quote: &QuotePair, place: ValuePosition) -> Option<Loose<'t>> {
         let start = self.at;
         let (content, slips) = self.content(quote, place)?;
-        Some(Loose { source: self.cut(start, self.at), shape: Shape::Quoted(content), slips })
+        Some(Loose { source: self.cut(start, self.at), shape: LooseShape::Quoted(content), slips })
     }
 
-    /// The text between quotes that open here, and the slips in it.
+    /// The content of the string that opens here, and its repairs.
     pub(super) fn content(
         &mut self,
-        quote: &Quote,
-        place: Place,
+        quote: &QuotePair,
+        place: ValuePosition,
     ) -> Option<(Cow<'t, str>, Leniencies)> {
         let from = self.at + quote.opener_len();
         let end = self.find_end(quote, from, place);
@@ -117,8 +117,9 @@ impl<'t> Parser<'t> {
         self.allowed.covers(slips).then_some((content, slips))
     }
 
-    fn find_end(&self, quote: &Quote, from: usize, place: Place) -> End {
-        let mut end = End { content: from, whole: from, slips: Leniencies::NONE, escapes: false };
+    fn find_end(&self, quote: &QuotePair, from: usize, place: ValuePosition) -> QuotedEnd {
+        let mut end =
+            QuotedEnd { content: from, whole: from, slips: Leniencies::NONE, escapes: false };
         let mut at = from;
         let mut inner = false;
         let mut looked = 0;
@@ -135,7 +136,7 @@ impl<'t> Parser<'t> {
                     continue;
                 }
                 0..0x20 if !quote.block => {
-                    if *byte == b'\n' && place == Place::Member && at >= looked {
+                    if *byte == b'\n' && place == ValuePosition::Member && at >= looked {
                         looked = past_blanks(self.text, at);
                         if self.starts_member(looked) {
                             return self.unclosed(end, at);
@@ -149,9 +150,9 @@ impl<'t> Parser<'t> {
                 && let Some(behind) = quote.close_at(self.text, at)
             {
                 if quote.block || self.may_end_at(behind, place, inner) {
-                    return End { content: at, whole: behind, ..end };
+                    return QuotedEnd { content: at, whole: behind, ..end };
                 }
-                if place == Place::Member && self.is_forgotten_before(at) {
+                if place == ValuePosition::Member && self.is_forgotten_before(at) {
                     return self.unclosed(end, at);
                 }
                 inner = !inner;
@@ -164,28 +165,29 @@ impl<'t> Parser<'t> {
         self.unclosed_at_end(end, from)
     }
 
-    /// Whether a line starts with a quoted key here, so that the text before it was never closed.
+    /// Whether a quoted key starts here at the beginning of a line, so that the string before it is
+    /// unclosed.
     fn starts_member(&self, at: usize) -> bool {
         self::at(self.text, at).is_some() && self.is_key_at(at)
     }
 
-    /// Whether the quote here opens the next key behind a comma, so that this text was never
-    /// closed.
+    /// Whether the quote here opens the next key after a comma, so that this string is unclosed.
     fn is_forgotten_before(&self, at: usize) -> bool {
         let before = self.cut(0, at).trim_end_matches([' ', '\t']);
         before.ends_with(',') && self.is_key_at(at)
     }
 
-    /// A text that ends before a place though nothing closes it, the comma before that left aside.
-    fn unclosed(&self, end: End, at: usize) -> End {
+    /// An unclosed string that ends at a position, without the comma before it.
+    fn unclosed(&self, end: QuotedEnd, at: usize) -> QuotedEnd {
         let slips = end.slips.with(LeniencyKind::Unclosed);
         let text = self.cut(end.content, at).trim_end();
         let content = end.content + text.strip_suffix(',').unwrap_or(text).len();
-        End { content, whole: content, slips, ..end }
+        QuotedEnd { content, whole: content, slips, ..end }
     }
 
-    /// A text that runs to the end. Brackets at its end that close all that is open close it too.
-    fn unclosed_at_end(&self, end: End, from: usize) -> End {
+    /// An unclosed string that runs to the end. Brackets at its end that close all open ones end it
+    /// as well.
+    fn unclosed_at_end(&self, end: QuotedEnd, from: usize) -> QuotedEnd {
         let slips = end.slips.with(LeniencyKind::Unclosed);
         let text = self.cut(from, self.bytes.len());
         let mut content = text.trim_end();
@@ -196,6 +198,6 @@ impl<'t> Parser<'t> {
         }
         let closes_all = self.open.depth() > 0 && open.depth() == 0;
         let content = from + if closes_all { content.len() } else { text.len() };
-        End { content, whole: content, slips, ..end }
+        QuotedEnd { content, whole: content, slips, ..end }
     }
 }

@@ -1,4 +1,4 @@
-//! Texts and the trees that they are read as.
+//! Texts and the trees read from them.
 
 use super::super::{Leniencies, LeniencyKind};
 use super::parse;

@@ -1,11 +1,11 @@
-//! Characters written as entities, undone.
+//! Decodes XML entities.
 
 use std::borrow::Cow;
 
-/// How long an entity may be.
+/// The longest entity.
 const LIMIT: usize = 10;
 
-/// The text with its entities undone; what is none stays as it is.
+/// The text with its entities decoded. Invalid entities stay as written.
 pub(super) fn undo(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -29,7 +29,7 @@ pub(super) fn undo(text: &str) -> Cow<'_, str> {
     Cow::Owned(undone)
 }
 
-/// The character of the entity whose `&` stands before a text, and the length of the rest of it.
+/// The character of an entity without its `&`, and the length of that.
 fn one(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(LIMIT).position(|byte| byte == b';')?;
     let name = text.get(..end)?;

@@ -1,5 +1,5 @@
-//! Objects written in tags: `<name>Ann</name><age>30</age>`. One pass with a stack of open
-//! elements.
+//! Objects written in tags: `<name>Ann</name><age>30</age>`. Parsed in one pass with a stack of
+//! open elements.
 
 mod entity;
 mod tag;
@@ -7,41 +7,42 @@ mod tag;
 mod tests;
 mod tree;
 
-use super::loose::{Loose, Shape};
+use super::loose::{Loose, LooseShape};
 use super::{Leniencies, LeniencyKind};
-use tree::Tree;
+use tree::TagTree;
 
-/// The elements of a text as a `Map`; elements of one name are a `List`. An element around all
-/// others is left out.
+/// The elements of a text as a `Map`; elements with the same name become a `List`. An element
+/// around all others is left out.
 pub(super) fn object(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
-    let tree = Tree::of(text, allowed)?;
+    let tree = TagTree::of(text, allowed)?;
     let mut slips = tree.slips();
     let mut members = tree.members();
-    let wraps = matches!(members.as_slice(), [(_, Loose { shape: Shape::Map(_), .. })]);
-    if wraps && let Some((_, Loose { shape: Shape::Map(inner), slips: inside, .. })) = members.pop()
+    let wraps = matches!(members.as_slice(), [(_, Loose { shape: LooseShape::Map(_), .. })]);
+    if wraps
+        && let Some((_, Loose { shape: LooseShape::Map(inner), slips: inside, .. })) = members.pop()
     {
         slips = slips.and(inside);
         members = inner;
     }
-    let found = Loose { source: text, shape: Shape::Map(members), slips };
+    let found = Loose { source: text, shape: LooseShape::Map(members), slips };
     allowed.covers(found.slips).then_some(found)
 }
 
-/// Elements of one name as a `List`, whether or not another element stands around them.
+/// Elements with the same name as a `List`, with or without an element around them.
 pub(super) fn list(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
-    let tree = Tree::of(text, allowed)?;
+    let tree = TagTree::of(text, allowed)?;
     let slips = tree.slips();
     let (_, only) = single(tree.members())?;
     let elements = match only.shape {
-        Shape::List(elements) => elements,
-        Shape::Map(inner) if inner.len() == 1 => match single(inner)? {
-            (_, Loose { shape: Shape::List(elements), .. }) => elements,
+        LooseShape::List(elements) => elements,
+        LooseShape::Map(inner) if inner.len() == 1 => match single(inner)? {
+            (_, Loose { shape: LooseShape::List(elements), .. }) => elements,
             (_, one) => vec![one],
         },
         _ => vec![only],
     };
     let slips = slips.with(LeniencyKind::Tags);
-    let found = Loose { source: text, shape: Shape::List(elements), slips };
+    let found = Loose { source: text, shape: LooseShape::List(elements), slips };
     allowed.covers(found.slips).then_some(found)
 }
 

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use super::entity;
 
-/// How long a tag may be.
+/// The longest tag.
 const LIMIT: usize = 200;
 
-/// A tag that stands at a place in a text.
-pub(super) struct Tag<'t> {
+/// A tag in a text.
+pub(super) struct XmlTag<'t> {
     pub(super) name: &'t str,
     pub(super) kind: TagKind,
     /// Names and values of attributes.
     pub(super) attributes: Vec<(&'t str, Cow<'t, str>)>,
-    /// Its length with the angle brackets.
+    /// Its length, including the angle brackets.
     pub(super) len: usize,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum TagKind {
 }
 
 /// The tag at the beginning of a text.
-pub(super) fn at(text: &str) -> Option<Tag<'_>> {
+pub(super) fn at(text: &str) -> Option<XmlTag<'_>> {
     let near = text.as_bytes().get(..LIMIT.min(text.len()))?;
     let end = near.iter().position(|byte| *byte == b'>')?;
     let inside = text.get(1..end)?;
@@ -42,7 +42,7 @@ pub(super) fn at(text: &str) -> Option<Tag<'_>> {
         return None;
     }
     let attributes = if kind == TagKind::Close { Vec::new() } else { attributes(rest)? };
-    Some(Tag { name, kind, attributes, len: end + 1 })
+    Some(XmlTag { name, kind, attributes, len: end + 1 })
 }
 
 /// `name="value"` pairs; `None` for anything else.

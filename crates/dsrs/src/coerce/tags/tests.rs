@@ -1,4 +1,4 @@
-//! Texts and the elements that they are read as.
+//! Texts and the elements read from them.
 
 use super::super::Leniencies;
 use super::{list, object};

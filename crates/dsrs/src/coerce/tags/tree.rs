@@ -1,53 +1,52 @@
-//! The elements of a text, one inside the other.
+//! The nested elements of a text.
 
 use std::borrow::Cow;
 
 use indexmap::IndexMap;
 
 use super::super::lines::data;
-use super::super::loose::{Loose, Shape};
+use super::super::loose::{Loose, LooseShape};
 use super::super::repair::{self, DEPTH_LIMIT};
 use super::super::{Leniencies, LeniencyKind};
 use super::entity;
-use super::tag::{self, Tag, TagKind};
+use super::tag::{self, TagKind, XmlTag};
 
 type Member<'t> = (Cow<'t, str>, Loose<'t>);
 
-/// What stands between these is neither an element nor text.
+/// The text between these is skipped.
 const ASIDES: &[(&str, &str)] = &[("<!--", "-->"), ("<?", "?>")];
 
-/// How often a text may be read as data, as a whole: by an element with text beside its elements,
-/// and by those around it that have text too.
+/// How many times a text may be read as data in total, by nested elements with mixed content.
 const READINGS: usize = 4;
 
-/// What the tags of a text say.
-pub(super) struct Tree<'t> {
+/// The elements of a text, while it is parsed.
+pub(super) struct TagTree<'t> {
     text: &'t str,
     allowed: Leniencies,
     /// The outermost elements.
     found: Vec<Member<'t>>,
-    open: Vec<Element<'t>>,
-    /// Up to where the text was looked at.
+    open: Vec<OpenElement<'t>>,
+    /// The text before this position is read.
     seen: usize,
-    /// How many bytes may yet be read as data.
+    /// How many bytes may still be read as data.
     readable: usize,
     prose: bool,
 }
 
-/// An element that is still open.
-struct Element<'t> {
+/// An open element.
+struct OpenElement<'t> {
     name: &'t str,
-    /// Where its tag starts, and where its content does.
+    /// The start of its tag and of its content.
     start: usize,
     inner: usize,
     members: Vec<Member<'t>>,
-    /// Whether it holds other elements, and text beside them.
+    /// Whether it contains other elements, and text beside them.
     nests: bool,
     has_text: bool,
 }
 
-impl<'t> Tree<'t> {
-    /// Reads a text. `None` if it has no elements, or too deep ones.
+impl<'t> TagTree<'t> {
+    /// Parses a text. `None` if it has no elements or too deep ones.
     pub(super) fn of(text: &'t str, allowed: Leniencies) -> Option<Self> {
         let mut tree = Self {
             text,
@@ -68,18 +67,18 @@ impl<'t> Tree<'t> {
         (!tree.found.is_empty()).then_some(tree)
     }
 
-    /// How the elements were found.
+    /// The leniencies needed to find the elements.
     pub(super) fn slips(&self) -> Leniencies {
         let slips = Leniencies::NONE.with(LeniencyKind::Tags);
         if self.prose { slips.with(LeniencyKind::Prose) } else { slips }
     }
 
-    /// The outermost elements, those of one name together.
+    /// The outermost elements; those with the same name become a list.
     pub(super) fn members(self) -> Vec<Member<'t>> {
         together(self.text, self.found)
     }
 
-    /// Reads what starts with the angle bracket here; gives the place behind it.
+    /// Reads the tag at this angle bracket. Returns the position after it.
     fn mark(&mut self, at: usize) -> Option<usize> {
         let rest = self.text.get(at..)?;
         if let Some((_, closer)) = ASIDES.iter().find(|(opener, _)| rest.starts_with(opener)) {
@@ -107,7 +106,7 @@ impl<'t> Tree<'t> {
         Some(end)
     }
 
-    fn push(&mut self, tag: Tag<'t>, start: usize) -> Option<()> {
+    fn push(&mut self, tag: XmlTag<'t>, start: usize) -> Option<()> {
         if self.open.len() >= DEPTH_LIMIT {
             return None;
         }
@@ -116,18 +115,18 @@ impl<'t> Tree<'t> {
         }
         let attribute = |(name, value)| {
             let source = if let Cow::Borrowed(text) = value { text } else { name };
-            let shape = Shape::Quoted(value);
+            let shape = LooseShape::Quoted(value);
             (Cow::Borrowed(name), Loose { source, shape, slips: Leniencies::NONE })
         };
         let members = tag.attributes.into_iter().map(attribute).collect();
         let inner = start + tag.len;
         let element =
-            Element { name: tag.name, start, inner, members, nests: false, has_text: false };
+            OpenElement { name: tag.name, start, inner, members, nests: false, has_text: false };
         self.open.push(element);
         Some(())
     }
 
-    /// Closes the nearest element of a name, and those in it, which were never closed themselves.
+    /// Closes the nearest element with this name and the unclosed elements in it.
     fn close(&mut self, name: &str, at: usize, end: usize) {
         let Some(index) = self.open.iter().rposition(|element| element.name == name) else {
             return;
@@ -140,7 +139,7 @@ impl<'t> Tree<'t> {
         self.seen = end;
     }
 
-    /// Closes all elements from an index on though nothing in the text does.
+    /// Closes all unclosed elements from an index on.
     fn close_to(&mut self, index: usize, at: usize) {
         while self.open.len() > index
             && let Some(element) = self.open.pop()
@@ -149,12 +148,12 @@ impl<'t> Tree<'t> {
         }
     }
 
-    fn finish(&mut self, element: Element<'t>, at: usize, end: usize, slips: Leniencies) {
+    fn finish(&mut self, element: OpenElement<'t>, at: usize, end: usize, slips: Leniencies) {
         let inner = self.text.get(element.inner..at).unwrap_or_default();
         let source = self.text.get(element.start..end).unwrap_or_default();
         let mut members = element.members;
         let value = if element.nests && !element.has_text {
-            let shape = Shape::Map(together(source, members));
+            let shape = LooseShape::Map(together(source, members));
             Loose { source, shape, slips }
         } else {
             let mut value = self.value(inner);
@@ -162,10 +161,10 @@ impl<'t> Tree<'t> {
             if members.is_empty() || element.nests {
                 value
             } else {
-                if value.shape != Shape::Missing {
+                if value.shape != LooseShape::Missing {
                     members.push((Cow::Borrowed("text"), value));
                 }
-                Loose { source, shape: Shape::Map(members), slips }
+                Loose { source, shape: LooseShape::Map(members), slips }
             }
         };
         let siblings = self.open.last_mut().map_or(&mut self.found, |parent| &mut parent.members);
@@ -185,12 +184,12 @@ impl<'t> Tree<'t> {
         match content {
             Cow::Borrowed(_) if raw.is_none() => data(inner, self.allowed),
             content => {
-                Loose { source: inner, shape: Shape::Quoted(content), slips: Leniencies::NONE }
+                Loose { source: inner, shape: LooseShape::Quoted(content), slips: Leniencies::NONE }
             }
         }
     }
 
-    /// Notes what stands before a tag, beside the elements.
+    /// Records text beside the elements before a tag.
     fn text_until(&mut self, at: usize) {
         let has_text = self.text.get(self.seen..at).is_some_and(|text| !text.trim().is_empty());
         match self.open.last_mut() {
@@ -201,7 +200,7 @@ impl<'t> Tree<'t> {
     }
 }
 
-/// Members, those of one name together as a list.
+/// Members; those with the same name become a list.
 fn together<'t>(source: &'t str, members: Vec<Member<'t>>) -> Vec<Member<'t>> {
     let mut groups: IndexMap<Cow<'t, str>, Vec<Loose<'t>>> = IndexMap::new();
     for (name, value) in members {
@@ -211,7 +210,7 @@ fn together<'t>(source: &'t str, members: Vec<Member<'t>>) -> Vec<Member<'t>> {
         Some(only) if values.is_empty() => (name, only),
         last => {
             values.extend(last);
-            (name, Loose { source, shape: Shape::List(values), slips: Leniencies::NONE })
+            (name, Loose { source, shape: LooseShape::List(values), slips: Leniencies::NONE })
         }
     };
     groups.into_iter().map(grouped).collect()

@@ -24,7 +24,8 @@ use crate::graph::plan::PlannedNode;
 use crate::graph::program::Program;
 use crate::lm::Usage;
 use crate::predict::{
-    Ctx, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, SpanId, SpanKind, Tally,
+    CallTally, Ctx, PredictError, PredictErrorKind, RunEvent, RunListener, RunScope, SpanId,
+    SpanKind,
 };
 use crate::strategy::Compute;
 use crate::value::{Failure, Fields, Payload, SizeBudget};
@@ -119,7 +120,7 @@ struct NodeProgress {
     waits_for: usize,
     span: Option<SpanId>,
     /// Counts for whoever listens to the run.
-    tally: Option<Arc<Tally>>,
+    tally: Option<Arc<CallTally>>,
     /// The failure that stands in the place of its outputs: its own, or one that kept it from
     /// starting.
     failure: Option<Arc<Failure>>,
@@ -273,7 +274,7 @@ impl<'p> Execution<'p> {
         progress.span = Some(span);
         progress.outcome.status = NodeStatus::Running;
         progress.outcome.started = Some(started);
-        progress.tally = self.heard.map(|_| Tally::below(None));
+        progress.tally = self.heard.map(|_| CallTally::below(None));
         self.tell(|| RunEvent::NodeStarted { node: &planned.name });
         span
     }
@@ -322,7 +323,7 @@ impl<'p> Execution<'p> {
 
     fn tell<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
         if let Some(listener) = self.heard {
-            listener.hear(event());
+            listener.receive(event());
         }
     }
 
@@ -335,7 +336,7 @@ impl<'p> Execution<'p> {
             .next();
         let error = PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled");
         let label = self.within.map(|ctx| &ctx.node.node).or(node.as_ref());
-        let predictor = label.and_then(|node| self.run.trace.predictor_at_work(node));
+        let predictor = label.and_then(|node| self.run.trace.running_predictor(node));
         RunError { node, error: PredictError { predictor, ..error } }
     }
 

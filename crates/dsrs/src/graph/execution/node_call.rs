@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::shared_work::SharedNode;
 use crate::graph::node::Node;
-use crate::predict::{Ctx, NodeScope, PredictError, PredictErrorKind, RunScope, SpanId, Tally};
+use crate::predict::{CallTally, Ctx, NodeScope, PredictError, PredictErrorKind, RunScope, SpanId};
 use crate::value::Fields;
 
 /// The call of one node's module.
@@ -19,7 +19,7 @@ pub(super) struct NodeCall<'p> {
     pub(super) name: &'p Arc<str>,
     pub(super) node: &'p Node,
     pub(super) span: SpanId,
-    pub(super) tally: Option<Arc<Tally>>,
+    pub(super) tally: Option<Arc<CallTally>>,
     /// Its part in work that is shared with other runs.
     pub(super) shared: Option<SharedNode<'p>>,
 }
@@ -38,7 +38,7 @@ impl NodeCall<'_> {
         tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
             let error =
                 if own <= bound { took_too_long(self.name, timeout) } else { out_of_time() };
-            let predictor = self.run.trace.predictor_at_work(&ctx.node.node);
+            let predictor = self.run.trace.running_predictor(&ctx.node.node);
             Err(PredictError { predictor, ..error })
         })
     }
@@ -78,7 +78,7 @@ impl NodeCall<'_> {
                 let own = Ctx { tally: self.tally.clone(), ..own };
                 match self.run.variation {
                     None => own,
-                    Some(varied) => own.varied_at(varied.number, varied.temperature),
+                    Some(varied) => own.for_attempt_at(varied.number, varied.temperature),
                 }
             }
             Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },

@@ -11,7 +11,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::program::Program;
 use super::state::GraphState;
-use crate::predict::{DynPredictor, LmOverrides, Nearest, PredictState, lm_to_payload};
+use crate::predict::{DynPredictor, LmOverrides, NearestDemos, PredictState, lm_to_payload};
 use crate::value::{Map, Payload};
 
 pub use demos::{DemoChange, DemoField};
@@ -68,7 +68,7 @@ pub struct PredictorDiff {
     /// Its LM settings that are others, by name.
     pub lm: IndexMap<Arc<str>, ValueChange<Payload>>,
     /// How the demos of a call are chosen, if that is another.
-    pub nearest: Option<ValueChange<Nearest>>,
+    pub nearest: Option<ValueChange<NearestDemos>>,
 }
 
 /// What turns the state of `old` into that of `new`.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{
     DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff, ValueChange,
 };
-use crate::predict::{Demo, Nearest};
+use crate::predict::{Demo, NearestDemos};
 use crate::value::Payload;
 
 /// How many digits of a hash tell the vectors of one state from those of another.
@@ -159,9 +159,9 @@ fn side_of(field: &DemoField) -> &'static str {
 }
 
 /// How demos are chosen, with a part of a hash instead of the vectors.
-fn brief(found: &ValueChange<Nearest>) -> ValueChange<Payload> {
-    let told = |nearest: &Option<Nearest>| {
-        let Nearest { model, k, vectors } = nearest.as_ref()?;
+fn brief(found: &ValueChange<NearestDemos>) -> ValueChange<Payload> {
+    let told = |nearest: &Option<NearestDemos>| {
+        let NearestDemos { model, k, vectors } = nearest.as_ref()?;
         let count = |count: usize| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX));
         let digest = Sha256::digest(vectors.to_base64());
         let digits = digest.iter().take(DIGITS / 2).fold(String::new(), |mut digits, byte| {

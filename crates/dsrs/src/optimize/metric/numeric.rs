@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::coerce::{Leniencies, Report, coerce};
+use crate::coerce::{Leniencies, ParseReport, coerce};
 use crate::types::{Type, TypeDefs, TypeIR};
 use crate::value::Payload;
 
@@ -67,7 +67,7 @@ fn numbers(value: &Payload) -> Option<Vec<f64>> {
 /// The one number in a text.
 fn read(text: &str) -> Option<f64> {
     let ty = Type::new(TypeIR::Float, Arc::new(TypeDefs::default()));
-    match coerce(text, &ty, Leniencies::ALL, &mut Report::default()) {
+    match coerce(text, &ty, Leniencies::ALL, &mut ParseReport::default()) {
         Ok(Payload::Float(found)) => Some(found),
         _ => None,
     }

@@ -16,7 +16,7 @@ use crate::optimize::{
     AskError, Candidate, EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration,
     Rollout, TrialId, Workbench, demo_of_call, labeled_demo, tunable,
 };
-use crate::predict::{Demo, Nearest};
+use crate::predict::{Demo, NearestDemos};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::Payload;
@@ -121,7 +121,7 @@ impl KnnFewShot {
             let (model, k) = (space.model.clone(), u32::try_from(self.k).unwrap_or(u32::MAX));
             taught = taught.with(&part.path, |state| {
                 state.demos = demos;
-                state.nearest = Some(Nearest { model, k, vectors });
+                state.nearest = Some(NearestDemos { model, k, vectors });
             });
         }
         let origin = format!("the {} nearest of up to {} demos", self.k, examples.len());
@@ -225,7 +225,7 @@ impl<'b> Space<'b> {
         part: &PredictorPool,
     ) -> Result<Option<(Vec<Demo>, Vectors)>, EarlyStop> {
         let demos: Vec<Demo> = part.demos.iter().flatten().cloned().collect();
-        let texts = demos.iter().map(|demo| ChatAdapter::inputs_alone(&part.schema, &demo.input));
+        let texts = demos.iter().map(|demo| ChatAdapter::inputs_text(&part.schema, &demo.input));
         let texts: Vec<Arc<str>> = texts.map(Arc::from).collect();
         if texts.is_empty() {
             return Ok(None);

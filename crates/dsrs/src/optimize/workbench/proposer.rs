@@ -45,7 +45,7 @@ impl Workbench {
         loop {
             // Its time begins when it is its turn.
             let ctx = evaluator.ctx(OPTIMIZER, self.task().proposer.clone());
-            let ctx = if number == 0 { ctx } else { ctx.varied_at(number, temperature) };
+            let ctx = if number == 0 { ctx } else { ctx.for_attempt_at(number, temperature) };
             match predictor.forward(&ctx, inputs.clone()).await {
                 Ok(outputs) => return Ok(outputs),
                 Err(_) if evaluator.is_to_be_repeated(&ctx.run, tries) => tries += 1,

@@ -53,7 +53,7 @@ impl Graded {
 
     pub(super) async fn of(&self, ctx: &Ctx, shown: Shown<'_>) -> Result<Found, PredictError> {
         let input = self.feeds.gather(shown)?;
-        let judged = self.module.forward(&ctx.unhinted(), input).await?;
+        let judged = self.module.forward(&ctx.without_hints(), input).await?;
         found(&judged, &self.score, self.feedback.as_ref())
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{TEXT, TYPE, TYPE_SCHEMA, VALUE, read_type, value};
-use crate::coerce::{Leniencies, Report, coerce};
-use crate::predict::{Misread, PredictError, PredictErrorKind};
+use crate::coerce::{Leniencies, ParseReport, coerce};
+use crate::predict::{PredictError, PredictErrorKind, RejectedAnswer};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, flag, schema};
@@ -81,11 +81,11 @@ pub(super) fn leniencies(config: &Payload) -> Leniencies {
 
 /// A text as a value of a type.
 pub(super) fn parsed(text: &str, ty: &Type, allowed: Leniencies) -> Result<Payload, PredictError> {
-    let mut report = Report::default();
+    let mut report = ParseReport::default();
     coerce(text, ty, allowed, &mut report).map_err(|error| {
         let reason: Arc<str> = error.to_string().into();
         let message = format!("the text is no `{}`: {reason}", crate::types::brief(&ty.ir));
-        let misread = Box::new(Misread { raw: text.into(), reason, report });
-        PredictError::new(PredictErrorKind::Parse { field: None, misread }, message)
+        let failure = Box::new(RejectedAnswer { raw: text.into(), reason, report });
+        PredictError::new(PredictErrorKind::Parse { field: None, failure }, message)
     })
 }

@@ -7,8 +7,8 @@ use facet::Facet;
 use super::coder::Coder;
 use super::prompt::Schemas;
 use super::{GENERATE, MAX_ITERS, OUTPUT, REGENERATE};
-use crate::module::{Module, Predicted};
-use crate::predict::typed::fields;
+use crate::module::{Module, Prediction};
+use crate::predict::fields;
 use crate::predict::{Ctx, Predict, PredictError, PredictErrorKind};
 use crate::problem::{At, Problems};
 use crate::reflect::from_payload;
@@ -146,7 +146,7 @@ impl<S: Signature> Module for ProgramOfThought<S> {
         &self,
         ctx: &Ctx,
         input: S::Input,
-    ) -> Result<Predicted<S::Output>, PredictError> {
+    ) -> Result<Prediction<S::Output>, PredictError> {
         let input = fields(&input).map_err(|error| {
             let field = error.path.split(['.', '[']).next().unwrap_or_default().into();
             PredictError::new(PredictErrorKind::InvalidValue { field }, error.to_string())
@@ -161,6 +161,6 @@ impl<S: Signature> Module for ProgramOfThought<S> {
         };
         let output = &self.generate_output.predict.predictor;
         let found = output.forward_as(ctx, ran.shown(input), typed).await?;
-        Ok(Predicted::of(found.inner.output))
+        Ok(Prediction::of(found.inner.output))
     }
 }

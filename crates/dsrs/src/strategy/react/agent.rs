@@ -12,7 +12,7 @@ use super::prompt::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME, TRAJECTORY};
 use super::steps::{Call, Step, Steps};
 use crate::adapter::ChatAdapter;
 use crate::lm::{LmReply, ToolSet, ToolSpec};
-use crate::predict::{Ctx, PredictError, PredictErrorKind, SchemaPredictor, Toolbox};
+use crate::predict::{Ctx, PredictError, PredictErrorKind, SchemaPredictor, ToolDispatcher};
 use crate::value::{Fields, Payload};
 
 /// The most calls of one step.
@@ -20,7 +20,7 @@ const CALLS: usize = 32;
 
 /// How far an agent may go, and with what.
 pub(super) struct Agent {
-    toolbox: Toolbox,
+    toolbox: ToolDispatcher,
     offer: Arc<ToolSet>,
     limits: Limits,
 }
@@ -41,7 +41,7 @@ impl Default for Limits {
 }
 
 impl Agent {
-    pub(super) fn new(toolbox: Toolbox, limits: Limits) -> Self {
+    pub(super) fn new(toolbox: ToolDispatcher, limits: Limits) -> Self {
         let offer = toolbox.offer([finish()]);
         Self { toolbox, offer, limits }
     }
@@ -58,7 +58,7 @@ impl Agent {
     ) -> Result<Steps, PredictError> {
         let mut steps = Steps::default();
         for _ in 0..self.limits.max_iters {
-            let ask = |input| action.forward_calling(ctx, input, &self.offer, read);
+            let ask = |input| action.forward_with_tools(ctx, input, &self.offer, read);
             let answer = match with_steps(&mut steps, input, ask).await {
                 Err(error) if is_unread(&error) && !steps.is_empty() => break,
                 answer => answer?,

@@ -10,10 +10,10 @@ use facet::Facet;
 
 use super::agent::{Agent, Limits, with_steps};
 use super::{ACTION, EXTRACT, FINISH, prompt};
-use crate::module::{Module, Predicted};
-use crate::predict::typed::fields;
+use crate::module::{Module, Prediction};
+use crate::predict::fields;
 use crate::predict::{
-    Ctx, Predict, PredictError, PredictErrorKind, Tool, ToolOutput, Toolbox, function_tool,
+    Ctx, Predict, PredictError, PredictErrorKind, Tool, ToolDispatcher, ToolOutput, function_tool,
 };
 use crate::problem::{At, Code, Problems};
 use crate::reflect::{ReflectError, from_payload};
@@ -133,7 +133,7 @@ impl<S: Signature> ReAct<S> {
     /// An agent on its way, without tools yet.
     pub fn builder() -> ReActBuilder<S> {
         ReActBuilder {
-            toolbox: Toolbox::reserving(FINISH),
+            toolbox: ToolDispatcher::reserving(FINISH),
             limits: Limits::default(),
             problems: Problems::new(),
             signature: PhantomData,
@@ -149,7 +149,7 @@ impl<S: Signature> Module for ReAct<S> {
         &self,
         ctx: &Ctx,
         input: S::Input,
-    ) -> Result<Predicted<Self::Output>, PredictError> {
+    ) -> Result<Prediction<Self::Output>, PredictError> {
         let input = fields(&input).map_err(|error| {
             let field = error.path.split(['.', '[']).next().unwrap_or_default().into();
             PredictError::new(PredictErrorKind::InvalidValue { field }, error.to_string())
@@ -162,14 +162,14 @@ impl<S: Signature> Module for ReAct<S> {
         let ask = |input| extract.forward_as(ctx, input, typed);
         let found = with_steps(&mut steps, &input, ask).await?;
         let inner = found.inner.output;
-        Ok(Predicted::of(WithTrajectory { inner, trajectory: steps.whole() }))
+        Ok(Prediction::of(WithTrajectory { inner, trajectory: steps.whole() }))
     }
 }
 
 /// An agent on its way.
 #[must_use]
 pub struct ReActBuilder<S: Signature> {
-    toolbox: Toolbox,
+    toolbox: ToolDispatcher,
     limits: Limits,
     problems: Problems,
     signature: PhantomData<fn() -> S>,

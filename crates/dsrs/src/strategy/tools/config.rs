@@ -7,7 +7,7 @@ use super::super::{BuildEnv, GraphPin, NoGraph};
 use super::http::tool_name;
 use super::missing::missing;
 use super::{HttpTool, builtin, graph};
-use crate::predict::{Tool, Toolbox};
+use crate::predict::{Tool, ToolDispatcher};
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object, listed, nearest, shared_text};
 use crate::value::Payload;
@@ -66,12 +66,12 @@ const KINDS: [&str; 4] = ["builtin", "http", "graph", "mcp"];
 /// Reads the list into a toolbox, which holds what could be had of it. What was stored always loads,
 /// whatever servers have come to offer since: a tool that cannot be among the others is left out.
 pub(in crate::strategy) fn read_tools(
-    mut toolbox: Toolbox,
+    mut toolbox: ToolDispatcher,
     env: &dyn BuildEnv,
     payload: &Payload,
     at: &At<'_>,
     problems: &mut Problems,
-) -> Toolbox {
+) -> ToolDispatcher {
     read::list(payload, at, problems, |entry, at, problems| {
         for tool in read_entry(env, entry, at, problems) {
             if let Err(reason) = toolbox.add(tool)

@@ -47,8 +47,8 @@ impl GraphTool {
         let args = Payload::map(args);
         let inputs = schema.inputs.iter();
         let inputs = admit_inputs(inputs, &schema.defs, &args, &At::Root, &mut problems);
-        let inputs = inputs.ok_or_else(|| ToolError::told(problems.to_string()))?;
-        let outputs = self.module.forward(&ctx.unhinted(), inputs).await;
+        let inputs = inputs.ok_or_else(|| ToolError::reported(problems.to_string()))?;
+        let outputs = self.module.forward(&ctx.without_hints(), inputs).await;
         let mut outputs = outputs.map_err(|error| failed(ctx, error))?;
         Ok(match outputs.len() {
             1 => outputs.pop().map(|(_, only)| only).unwrap_or_default(),
@@ -60,10 +60,10 @@ impl GraphTool {
 /// A graph that fails, its own time limits included, is a tool that fails; the end of the run is not.
 fn failed(ctx: &Ctx, error: PredictError) -> ToolError {
     match error.kind {
-        PredictErrorKind::Cancelled | PredictErrorKind::Timeout if ctx.is_over(&error) => {
-            ToolError::Ends(error)
+        PredictErrorKind::Cancelled | PredictErrorKind::Timeout if ctx.is_fatal(&error) => {
+            ToolError::Fatal(error)
         }
-        _ => ToolError::told(error.to_string()),
+        _ => ToolError::reported(error.to_string()),
     }
 }
 

@@ -32,6 +32,6 @@ impl Tool for Missing {
     }
 
     fn call<'a>(&'a self, _: &'a Ctx, _: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        async { Err(ToolError::told(self.reason.clone())) }.boxed()
+        async { Err(ToolError::reported(self.reason.clone())) }.boxed()
     }
 }

@@ -50,7 +50,12 @@ impl Execution<'_> {
         let progress = &mut self.nodes[index];
         if let Some(listener) = self.heard {
             let usage = progress.tally.as_ref().map(|tally| tally.sum().usage);
-            listener.hear(ended_event(&planned.name, &result, usage.unwrap_or_default(), duration));
+            listener.receive(ended_event(
+                &planned.name,
+                &result,
+                usage.unwrap_or_default(),
+                duration,
+            ));
         }
         let outcome = &mut progress.outcome;
         outcome.duration = Some(duration);

@@ -1,39 +1,44 @@
-//! Worn-down headers: `[ ## name ## ]`, `## name`, `**name:** …`, `name: …`, and whole headers
-//! inside of a line. They count only for outputs that have no header as asked for. Knows names and
-//! nothing of types.
+//! Degraded headers: `[ ## name ## ]`, `## name`, `**name:** …`, `name: …`, and complete headers
+//! inside of a line. They count only for outputs without a header in the requested form. Does not
+//! know types.
 
 use std::ops::Range;
 
-use super::header::{self, Found, is_name};
-use super::outputs::{Named, Outputs};
+use super::header::{self as exact_header, ScanResult, is_name};
+use super::outputs::{HeaderTarget, Outputs};
 
-/// The most bytes that are looked at to know a worn-down header.
+/// How many bytes of a line are searched for a degraded header.
 const REACH: usize = 160;
 
-/// A worn-down header.
-pub(super) struct Worn {
-    pub(super) named: Named,
+/// A degraded header in a text.
+pub(super) struct DegradedHeader {
+    pub(super) target: HeaderTarget,
     pub(super) span: Range<usize>,
-    /// How far it is indented, if nothing but its colon makes it a header.
+    /// Its indentation, if only a colon makes it a header.
     indent: Option<usize>,
 }
 
-/// The worn-down headers in a text, each name once, up to an end mark. `fresh` says whether the text
-/// begins as a line does.
-pub(super) fn find(text: &str, outputs: &Outputs, missing: &mut [bool], fresh: bool) -> Vec<Worn> {
-    let mut found: Vec<Worn> = Vec::new();
+/// The degraded headers in a text, each name once, up to an end mark. `begins_line`: the text
+/// begins like a line.
+pub(super) fn find(
+    text: &str,
+    outputs: &Outputs,
+    missing: &mut [bool],
+    begins_line: bool,
+) -> Vec<DegradedHeader> {
+    let mut found: Vec<DegradedHeader> = Vec::new();
     let mut depth = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        for mut worn in in_line(line, outputs, missing, fresh || at > 0) {
-            if worn.indent.is_some_and(|indent| indent > depth.unwrap_or(indent)) {
+        for mut header in in_line(line, outputs, missing, begins_line || at > 0) {
+            if header.indent.is_some_and(|indent| indent > depth.unwrap_or(indent)) {
                 continue;
             }
-            depth = depth.or(worn.indent);
-            worn.span = worn.span.start + at..worn.span.end + at;
-            take(worn.named, missing);
-            let ends = matches!(worn.named, Named::End(_));
-            found.push(worn);
+            depth = depth.or(header.indent);
+            header.span = header.span.start + at..header.span.end + at;
+            take(header.target, missing);
+            let ends = matches!(header.target, HeaderTarget::End(_));
+            found.push(header);
             if ends {
                 return found;
             }
@@ -43,80 +48,89 @@ pub(super) fn find(text: &str, outputs: &Outputs, missing: &mut [bool], fresh: b
     found
 }
 
-/// Whole headers anywhere in a line, else one that is worn down at its start.
-fn in_line(line: &str, outputs: &Outputs, missing: &[bool], fresh: bool) -> Vec<Worn> {
+/// Complete headers anywhere in a line, else a degraded one at its start.
+fn in_line(
+    line: &str,
+    outputs: &Outputs,
+    missing: &[bool],
+    begins_line: bool,
+) -> Vec<DegradedHeader> {
     let mut open = missing.to_vec();
     let mut found = Vec::new();
     for (start, _) in line.match_indices("[[") {
         let Some(rest) = line.get(start..) else { continue };
-        let Found::Yes(header) = header::in_brackets(rest, true) else { continue };
-        let named = outputs.named(rest.get(header.name.clone()).unwrap_or_default());
+        let ScanResult::Match(header) = exact_header::in_brackets(rest, true) else { continue };
+        let named = outputs.resolve(rest.get(header.name.clone()).unwrap_or_default());
         if is_open(named, outputs, &open) {
             take(named, &mut open);
             let span = start..start + header.span.end;
-            found.push(Worn { named, span, indent: None });
+            found.push(DegradedHeader { target: named, span, indent: None });
         }
     }
     if found.is_empty()
-        && fresh
-        && let Found::Yes(worn) =
+        && begins_line
+        && let ScanResult::Match(header) =
             at_line_start(line, outputs, &|named| is_open(named, outputs, missing), true)
     {
-        found.push(worn);
+        found.push(header);
     }
     found
 }
 
-fn take(named: Named, missing: &mut [bool]) {
-    if let Named::Output(index, _) = named
+fn take(named: HeaderTarget, missing: &mut [bool]) {
+    if let HeaderTarget::Output(index, _) = named
         && let Some(one) = missing.get_mut(index)
     {
         *one = false;
     }
 }
 
-/// Whether a name is one that is looked for: an end mark only once nothing needed is missing.
-fn is_open(named: Named, outputs: &Outputs, missing: &[bool]) -> bool {
+/// Whether a name is still missing. An end mark counts only if no required output is missing.
+fn is_open(named: HeaderTarget, outputs: &Outputs, missing: &[bool]) -> bool {
     match named {
-        Named::Output(index, _) => missing.get(index) == Some(&true),
-        Named::End(_) => {
+        HeaderTarget::Output(index, _) => missing.get(index) == Some(&true),
+        HeaderTarget::End(_) => {
             !outputs.iter().zip(missing).any(|(output, missing)| output.required && *missing)
         }
-        Named::Unknown => false,
+        HeaderTarget::Unknown => false,
     }
 }
 
-/// The worn-down header of a wanted name that a line starts with.
+/// A degraded header with a wanted name at the start of a line.
 pub(super) fn at_line_start(
     text: &str,
     outputs: &Outputs,
-    wanted: &dyn Fn(Named) -> bool,
+    wanted: &dyn Fn(HeaderTarget) -> bool,
     ended: bool,
-) -> Found<Worn> {
+) -> ScanResult<DegradedHeader> {
     let reach = text.floor_char_boundary(REACH);
     let near = text.get(..reach).unwrap_or_default();
     let line = near.split('\n').next().unwrap_or_default();
-    // Whether the line's end is known, or too far away to matter.
+    // Whether the end of the line is known, or too far away to matter.
     let whole = ended || line.len() < near.len() || near.len() < text.len();
     let label = Label::of(line);
     if label.rest.is_empty() && !whole {
         let possible = label.name.is_empty() || outputs.may_become(label.name);
-        return if possible { Found::Unsure } else { Found::No };
+        return if possible { ScanResult::Incomplete } else { ScanResult::NoMatch };
     }
-    let named = outputs.named(label.name);
+    let named = outputs.resolve(label.name);
     if !is_name(label.name) || !wanted(named) {
-        return Found::No;
+        return ScanResult::NoMatch;
     }
     if label.behind().is_empty() && !whole {
-        return Found::Unsure;
+        return ScanResult::Incomplete;
     }
-    let Some(length) = label.end() else { return Found::No };
+    let Some(length) = label.end() else { return ScanResult::NoMatch };
     let end = line.len() - label.rest.len() + length;
     let plain = label.marks.trim().is_empty();
-    Found::Yes(Worn { named, span: 0..end, indent: plain.then_some(label.marks.len()) })
+    ScanResult::Match(DegradedHeader {
+        target: named,
+        span: 0..end,
+        indent: plain.then_some(label.marks.len()),
+    })
 }
 
-/// A line taken apart: marks, a name, the rest.
+/// A line split into marks, a name and the rest.
 struct Label<'t> {
     marks: &'t str,
     name: &'t str,
@@ -131,17 +145,17 @@ impl<'t> Label<'t> {
         let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ');
         let run = body.trim_start_matches(in_name);
         let name = body.get(..body.len() - run.len()).unwrap_or_default();
-        // Emphasis may close with the same sign that names are made of.
+        // Emphasis may close with the same characters that names contain.
         let name = name.trim_end_matches([' ', '_', '-']);
         Self { marks, name, rest: body.get(name.len()..).unwrap_or_default() }
     }
 
-    /// What follows the signs that may close a header.
+    /// The text behind the marks that may close a header.
     fn behind(&self) -> &'t str {
         self.rest.trim_start_matches([' ', '\t', '\r', '*', '`', '_', '#', ']'])
     }
 
-    /// Where the header ends, counted from behind its name, if it is one.
+    /// The end of the header, counted from the end of its name. `None` if it is no header.
     fn end(&self) -> Option<usize> {
         let behind = self.behind();
         let signs = self.rest.len() - behind.len();

@@ -1,32 +1,32 @@
-//! Demos that are chosen for each call: those whose inputs are nearest to the call's, of a pool whose
-//! turns are rendered once. Knows vectors, and nothing of how they are made.
+//! Demos chosen for each call: those of a pool whose inputs are nearest to the inputs of the call.
+//! The messages of the pool are rendered once. Does not know how vectors are embedded.
 
 use std::sync::Arc;
 
 use super::embedding::embed;
 use super::trace::SpanId;
-use super::{Ctx, Nearest, PredictError, PredictErrorKind, PredictState};
+use super::{Ctx, NearestDemos, PredictError, PredictErrorKind, PredictState};
 use crate::adapter::{ChatAdapter, ChatPlan};
 use crate::lm::{Message, Prefix};
 use crate::value::{Fields, Payload};
 
-/// Cosines are told as whole parts of this.
+/// Cosines are recorded in multiples of 1 / this.
 const LIKENESS: f64 = 1e4;
 
-/// The demos of a predictor, to choose from.
+/// The demos that a predictor chooses from.
 #[derive(Debug)]
-pub(super) struct Pool {
-    nearest: Nearest,
+pub(super) struct DemoPool {
+    nearest: NearestDemos,
     system: Message,
-    /// The turns of each demo.
+    /// The messages of each demo.
     demos: Vec<[Message; 2]>,
 }
 
-/// A demo that was chosen: its place in the pool, and the cosine of its vector and the call's.
+/// A chosen demo: its index in the pool, and the cosine between its vector and that of the call.
 type Chosen = (usize, f64);
 
-impl Pool {
-    /// The pool of a state that fits its schema; none where every call is shown all demos.
+impl DemoPool {
+    /// The pool of a valid state. `None` if every call shows all demos.
     pub(super) fn of(
         plan: &ChatPlan,
         state: &PredictState,
@@ -37,13 +37,12 @@ impl Pool {
         Some(Arc::new(Self { nearest, system: plan.system(instruction), demos }))
     }
 
-    /// What a call starts with that is not made: the first demos of the pool, as many as a call is
-    /// shown.
+    /// The prefix of a preview: the first demos of the pool, as many as a call shows.
     pub(super) fn first(&self) -> Arc<Prefix> {
         self.prefix(0..self.demos.len().min(self.shown()))
     }
 
-    /// What a call with these inputs starts with.
+    /// The prefix of a call with these inputs.
     pub(super) async fn choose(
         &self,
         plan: &ChatPlan,
@@ -51,19 +50,19 @@ impl Pool {
         ctx: &Ctx,
         input: &Fields,
     ) -> Result<Arc<Prefix>, PredictError> {
-        let text: Arc<str> = ChatAdapter::inputs_alone(plan.schema(), input).into();
-        let told = Payload::Str(text.clone());
-        let (made, span) = embed(ctx, &self.nearest.model, &[text], |span| {
+        let text: Arc<str> = ChatAdapter::inputs_text(plan.schema(), input).into();
+        let input = Payload::Str(text.clone());
+        let (embedded, span) = embed(ctx, &self.nearest.model, &[text], |span| {
             span.predictor = Some(path.clone());
-            span.inputs = Some(Fields::from_iter([(Arc::from("text"), told)]));
+            span.inputs = Some(Fields::from_iter([(Arc::from("text"), input)]));
         })
         .await?;
-        let vector = made.vectors.first().map_or(&[][..], |vector| vector);
+        let vector = embedded.vectors.first().map_or(&[][..], |vector| vector);
         self.check(vector)?;
         let mut chosen = self.nearest.vectors.nearest(vector, self.shown());
-        // The nearest stands right before the question.
+        // The nearest demo comes last, right before the question.
         chosen.reverse();
-        tell(ctx, span, &chosen);
+        record_choice(ctx, span, &chosen);
         Ok(self.prefix(chosen.into_iter().map(|(demo, _)| demo)))
     }
 
@@ -78,8 +77,8 @@ impl Pool {
         }
         let alias = &self.nearest.model;
         let message = format!(
-            "the embedding model `{alias}` gives vectors of {found} numbers, and those of the demos \
-             have {known}: it is not the model that made them; set `nearest` anew, or to null"
+            "the embedding model `{alias}` returns vectors of {found} numbers, but those of the demos \
+             have {known}: another model made them; set `nearest` again, or to null"
         );
         Err(PredictError::new(PredictErrorKind::UnknownModel { alias: alias.clone() }, message))
     }
@@ -90,16 +89,16 @@ impl Pool {
     }
 }
 
-/// Tells in the trace which demos were chosen, in the order of the prompt.
-fn tell(ctx: &Ctx, span: SpanId, chosen: &[Chosen]) {
-    let told = chosen.iter().map(|(demo, likeness)| {
+/// Records in the trace which demos were chosen, in the order of the prompt.
+fn record_choice(ctx: &Ctx, span: SpanId, chosen: &[Chosen]) {
+    let choices = chosen.iter().map(|(demo, likeness)| {
         let demo = Payload::Int(i64::try_from(*demo).unwrap_or(i64::MAX));
         let likeness = Payload::Float((likeness * LIKENESS).round() / LIKENESS);
         let members = [("demo", demo), ("likeness", likeness)];
         Payload::map(members.map(|(name, member)| (Arc::from(name), member)).into_iter().collect())
     });
-    let told = Payload::list(told.collect());
+    let choices = Payload::list(choices.collect());
     ctx.trace().amend(span, |span| {
-        span.outputs = Some(Fields::from_iter([(Arc::from("nearest"), told)]));
+        span.outputs = Some(Fields::from_iter([(Arc::from("nearest"), choices)]));
     });
 }

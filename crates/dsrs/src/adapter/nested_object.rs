@@ -1,31 +1,30 @@
-//! A section that holds an object which names its output once more: `{"score": 7}` under the header
-//! of `score`. Knows nothing of other outputs.
+//! Reads a section that holds an object with its own output: `{"score": 7}` under the header of
+//! `score`. Does not know other outputs.
 
 use std::sync::Arc;
 
-use super::headless::first_step;
 use super::outputs::Output;
-use crate::coerce::{self, Leniencies, LeniencyKind, Path, Report};
+use crate::coerce::{self, Leniencies, LeniencyKind, ParseReport, Path, split_first_step};
 use crate::types::{Class, ClassField, Type, TypeIR};
 use crate::value::Payload;
 
-/// The value of the output inside such an object, if the text is one.
+/// The value of the output inside such an object. `None` if the text is no such object.
 pub(super) fn read(
     output: &Output,
     text: &str,
     allowed: Leniencies,
-    report: &mut Report,
+    report: &mut ParseReport,
 ) -> Option<Payload> {
     if !allowed.has(LeniencyKind::Layout) || !text.contains('{') {
         return None;
     }
     let allowed = allowed.without(LeniencyKind::ImpliedField);
-    let mut found = Report::default();
+    let mut found = ParseReport::default();
     let object = coerce::coerce(text, &around(output), allowed, &mut found).ok()?;
     let value = object.as_map()?.get(&output.name)?.clone();
-    let mut inside = Report::default();
+    let mut inside = ParseReport::default();
     for mut entry in found {
-        let (first, rest) = first_step(&entry.path);
+        let (first, rest) = split_first_step(&entry.path);
         let is_own = *first == *output.name;
         if is_own && rest.is_empty() && entry.kind == LeniencyKind::Default {
             return None;
@@ -40,7 +39,7 @@ pub(super) fn read(
     Some(value)
 }
 
-/// The type of an object with this output alone.
+/// The type of an object whose only member is this output.
 fn around(output: &Output) -> Type {
     let field = ClassField {
         ty: output.ty.ir.clone(),

@@ -1,6 +1,6 @@
-//! The tools of one predictor or agent: found by name, their arguments checked before they are called, each call a
-//! span of the trace, each result a text for the LM. Whatever goes wrong with a call is a text too;
-//! only the end of the run is an error.
+//! The tools of one predictor or agent: finds them by name, checks their arguments, records a span
+//! for each call and renders each result as text for the LM. A failed call is a text too; only the
+//! end of the run is an error.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,93 +14,92 @@ use crate::lm::{ToolSet, ToolSpec};
 use crate::read::{listed, nearest};
 use crate::value::{Fields, Payload};
 
-/// The most characters of a result that the LM is shown.
+/// The most characters of a result shown to the LM.
 const RESULT_LIMIT: usize = 20_000;
 
-/// The most slips of one call that the LM is told.
-const SLIPS: usize = 5;
+/// The most argument errors of one call shown to the LM.
+const PROBLEM_LIMIT: usize = 5;
 
 /// Tools by name.
 #[derive(Clone, Default)]
-pub(crate) struct Toolbox {
-    tools: IndexMap<Arc<str>, Entry>,
-    /// A name that means something else here.
+pub(crate) struct ToolDispatcher {
+    tools: IndexMap<Arc<str>, RegisteredTool>,
+    /// A name that has another meaning here.
     reserved: Option<&'static str>,
 }
 
 #[derive(Clone)]
-struct Entry {
+struct RegisteredTool {
     tool: Arc<dyn Tool>,
     arguments: Arc<Validator>,
 }
 
-impl fmt::Debug for Toolbox {
+impl fmt::Debug for ToolDispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.tools.keys()).finish()
     }
 }
 
-/// Whether providers of LMs take it for the name of a tool.
+/// Whether LM providers accept it as the name of a tool.
 pub(crate) fn is_tool_name(name: &str) -> bool {
     let sign = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     (1..=64).contains(&name.len()) && name.chars().all(sign)
 }
 
-impl Toolbox {
-    /// None yet, and none may have this name: a call of it is no call of a tool.
+impl ToolDispatcher {
+    /// An empty dispatcher that reserves a name: a call of it is no tool call.
     pub(crate) fn reserving(name: &'static str) -> Self {
         Self { reserved: Some(name), ..Self::default() }
     }
 
-    /// Whether there is none.
+    /// Whether it has no tools.
     pub(crate) fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// Adds a tool, or says why it cannot be one of these.
+    /// Adds a tool, or returns why it cannot be added.
     pub(crate) fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), String> {
         let spec = tool.spec();
         let name = spec.name.clone();
         if !is_tool_name(&name) {
             return Err(format!(
-                "`{name}` is no name of a tool: that is 1 to 64 letters, digits, `_` or `-`"
+                "`{name}` is no valid tool name: use 1 to 64 letters, digits, `_` or `-`"
             ));
         }
         if self.reserved.is_some_and(|reserved| reserved.eq_ignore_ascii_case(&name)) {
-            return Err(format!("no tool can be called `{name}`: that ends the steps; rename it"));
+            return Err(format!("`{name}` is reserved: it ends the steps; rename the tool"));
         }
         if self.tools.contains_key(&name) {
-            return Err(format!("there are two tools `{name}`; leave one out or rename it"));
+            return Err(format!("two tools are named `{name}`; remove or rename one"));
         }
         let schema: serde_json::Value =
             serde_json::from_str(spec.parameters.get()).unwrap_or_default();
         let arguments = jsonschema::validator_for(&schema)
             .map_err(|error| format!("the arguments of `{name}` are no JSON Schema: {error}"))?;
         let arguments = Arc::new(arguments);
-        self.tools.insert(name, Entry { tool, arguments });
+        self.tools.insert(name, RegisteredTool { tool, arguments });
         Ok(())
     }
 
-    /// What the LM is told of each, in order.
+    /// The specification of each tool, in order.
     pub(crate) fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|entry| entry.tool.spec())
     }
 
-    /// What it is told beside the messages, where its model has a way for that; `more` are calls that
-    /// mean something else than a tool.
+    /// The tool set for native tool calls; `more` are calls with another meaning.
     pub(crate) fn offer(&self, more: impl IntoIterator<Item = ToolSpec>) -> Arc<ToolSet> {
         ToolSet::of(self.specs().cloned().chain(more))
     }
 
-    /// The tool of a name as an LM writes it: quotes, brackets and capitals do not count.
-    fn find(&self, name: &str) -> Option<&Entry> {
+    /// Finds a tool by name; case does not matter.
+    fn find(&self, name: &str) -> Option<&RegisteredTool> {
         self.tools.get(name).or_else(|| {
-            let alike = |known: &&Entry| known.tool.spec().name.eq_ignore_ascii_case(name);
+            let alike = |known: &&RegisteredTool| known.tool.spec().name.eq_ignore_ascii_case(name);
             self.tools.values().find(alike)
         })
     }
 
-    /// Calls a tool and tells what came of it. Anything but the end of the run is a text.
+    /// Calls a tool and returns its result as text. Only the end of the run is an error.
     pub(crate) async fn call(
         &self,
         ctx: &Ctx,
@@ -114,14 +113,16 @@ impl Toolbox {
             span.inputs = args.as_map().cloned();
         });
         let called = match found {
-            None => Err(ToolError::told(self.unknown(name))),
+            None => Err(ToolError::reported(self.unknown(name))),
             Some(entry) => entry.call(&ctx.under(span), args).await,
         };
         close(ctx, span, &called);
         match called {
-            Ok(result) => Ok(shortened(text(&result))),
-            Err(ToolError::Told(reason)) => Ok(format!("Error: {}", shortened(reason.to_string()))),
-            Err(ToolError::Ends(error)) => Err(error),
+            Ok(result) => Ok(truncated(text(&result))),
+            Err(ToolError::Reported(reason)) => {
+                Ok(format!("Error: {}", truncated(reason.to_string())))
+            }
+            Err(ToolError::Fatal(error)) => Err(error),
         }
     }
 
@@ -133,10 +134,10 @@ impl Toolbox {
     }
 }
 
-impl Entry {
+impl RegisteredTool {
     async fn call(&self, ctx: &Ctx, args: &Payload) -> Result<Payload, ToolError> {
         let name = &self.tool.spec().name;
-        let args = self.admit(args).map_err(ToolError::told)?;
+        let args = self.admit(args).map_err(ToolError::reported)?;
         let (cancelled, deadline) = (&ctx.run.cancelled, ctx.node.deadline);
         tokio::select! {
             biased;
@@ -145,24 +146,24 @@ impl Entry {
             }
             result = self.tool.call(ctx, args) => result,
             () = sleep_until(deadline) => {
-                let message = format!("the time was over before the tool `{name}` was done");
+                let message = format!("the time was over before the tool `{name}` returned");
                 Err(PredictError::new(PredictErrorKind::Timeout, message).into())
             }
         }
     }
 
-    /// The arguments, if they are what the tool takes.
+    /// The arguments, if they fit the tool.
     fn admit(&self, args: &Payload) -> Result<Fields, String> {
         let args = match args {
             Payload::Map(args) => Fields::clone(args),
             Payload::Null => Fields::new(),
-            other => return Err(self.unfit(&format!("they are {}", other.kind()))),
+            other => return Err(self.arguments_problem(&format!("they are {}", other.kind()))),
         };
         let tree = serde_json::to_value(&args).unwrap_or_default();
-        let slips: Vec<String> = self
+        let problems: Vec<String> = self
             .arguments
             .iter_errors(&tree)
-            .take(SLIPS)
+            .take(PROBLEM_LIMIT)
             .map(|error| match error.instance_path().to_string() {
                 place if place.is_empty() => brief(&error.to_string()),
                 place => {
@@ -170,10 +171,14 @@ impl Entry {
                 }
             })
             .collect();
-        if slips.is_empty() { Ok(args) } else { Err(self.unfit(&slips.join("; "))) }
+        if problems.is_empty() {
+            Ok(args)
+        } else {
+            Err(self.arguments_problem(&problems.join("; ")))
+        }
     }
 
-    fn unfit(&self, why: &str) -> String {
+    fn arguments_problem(&self, why: &str) -> String {
         let spec = self.tool.spec();
         format!(
             "the arguments do not fit: {why}. The arguments of `{}` are an object of the JSON \
@@ -187,7 +192,7 @@ impl Entry {
 fn close(ctx: &Ctx, span: SpanId, called: &Result<Payload, ToolError>) {
     let (status, error) = match called {
         Ok(_) => (SpanStatus::Succeeded, None),
-        Err(ToolError::Ends(error)) if error.kind == PredictErrorKind::Cancelled => {
+        Err(ToolError::Fatal(error)) if error.kind == PredictErrorKind::Cancelled => {
             (SpanStatus::Cancelled, Some(error.to_string()))
         }
         Err(error) => (SpanStatus::Failed, Some(error.to_string())),
@@ -199,7 +204,7 @@ fn close(ctx: &Ctx, span: SpanId, called: &Result<Payload, ToolError>) {
     });
 }
 
-/// A result for the LM: a text as it is, all else as JSON.
+/// A result for the LM: text as it is, anything else as JSON.
 fn text(result: &Payload) -> String {
     match result {
         Payload::Str(text) => text.to_string(),
@@ -207,8 +212,8 @@ fn text(result: &Payload) -> String {
     }
 }
 
-fn shortened(mut text: String) -> String {
-    // Bytes are no more than characters, so that most texts are not counted.
+fn truncated(mut text: String) -> String {
+    // A text has at least as many bytes as characters, so short texts need no counting.
     if text.len() > RESULT_LIMIT
         && let Some((end, _)) = text.char_indices().nth(RESULT_LIMIT)
     {
@@ -219,7 +224,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// A word of the LM's own in a message.
+/// The beginning of a text that the LM wrote, for a message.
 fn brief(text: &str) -> String {
     match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

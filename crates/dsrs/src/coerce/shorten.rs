@@ -1,17 +1,17 @@
-//! How much of what was read, and of what it became, is told: a beginning, at a cost that does not
-//! depend on how long the whole is. Knows nothing of who tells it.
+//! Shortens texts and values for reports, at a cost that does not depend on their size. Does not
+//! know reports.
 
 use std::io::{self, Write};
 
 use crate::value::Payload;
 
-/// How many characters of a text are told.
+/// How many characters of a text are shown.
 const TEXT_LIMIT: usize = 120;
 
-/// How many bytes of JSON a value may have to be told as it is.
+/// How many bytes of JSON a value may have to be shown completely.
 const VALUE_LIMIT: usize = 1000;
 
-/// The beginning of a text, with a sign that it goes on.
+/// The beginning of a text, with an ellipsis if it continues.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(TEXT_LIMIT) {
         None => text.to_owned(),
@@ -19,12 +19,12 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// A value, or the beginning of its text where it is long: its JSON, unless it is a text itself.
+/// A value; if it is long, the beginning of its text or JSON.
 pub(crate) fn brief(value: &Payload) -> Payload {
     match value {
         Payload::Str(text) if text.len() > VALUE_LIMIT => shorten(text).into(),
         Payload::Bytes(_) | Payload::List(_) | Payload::Map(_) | Payload::Error(_) => {
-            let mut start = Start(Vec::new());
+            let mut start = PrefixWriter(Vec::new());
             if serde_json::to_writer(&mut start, value).is_ok() {
                 return value.clone();
             }
@@ -34,10 +34,10 @@ pub(crate) fn brief(value: &Payload) -> Payload {
     }
 }
 
-/// Takes so much and no more.
-struct Start(Vec<u8>);
+/// Collects a limited number of bytes, then fails.
+struct PrefixWriter(Vec<u8>);
 
-impl Write for Start {
+impl Write for PrefixWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = VALUE_LIMIT.saturating_sub(self.0.len());
         self.0.extend(bytes.iter().take(room));

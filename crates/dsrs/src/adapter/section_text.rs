@@ -1,39 +1,39 @@
-//! One stretch of an answer, from a header to the next: where its text begins and ends when the
-//! blank ends, fences around headers and reasoning at its ends are left out. It grows with the text
-//! and looks at every byte once. Knows nothing of names.
+//! The text of one section, from a header to the next: its bounds without blanks, without fences
+//! around headers and without reasoning at either end. Reads every byte once as the text grows.
+//! Does not know names.
 
 use std::ops::Range;
 
-/// A stretch of text that is being read. All places but `start` are ends of text: behind the last
-/// character that is not blank.
+/// The text of a section so far. All positions except `start` are ends: behind the last character
+/// that is not blank.
 #[derive(Debug, Default)]
-pub(super) struct Stretch {
-    /// Where it begins, reasoning at its head left out.
+pub(super) struct SectionText {
+    /// The start, behind reasoning at the beginning.
     pub(super) start: usize,
     /// From the first to behind the last character that is not blank.
     ink: Option<Range<usize>>,
-    /// Lines that open or close a fence.
+    /// The number of fence lines.
     fences: usize,
-    /// Where the text before the last two fence lines ends, if nothing but fence lines follows.
+    /// The end of the text before each of the last two fence lines, if only fence lines follow.
     tail: [Option<usize>; 2],
     on_fence: bool,
-    /// A reasoning block that nothing has followed yet, and where the text before it ends.
+    /// A reasoning block at the end, with the end of the text before it.
     block: Option<(usize, Range<usize>)>,
-    /// Where the text ends that cannot belong elsewhere.
+    /// The end of the text that cannot belong to another output.
     doubt: Option<usize>,
 }
 
-/// What a stretch holds once its end is known.
-pub(super) struct Closed {
-    /// Its text, trimmed.
+/// The final text of a section.
+pub(super) struct SectionEnd {
+    /// The text, trimmed.
     pub(super) body: Range<usize>,
-    /// A reasoning block at its end.
+    /// A reasoning block at the end.
     pub(super) block: Option<Range<usize>>,
     /// Whether a fence around sections is open behind it.
     pub(super) fenced: bool,
 }
 
-impl Stretch {
+impl SectionText {
     pub(super) fn at(start: usize) -> Self {
         Self { start, ..Self::default() }
     }
@@ -42,12 +42,12 @@ impl Stretch {
         self.ink.is_none()
     }
 
-    /// Whether a fence that was opened in its text is open here.
+    /// Whether a fence in the text is open.
     pub(super) const fn is_in_fence(&self) -> bool {
         self.fences % 2 == 1
     }
 
-    /// Whether it holds the line that opened a fence, and nothing else.
+    /// Whether it contains only an opening fence line.
     pub(super) fn is_only_fence(&self) -> bool {
         self.fences == 1 && self.tail[1] == Some(self.start)
     }
@@ -56,7 +56,7 @@ impl Stretch {
         self.ink.as_ref().map_or(self.start, |ink| ink.end)
     }
 
-    /// Takes in a piece of a line that begins at `at`.
+    /// Adds a piece of a line that begins at `at`.
     pub(super) fn take(&mut self, at: usize, piece: &str) {
         let trimmed = piece.trim_end();
         let end = at + trimmed.len();
@@ -71,7 +71,7 @@ impl Stretch {
         }
     }
 
-    /// A line that opens or closes a fence begins here.
+    /// Adds the start of a fence line.
     pub(super) fn fence(&mut self) {
         self.fences += 1;
         self.tail = [self.tail[1], Some(self.end())];
@@ -82,7 +82,7 @@ impl Stretch {
         self.on_fence = false;
     }
 
-    /// A reasoning block was read; one at the head is left out at once and answered.
+    /// Adds a reasoning block. Returns a block at the beginning, which is left out at once.
     pub(super) fn skip(&mut self, block: Range<usize>) -> Option<Range<usize>> {
         if self.is_blank() {
             self.start = block.end;
@@ -92,14 +92,14 @@ impl Stretch {
         None
     }
 
-    /// What follows may turn out to belong elsewhere.
+    /// Marks the rest as possibly belonging to another output.
     pub(super) fn doubt(&mut self) {
         let end = self.end();
         self.doubt.get_or_insert(end);
     }
 
-    /// What is known to be of its text, wherever it ends.
-    pub(super) fn settled(&self) -> Range<usize> {
+    /// The part of the text that is certain, wherever the section ends.
+    pub(super) fn certain(&self) -> Range<usize> {
         let Some(ink) = self.ink.clone() else { return self.start..self.start };
         let tail = self.tail[0].or(self.tail[1]);
         let block = self.block.as_ref().map(|(end, _)| *end);
@@ -107,12 +107,12 @@ impl Stretch {
         ink.start..limits.fold(ink.end, usize::min).max(ink.start)
     }
 
-    /// Ends it, before a header or with the text. `fenced` says whether a fence around sections was
-    /// open before it, `strip` whether such fences may be left out.
-    pub(super) fn close(&self, before_header: bool, fenced: bool, strip: bool) -> Closed {
+    /// Ends the section before a header or at the end of the text. `fenced`: a fence around
+    /// sections was open before it. `strip`: such fences may be left out.
+    pub(super) fn close(&self, before_header: bool, fenced: bool, strip: bool) -> SectionEnd {
         let block = self.block.as_ref().map(|(_, block)| block.clone());
         let Some(ink) = self.ink.clone() else {
-            return Closed { body: self.start..self.start, block, fenced };
+            return SectionEnd { body: self.start..self.start, block, fenced };
         };
         let mut end = self.block.as_ref().map_or(ink.end, |(end, _)| *end);
         let mut open = fenced;
@@ -127,6 +127,6 @@ impl Stretch {
             }
             _ => {}
         }
-        Closed { body: ink.start..end.max(ink.start), block, fenced: open }
+        SectionEnd { body: ink.start..end.max(ink.start), block, fenced: open }
     }
 }

@@ -1,25 +1,25 @@
-//! "expected …, found …", in words that an LM understands and can act on.
+//! The reasons "expected …, found …", in words that an LM understands.
 
 use std::sync::Arc;
 
-use super::trail::Misfit;
-use crate::coerce::loose::{Loose, Shape as Data};
+use super::notes::FitError;
+use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::coerce::shorten;
 use crate::types::{Enum, Literal, ResolvedType, TypeShape};
 
-/// How many names a refusal lists.
+/// How many names a reason lists.
 const NAMED: usize = 20;
 
-/// That something else is wanted than what was found.
-pub(super) fn mismatch(node: &ResolvedType<'_>, found: &Loose<'_>) -> Misfit {
+/// The error for data of another type.
+pub(super) fn expected_type(node: &ResolvedType<'_>, found: &Loose<'_>) -> FitError {
     expected(&wanted(node), found)
 }
 
-pub(super) fn expected(wanted: &str, found: &Loose<'_>) -> Misfit {
-    Misfit::new(format!("expected {wanted}, found {}", told(found)))
+pub(super) fn expected(wanted: &str, found: &Loose<'_>) -> FitError {
+    FitError::new(format!("expected {wanted}, found {}", describe(found)))
 }
 
-fn told(found: &Loose<'_>) -> String {
+fn describe(found: &Loose<'_>) -> String {
     match &found.shape {
         Data::Map(_) => "an object".to_owned(),
         Data::List(items) if items.len() > 1 => format!("a list of {}", items.len()),
@@ -34,7 +34,7 @@ fn told(found: &Loose<'_>) -> String {
     }
 }
 
-/// A type in words.
+/// Describes a type.
 fn wanted(node: &ResolvedType<'_>) -> String {
     let mut names: Vec<&Arc<str>> = Vec::new();
     let mut others: Vec<String> = Vec::new();
@@ -71,16 +71,16 @@ fn word(shape: &TypeShape<'_>) -> String {
     fixed.to_owned()
 }
 
-/// The members of an enum as an LM knows them.
+/// The members of an enum, as shown to the LM.
 fn seen_names(known: &Enum) -> impl Iterator<Item = &Arc<str>> {
     known.members.iter().map(|(name, member)| member.alias.as_ref().unwrap_or(name))
 }
 
 fn one_of(names: &[&Arc<str>]) -> String {
-    let mut told: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+    let mut list: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
     if names.len() > NAMED {
-        told.push(format!("{} more", names.len() - NAMED));
+        list.push(format!("{} more", names.len() - NAMED));
     }
-    let told = told.join(", ");
-    if names.len() == 1 { told } else { format!("one of {told}") }
+    let list = list.join(", ");
+    if names.len() == 1 { list } else { format!("one of {list}") }
 }

@@ -1,27 +1,27 @@
-//! The tools of a predictor's own: what its model is told of them, and the calls that it asks for
-//! before it answers. When to ask it is for the call path.
+//! The tools of a predictor: their specifications for the model, and the calls that the model
+//! requests before it answers. Does not know when the model is asked.
 
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::toolbox::Toolbox;
+use super::tool_dispatcher::ToolDispatcher;
 use super::{Ctx, PredictError};
 use crate::lm::{ToolCall, ToolSet};
 use crate::value::{Fields, Payload};
 
-/// How often an LM may ask for calls before it has to answer.
+/// How many rounds of tool calls an LM may request before it has to answer.
 pub(super) const ROUNDS: u32 = 16;
 
-/// Tools, and what an LM is told of them.
+/// Tools and their specifications.
 #[derive(Debug)]
-pub(super) struct OwnTools {
-    toolbox: Toolbox,
+pub(super) struct PredictorTools {
+    toolbox: ToolDispatcher,
     offer: Arc<ToolSet>,
 }
 
-impl OwnTools {
-    pub(super) fn of(toolbox: Toolbox) -> Self {
+impl PredictorTools {
+    pub(super) fn of(toolbox: ToolDispatcher) -> Self {
         let offer = toolbox.offer([]);
         Self { toolbox, offer }
     }
@@ -30,7 +30,7 @@ impl OwnTools {
         &self.offer
     }
 
-    /// The results of all calls, which are made at the same time, in their order.
+    /// Makes all calls concurrently; returns their results in order.
     pub(super) async fn call(
         &self,
         ctx: &Ctx,

@@ -1,36 +1,36 @@
-//! What is told of an answer as a whole: reasoning that was skipped, text beside the sections,
-//! fences around them, sections that nobody asked for. Knows nothing of values.
+//! Reports on an answer as a whole: skipped reasoning, text beside the sections, fences around
+//! them, sections that were not requested. Does not know values.
 
 use std::ops::Range;
 
-use super::answer::Misfit;
-use super::outputs::Named;
-use super::reading::Reading;
-use super::sections::{Scanner, Section, Source};
-use crate::coerce::{LeniencyKind, Path, Report, shorten};
+use super::field_texts::FieldTexts;
+use super::outputs::HeaderTarget;
+use super::problem::OutputProblem;
+use super::sections::{AnswerText, Scanner, Section};
+use crate::coerce::{LeniencyKind, ParseReport, Path, shorten};
 use crate::value::Payload;
 
-/// The report so far, and what of it is not allowed.
-pub(super) fn tell(
+/// The leniencies of the answer as a whole; adds a problem for each one that is not allowed.
+pub(super) fn report(
     scanner: &Scanner,
-    source: &Source<'_>,
-    reading: &mut Reading,
-    misfits: &mut Vec<Misfit>,
-) -> Report {
-    let mut report = Report::default();
+    source: &AnswerText<'_>,
+    texts: &mut FieldTexts,
+    problems: &mut Vec<OutputProblem>,
+) -> ParseReport {
+    let mut report = ParseReport::default();
     let mut note = |path: &Path<'_>, kind: LeniencyKind, read: &str| {
         report.add(path, kind, read, &Payload::Null);
     };
     for block in in_order(scanner.reasoning().to_vec()) {
         note(&Path::Root, LeniencyKind::Reasoning, source.slice(&block));
     }
-    for range in prose(scanner, source, reading) {
+    for range in prose(scanner, source, texts) {
         let text = source.slice(&range);
         if source.allowed.has(LeniencyKind::Prose) {
             note(&Path::Root, LeniencyKind::Prose, text);
         } else {
             let reason = format!("has text beside its sections: `{}`", shorten(text));
-            misfits.push(Misfit::of_answer(reason));
+            problems.push(OutputProblem::of_answer(reason));
         }
     }
     if scanner.in_fence() {
@@ -41,27 +41,27 @@ pub(super) fn tell(
         if source.allowed.has(LeniencyKind::ExtraSection) {
             note(&Path::Root.member(name), LeniencyKind::ExtraSection, source.slice(&section.body));
         } else {
-            misfits.push(Misfit::of_answer(unasked(source, name)));
+            problems.push(OutputProblem::of_answer(not_requested(source, name)));
         }
     }
     if scanner.is_all_reasoning() {
-        misfits.push(Misfit::of_answer("ends inside of its reasoning".to_owned()));
+        problems.push(OutputProblem::of_answer("ends inside of its reasoning".to_owned()));
     }
-    if let Some(whole) = &mut reading.whole {
-        report.append(std::mem::take(&mut whole.around));
+    if let Some(object) = &mut texts.object {
+        report.append(std::mem::take(&mut object.around));
     }
     report
 }
 
-fn unasked(source: &Source<'_>, name: &str) -> String {
-    match source.outputs.named(name) {
-        Named::Unknown => format!("has a section `{name}` that was not asked for"),
+fn not_requested(source: &AnswerText<'_>, name: &str) -> String {
+    match source.outputs.resolve(name) {
+        HeaderTarget::Unknown => format!("has a section `{name}` that was not asked for"),
         _ => format!("has the section `{name}` more than once"),
     }
 }
 
 /// Text that belongs to no output.
-fn prose(scanner: &Scanner, source: &Source<'_>, reading: &Reading) -> Vec<Range<usize>> {
+fn prose(scanner: &Scanner, source: &AnswerText<'_>, texts: &FieldTexts) -> Vec<Range<usize>> {
     let behind = scanner.behind().map_or(0..0, |start| {
         let text = source.rest(start);
         let text = text.strip_prefix(|c: char| c.is_whitespace()).unwrap_or(text);
@@ -70,18 +70,18 @@ fn prose(scanner: &Scanner, source: &Source<'_>, reading: &Reading) -> Vec<Range
         let end = source.text.trim_end().len();
         end - text.len()..end
     });
-    let found = scanner.prose().iter().cloned().chain([reading.unused.clone(), behind]);
+    let found = scanner.prose().iter().cloned().chain([texts.unused.clone(), behind]);
     in_order(found.filter(|range| !range.is_empty()).collect())
 }
 
-/// Sections that were not asked for, or not again; an end mark that merely came last is none.
+/// Sections that were not requested, or are repeated. An end mark in last place is no extra section.
 fn extra_sections<'s>(
     scanner: &'s Scanner,
-    source: &Source<'_>,
+    source: &AnswerText<'_>,
 ) -> impl Iterator<Item = &'s Section> {
     let last = scanner.sections().len().saturating_sub(1);
     let is_end = |section: &Section| {
-        matches!(source.outputs.named(source.slice(&section.name)), Named::End(_))
+        matches!(source.outputs.resolve(source.slice(&section.name)), HeaderTarget::End(_))
     };
     let extra = move |(index, section): &(usize, &Section)| {
         section.output.is_none() && !(*index == last && section.body.is_empty() && is_end(section))

@@ -1,0 +1,78 @@
+//! The result of a call: the output, and the LM calls that it took.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::lm::Usage;
+use crate::predict::{CallTotals, RunScope, SpanId, Trace};
+
+/// An output and what its LM calls used. `Deref` gives access to the fields of the output.
+#[derive(Clone)]
+pub struct Prediction<O> {
+    output: O,
+    tallied: CallTotals,
+    run: Option<Arc<RunScope>>,
+}
+
+impl<O> Prediction<O> {
+    /// An output that a module computed itself.
+    #[must_use]
+    pub fn of(output: O) -> Self {
+        Self { output, tallied: CallTotals::default(), run: None }
+    }
+
+    pub(super) fn about(self, tallied: CallTotals, run: Arc<RunScope>) -> Self {
+        Self { output: self.output, tallied, run: Some(run) }
+    }
+
+    /// The same metadata for an output computed from this one.
+    #[must_use]
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> Prediction<P> {
+        Prediction { output: change(self.output), tallied: self.tallied, run: self.run }
+    }
+
+    /// The output alone.
+    #[must_use]
+    pub fn into_output(self) -> O {
+        self.output
+    }
+
+    /// The usage of all LM calls.
+    #[must_use]
+    pub const fn usage(&self) -> &Usage {
+        &self.tallied.usage
+    }
+
+    /// The last reply of the LM, verbatim. `None` if there was no LM call.
+    #[must_use]
+    pub fn raw(&self) -> Option<&str> {
+        self.tallied.raw.as_deref()
+    }
+
+    /// The spans of the LM calls in the trace of the run.
+    #[must_use]
+    pub fn spans(&self) -> &[SpanId] {
+        &self.tallied.spans
+    }
+
+    /// The trace of the run. `None` until the call has returned.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        self.run.as_deref().map(|run| &run.trace)
+    }
+}
+
+impl<O> Deref for Prediction<O> {
+    type Target = O;
+
+    fn deref(&self) -> &O {
+        &self.output
+    }
+}
+
+impl<O: std::fmt::Debug> std::fmt::Debug for Prediction<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("Prediction");
+        debug.field("output", &self.output).field("usage", self.usage()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+//! `PredictorCore`: what every call of a predictor reads, and the messages that every call starts
+//! with. They are rendered once, when the state changes. Does not know how calls are made.
+
+use std::sync::Arc;
+
+use super::PredictState;
+use super::demo_pool::DemoPool;
+use super::demos;
+use super::predictor_tools::PredictorTools;
+use super::tool_dispatcher::ToolDispatcher;
+use crate::adapter::ChatPlan;
+use crate::lm::Prefix;
+use crate::problem::{At, Problems};
+use crate::signature::SignatureSchema;
+
+/// The schema, state, prompt and tools of a predictor.
+#[derive(Clone, Debug)]
+pub(super) struct PredictorCore {
+    pub(super) plan: ChatPlan,
+    pub(super) path: Arc<str>,
+    pub(super) state: PredictState,
+    pub(super) prefix: Arc<Prefix>,
+    /// The demos that each call chooses from. `None` if all demos are in the prefix.
+    pub(super) pool: Option<Arc<DemoPool>>,
+    pub(super) tools: Option<Arc<PredictorTools>>,
+}
+
+impl PredictorCore {
+    pub(super) fn new(schema: Arc<SignatureSchema>, path: Arc<str>) -> Self {
+        let plan = ChatPlan::new(schema);
+        let prefix = plan.prefix(&plan.schema().instructions, []);
+        Self { plan, path, state: PredictState::default(), prefix, pool: None, tools: None }
+    }
+
+    pub(super) fn set_tools(&mut self, tools: ToolDispatcher) {
+        self.tools = (!tools.is_empty()).then(|| Arc::new(PredictorTools::of(tools)));
+    }
+
+    /// Checks a state, then replaces the current one and renders the prompt again.
+    pub(super) fn load_state(
+        &mut self,
+        mut state: PredictState,
+        at: &At<'_>,
+    ) -> Result<(), Problems> {
+        let schema = self.plan.schema();
+        state.demos = demos::admit(schema, &state, at)?;
+        let instruction = state.instruction.as_deref().unwrap_or(&schema.instructions);
+        let pool = DemoPool::of(&self.plan, &state, instruction);
+        let demos = || state.demos.iter().map(|demo| (&demo.input, &demo.output));
+        let all = || self.plan.prefix(instruction, demos());
+        self.prefix = pool.as_ref().map_or_else(all, |pool| pool.first());
+        self.pool = pool;
+        self.state = state;
+        Ok(())
+    }
+}
