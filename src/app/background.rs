@@ -1,5 +1,5 @@
-//! What goes on beside requests: the writer of runs, the work on those in the background, what other
-//! servers tell, the connections to MCP servers, and housekeeping.
+//! The tasks beside requests: the recorder of runs, the worker, notifications of other servers, the
+//! connections to MCP servers, and upkeep. May not know what the tasks do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,33 +15,33 @@ use crate::app::{App, spawn_named};
 use crate::store::run_recorder::{RunRecorder, RunWriter};
 use crate::store::{Scope, idempotency, optimization_work, run_event};
 
-/// How often histograms are folded.
+/// How often the histograms of metrics are compacted.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// How often expired idempotency keys are removed.
 const PURGE: Duration = Duration::from_secs(3600);
 
-/// How long the writer gets to write what it has taken.
+/// The time that the recorder gets to write the last runs.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 
-/// Tasks beside requests. Keep it while the server serves, then [`Background::stop`] it.
-pub struct Background {
+/// The tasks beside requests. Hold it while the server runs, then [`BackgroundTasks::stop`] it.
+pub struct BackgroundTasks {
     recorder: RunRecorder,
     writer: JoinHandle<Option<()>>,
     stop: CancellationToken,
 }
 
-impl Background {
+impl BackgroundTasks {
     pub(crate) fn start(app: &Arc<App>, writer: RunWriter, retention: Option<Duration>) -> Self {
         let stop = CancellationToken::new();
         let db = app.db.clone();
         until(&stop, "listening", async move { db.watch().await });
         let tools = app.tools.clone();
         until(&stop, "tools", async move { tools.maintain().await });
-        until(&stop, "cancellations", worker::hear_cancellations(app.clone()));
+        until(&stop, "cancellations", worker::receive_cancellations(app.clone()));
         if app.worker.enabled {
-            until(&stop, "worker", worker::take_jobs(app.clone()));
-            until(&stop, "leases", worker::keep_leases(app.clone()));
+            until(&stop, "worker", worker::claim_jobs(app.clone()));
+            until(&stop, "leases", worker::renew_leases(app.clone()));
         }
         let weak = Arc::downgrade(app);
         until(&stop, "upkeep", async move {
@@ -58,19 +58,19 @@ impl Background {
             while let Some(app) = weak.upgrade() {
                 purge(&app).await;
                 purge_events(&app).await;
-                purge_kept(&app).await;
+                purge_replies(&app).await;
                 drop(app);
                 tick.tick().await;
             }
         });
         if let Some(age) = retention {
-            until(&stop, "retention", retention::keep(Arc::downgrade(app), age));
+            until(&stop, "retention", retention::sweep_always(Arc::downgrade(app), age));
         }
         let writer = spawn_named("recorder", writer.run());
         Self { recorder: app.recorder.clone(), writer, stop }
     }
 
-    /// Ends them; every run that was taken is written first.
+    /// Stops the tasks. The recorder writes its runs first.
     pub async fn stop(self) {
         self.recorder.close();
         if timeout(LAST_WRITES, self.writer).await.is_err() {
@@ -108,7 +108,7 @@ async fn purge(app: &App) {
     }
 }
 
-/// In small steps, so that nothing waits for it.
+/// Removes old events in small steps, so that no query waits for it.
 async fn purge_events(app: &App) {
     loop {
         match run_event::purge(&app.db, now()).await {
@@ -119,13 +119,13 @@ async fn purge_events(app: &App) {
     }
 }
 
-/// What an optimization had kept whose end came between its end and its tidying up.
-async fn purge_kept(app: &App) {
+/// Removes the recorded replies of optimizations whose worker was killed before it could.
+async fn purge_replies(app: &App) {
     loop {
         match optimization_work::purge(&app.db, None).await {
             Ok(0) => return,
-            Ok(count) => tracing::debug!(count, "removed what optimizations had kept"),
-            Err(error) => return tracing::warn!(%error, "could not remove what was kept"),
+            Ok(count) => tracing::debug!(count, "removed recorded replies of ended optimizations"),
+            Err(error) => return tracing::warn!(%error, "could not remove recorded replies"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Many items on their way into the database: read one by one, checked, stored in pieces, never more
-//! than a few of which are in memory. How a request spells items is not known here, nor what they are.
+//! Uploads of many items: they are read one by one, checked, and stored in chunks, of which only a few are
+//! in memory. May not know the format of a request, nor what an item is.
 
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -14,98 +14,97 @@ use crate::app::task::run_blocking;
 use crate::app::{AppError, Invalid};
 use crate::store::StoreError;
 
-/// Items in a piece.
-const PIECE_ITEMS: usize = 500;
+/// Items in a chunk.
+const CHUNK_ITEMS: usize = 500;
 
-/// A piece is handed on once its items reach this size.
-const PIECE_BYTES: usize = 1 << 20;
+/// A chunk is stored once its items reach this size.
+const CHUNK_BYTES: usize = 1 << 20;
 
-/// Pieces that wait to be stored.
-const PIECES: usize = 2;
+/// Chunks that wait to be stored.
+const CHUNKS: usize = 2;
 
-/// A store that hears nothing for longer is told so, because the database ends a transaction in which
-/// nothing happens: many items may come to nothing that is stored.
-const QUIET: Duration = Duration::from_secs(15);
+/// After this time without a chunk, the store receives an empty one: the database ends idle transactions,
+/// and many items in a row may add nothing to store.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// Problems that are told of one request; with these the reading stops.
-pub(crate) const TOLD_PROBLEMS: usize = 100;
+/// The most problems that are reported for one request. Reading stops at this number.
+pub(crate) const MOST_PROBLEMS: usize = 100;
 
-/// Where items come from.
+/// The source of items.
 pub(crate) trait ItemSource: Send + 'static {
-    /// Hands every item over, in order, until it is told to stop. May wait for files.
+    /// Passes every item on, in order, until the receiver breaks. May block on files.
     ///
     /// # Errors
-    /// When what was written can no longer be read.
+    /// When the stored upload cannot be read.
     fn each(self, take: &mut dyn FnMut(WrittenItem<'_>) -> ControlFlow<()>) -> Result<(), String>;
 }
 
-/// An item as a request has it.
+/// An item of a request.
 pub(crate) struct WrittenItem<'t> {
-    /// What it says.
-    pub(crate) said: Said<'t>,
+    /// Its content.
+    pub(crate) content: ItemContent<'t>,
     /// The line on which it begins, where it has one.
     pub(crate) line: Option<u64>,
 }
 
-/// What an item says.
-pub(crate) enum Said<'t> {
-    /// What is to be JSON text.
+/// The content of an item.
+pub(crate) enum ItemContent<'t> {
+    /// JSON text, not parsed yet.
     Text(&'t [u8]),
     /// A value.
     Value(Payload),
-    /// It cannot be taken, because of this.
-    Misfit(Code, String),
+    /// The item cannot be read.
+    Unreadable(Code, String),
 }
 
-/// How items are spoken of.
+/// How messages refer to items.
 #[derive(Clone, Copy)]
 pub(crate) struct Wording {
     /// The member that holds them.
     pub(crate) member: &'static str,
-    /// What they make up.
+    /// The collection of items, with its article.
     pub(crate) whole: &'static str,
     /// The setting that limits them.
     pub(crate) setting: &'static str,
-    /// What it is when they do not fit.
+    /// The kind of error if items are invalid.
     pub(crate) invalid: Invalid,
 }
 
-/// Makes of an item what is stored of it. All that is wrong goes to the problems.
-pub(crate) trait Maker: Send + 'static {
-    /// What is stored of an item.
-    type Made: Send + Sync + 'static;
+/// Parses items into rows. Reports every problem.
+pub(crate) trait ItemParser: Send + 'static {
+    /// The stored row of an item.
+    type Row: Send + Sync + 'static;
 
-    /// What is stored of this item; nothing, when it is wrong or counts for nothing.
-    fn make(&mut self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self::Made>;
+    /// The row of an item; `None` if it is invalid or a duplicate.
+    fn parse(&mut self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self::Row>;
 
-    /// Roughly how much room it takes.
-    fn size(made: &Self::Made) -> usize;
+    /// Roughly the size of a row in bytes.
+    fn size(row: &Self::Row) -> usize;
 }
 
-/// Where pieces go.
-pub(crate) trait PieceStore<T>: Send {
-    /// Stores what follows what was stored before; an empty piece says that more may follow.
-    fn add(&mut self, piece: &[T]) -> impl Future<Output = Result<(), StoreError>> + Send;
+/// The destination of chunks.
+pub(crate) trait ChunkStore<T>: Send {
+    /// Stores the next rows. An empty chunk keeps the transaction alive.
+    fn add(&mut self, chunk: &[T]) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
-/// Stores what the maker makes of the items that the source has, `most` at most; gives how many there
-/// were, and the maker.
-pub(crate) async fn store_items<M: Maker>(
-    store: &mut impl PieceStore<M::Made>,
-    maker: M,
+/// Parses and stores the items of a source, `most` at most. Returns their number, and the parser.
+pub(crate) async fn store_items<M: ItemParser>(
+    store: &mut impl ChunkStore<M::Row>,
+    parser: M,
     source: impl ItemSource,
     most: usize,
     wording: Wording,
 ) -> Result<(usize, M), AppError> {
-    let (sender, mut pieces) = mpsc::channel(PIECES);
+    let (sender, mut chunks) = mpsc::channel(CHUNKS);
     let checking = run_blocking(move || {
-        let mut check = Check::new(maker, most, wording, sender);
+        let mut check = ItemChecker::new(parser, most, wording, sender);
         source.each(&mut |item| check.take(item)).map(|()| check.finish())
     });
     let storing = async move {
         loop {
-            match timeout(QUIET, pieces.recv()).await {
-                Ok(Some(piece)) => store.add(&piece).await?,
+            match timeout(LONGEST_PAUSE, chunks.recv()).await {
+                Ok(Some(chunk)) => store.add(&chunk).await?,
                 Ok(None) => return Ok::<(), StoreError>(()),
                 Err(_) => store.add(&[]).await?,
             }
@@ -116,30 +115,30 @@ pub(crate) async fn store_items<M: Maker>(
     let broken = |why: String| {
         AppError::Internal(format!("the {} of {}: {why}", wording.member, wording.whole))
     };
-    let checked = checked.ok_or_else(|| broken("the reading broke off".to_owned()))?;
-    let (count, maker, problems) = checked.map_err(broken)?;
+    let checked = checked.ok_or_else(|| broken("reading panicked".to_owned()))?;
+    let (count, parser, problems) = checked.map_err(broken)?;
     match problems.is_empty() {
-        true => Ok((count, maker)),
+        true => Ok((count, parser)),
         false => Err(AppError::invalid(wording.invalid, problems)),
     }
 }
 
-/// Checks items and gathers those that are fine into pieces, as long as all are.
-struct Check<M: Maker> {
-    maker: M,
+/// Parses items, and collects rows into chunks as long as no item has a problem.
+struct ItemChecker<M: ItemParser> {
+    parser: M,
     most: usize,
     wording: Wording,
     count: usize,
     problems: Problems,
-    piece: Vec<M::Made>,
+    chunk: Vec<M::Row>,
     bytes: usize,
-    pieces: mpsc::Sender<Vec<M::Made>>,
+    chunks: mpsc::Sender<Vec<M::Row>>,
 }
 
-impl<M: Maker> Check<M> {
-    fn new(maker: M, most: usize, wording: Wording, pieces: mpsc::Sender<Vec<M::Made>>) -> Self {
-        let (problems, piece) = (Problems::new(), Vec::new());
-        Self { maker, most, wording, count: 0, problems, piece, bytes: 0, pieces }
+impl<M: ItemParser> ItemChecker<M> {
+    fn new(parser: M, most: usize, wording: Wording, chunks: mpsc::Sender<Vec<M::Row>>) -> Self {
+        let (problems, chunk) = (Problems::new(), Vec::new());
+        Self { parser, most, wording, count: 0, problems, chunk, bytes: 0, chunks }
     }
 
     fn take(&mut self, item: WrittenItem<'_>) -> ControlFlow<()> {
@@ -152,74 +151,74 @@ impl<M: Maker> Check<M> {
             return ControlFlow::Break(());
         }
         self.count += 1;
-        let made = self.check(item, &items.index(index));
-        if self.problems.len() >= TOLD_PROBLEMS {
-            let detail = format!("{member} from {} on were not looked at any more", index + 1);
+        let row = self.check(item, &items.index(index));
+        if self.problems.len() >= MOST_PROBLEMS {
+            let detail = format!("{member} from number {} on were not checked", index + 1);
             self.problems.add(&items, Code::TooLarge, detail);
             return ControlFlow::Break(());
         }
-        match made.filter(|_| self.problems.is_empty()) {
-            Some(made) => self.gather(made),
+        match row.filter(|_| self.problems.is_empty()) {
+            Some(row) => self.collect(row),
             None => ControlFlow::Continue(()),
         }
     }
 
-    /// What is made of an item; what is wrong goes to the problems, with its line.
-    fn check(&mut self, item: WrittenItem<'_>, at: &At<'_>) -> Option<M::Made> {
+    /// Parses an item, and reports its problems with its line.
+    fn check(&mut self, item: WrittenItem<'_>, at: &At<'_>) -> Option<M::Row> {
         let mut found = Problems::new();
-        let made =
-            read(item.said, at, &mut found).and_then(|item| self.maker.make(&item, at, &mut found));
-        let told = found.into_iter().map(|problem| match item.line {
+        let row = read(item.content, at, &mut found)
+            .and_then(|item| self.parser.parse(&item, at, &mut found));
+        let problems = found.into_iter().map(|problem| match item.line {
             Some(line) => {
                 let detail = format!("{} (line {line})", problem.detail);
                 Problem { detail, ..problem }
             }
             None => problem,
         });
-        self.problems.extend(told);
-        made
+        self.problems.extend(problems);
+        row
     }
 
-    fn gather(&mut self, made: M::Made) -> ControlFlow<()> {
-        self.bytes += M::size(&made);
-        self.piece.push(made);
-        if self.piece.len() < PIECE_ITEMS && self.bytes < PIECE_BYTES {
+    fn collect(&mut self, row: M::Row) -> ControlFlow<()> {
+        self.bytes += M::size(&row);
+        self.chunk.push(row);
+        if self.chunk.len() < CHUNK_ITEMS && self.bytes < CHUNK_BYTES {
             return ControlFlow::Continue(());
         }
-        self.hand_on()
+        self.pass_on()
     }
 
-    /// Stops when nobody stores any more; why, the one who stored knows.
-    fn hand_on(&mut self) -> ControlFlow<()> {
+    /// Passes the chunk on. Breaks if the store has failed; the store reports why.
+    fn pass_on(&mut self) -> ControlFlow<()> {
         self.bytes = 0;
-        match self.pieces.blocking_send(std::mem::take(&mut self.piece)) {
+        match self.chunks.blocking_send(std::mem::take(&mut self.chunk)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
     }
 
     fn finish(mut self) -> (usize, M, Problems) {
-        if !self.piece.is_empty() && self.problems.is_empty() {
-            let _ = self.hand_on();
+        if !self.chunk.is_empty() && self.problems.is_empty() {
+            let _ = self.pass_on();
         }
         if self.count == 0 && self.problems.is_empty() {
             let Wording { member, whole, .. } = self.wording;
-            let detail = format!("{whole} has one of its {member} at least");
+            let detail = format!("{whole} needs at least one of its {member}");
             self.problems.add(&At::Root.key(member), Code::InvalidValue, detail);
         }
-        (self.count, self.maker, self.problems)
+        (self.count, self.parser, self.problems)
     }
 }
 
-/// The value that an item is.
-fn read(said: Said<'_>, at: &At<'_>, problems: &mut Problems) -> Option<Payload> {
-    let text = match said {
-        Said::Value(value) => return Some(value),
-        Said::Misfit(code, detail) => {
+/// The value of an item.
+fn read(content: ItemContent<'_>, at: &At<'_>, problems: &mut Problems) -> Option<Payload> {
+    let text = match content {
+        ItemContent::Value(value) => return Some(value),
+        ItemContent::Unreadable(code, detail) => {
             problems.add(at, code, detail);
             return None;
         }
-        Said::Text(text) => text,
+        ItemContent::Text(text) => text,
     };
     match parse_json(text) {
         Ok(ParsedJson { payload, duplicates }) => {
@@ -245,32 +244,32 @@ mod tests {
 
     use super::*;
 
-    /// Ends when the store has been told something.
+    /// Ends once the store has received a chunk.
     struct Endless(Receiver<()>);
 
     impl ItemSource for Endless {
         fn each(self, _: &mut dyn FnMut(WrittenItem<'_>) -> ControlFlow<()>) -> Result<(), String> {
-            let told = self.0.recv_timeout(Duration::from_secs(10));
-            told.map_err(|_| "the store was told nothing".to_owned())
+            let received = self.0.recv_timeout(Duration::from_secs(10));
+            received.map_err(|_| "the store received nothing".to_owned())
         }
     }
 
-    struct Listening(Sender<()>);
+    struct RecordingStore(Sender<()>);
 
-    impl PieceStore<()> for Listening {
-        async fn add(&mut self, piece: &[()]) -> Result<(), StoreError> {
-            assert!(piece.is_empty());
+    impl ChunkStore<()> for RecordingStore {
+        async fn add(&mut self, chunk: &[()]) -> Result<(), StoreError> {
+            assert!(chunk.is_empty());
             self.0.send(()).unwrap();
             Ok(())
         }
     }
 
-    struct OfNothing;
+    struct EmptyParser;
 
-    impl Maker for OfNothing {
-        type Made = ();
+    impl ItemParser for EmptyParser {
+        type Row = ();
 
-        fn make(&mut self, _: &Payload, _: &At<'_>, _: &mut Problems) -> Option<()> {
+        fn parse(&mut self, _: &Payload, _: &At<'_>, _: &mut Problems) -> Option<()> {
             None
         }
 
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_is_given_nothing_for_long_is_told_that_more_may_follow() {
+    async fn a_store_without_rows_for_long_receives_an_empty_chunk() {
         let (sender, receiver) = channel();
         let wording = Wording {
             member: "examples",
@@ -288,10 +287,10 @@ mod tests {
             setting: "most",
             invalid: Invalid::Request,
         };
-        let mut store = Listening(sender);
-        let stored = store_items(&mut store, OfNothing, Endless(receiver), 1, wording);
-        let (stored, ()) = tokio::join!(stored, tokio::time::advance(QUIET));
-        let told = stored.err().unwrap().to_string();
-        assert!(told.contains("a dataset has one of its examples at least"), "{told}");
+        let mut store = RecordingStore(sender);
+        let stored = store_items(&mut store, EmptyParser, Endless(receiver), 1, wording);
+        let (stored, ()) = tokio::join!(stored, tokio::time::advance(LONGEST_PAUSE));
+        let error = stored.err().unwrap().to_string();
+        assert!(error.contains("a dataset needs at least one of its examples"), "{error}");
     }
 }

@@ -11,6 +11,7 @@ mod event;
 mod graph;
 mod item_upload;
 mod job;
+mod job_registry;
 pub(crate) mod json;
 pub mod metrics;
 mod model;
@@ -46,20 +47,20 @@ use job::active::ActiveWork;
 use metrics::Metrics;
 use program::Programs;
 
-pub use background::Background;
+pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
 pub(crate) use clock::{now, timestamp};
-pub(crate) use dataset::example::{Columns, example_line, is_split};
+pub(crate) use dataset::example::{ColumnMapping, example_line, is_split};
 pub(crate) use dataset::from_runs::FromRuns;
-pub(crate) use dataset::selection::{DatasetCheck, DatasetPick, DatasetRef, Fitting};
+pub(crate) use dataset::selection::{DatasetCheck, DatasetFit, DatasetPick, DatasetRef};
 pub(crate) use dataset::{DatasetPut, DatasetRequest};
 pub use error::{AppError, Invalid};
 pub(crate) use evaluation::EvaluationRequest;
-pub(crate) use evaluation::comparison::Compared;
+pub(crate) use evaluation::comparison::ScoreComparison;
 pub(crate) use event::log_reader::Followable;
 pub(crate) use event::{EventKind, EventStream, StreamItem};
 pub(crate) use graph::GraphUpdate;
-pub(crate) use item_upload::{ItemSource, Said, WrittenItem};
+pub(crate) use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub use model::{ModelError, engine_models};
 pub(crate) use optimization::OptimizationRequest;
 pub(crate) use optimization::plan::Activate;
@@ -103,7 +104,7 @@ pub struct App {
 
 impl App {
     /// Starts the service with an open, migrated database on the current runtime. `models` are the
-    /// models that runs use; a test passes scripted ones. The returned [`Background`] has the tasks
+    /// models that runs use; a test passes scripted ones. The returned [`BackgroundTasks`] has the tasks
     /// besides requests; the caller stops it.
     #[must_use]
     pub fn start(
@@ -112,7 +113,7 @@ impl App {
         models: dsrs::lm::Models,
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
-    ) -> (Arc<Self>, Background) {
+    ) -> (Arc<Self>, BackgroundTasks) {
         let (recorder, writer) = recorder(db.clone(), config.record);
         let app = Arc::new(Self {
             programs: Programs::new(),
@@ -134,7 +135,7 @@ impl App {
             shutdown,
             db,
         });
-        let background = Background::start(&app, writer, config.retention);
+        let background = BackgroundTasks::start(&app, writer, config.retention);
         (app, background)
     }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::app::error::merge_faults;
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
-use crate::store::graph::{GraphRef, Pick};
+use crate::store::graph::{GraphRef, VersionSelection};
 
 /// The active program of a graph, for its predictors.
 pub(crate) struct PredictorView {
@@ -31,7 +31,7 @@ pub(crate) struct NodeRenderRequest<'r> {
     /// Its inputs, unchecked.
     pub(crate) inputs: &'r Payload,
     /// The versions.
-    pub(crate) pick: Pick,
+    pub(crate) pick: VersionSelection,
     /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
 }
@@ -43,7 +43,7 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
     ) -> Result<PredictorView, AppError> {
-        let pin = self.pin(scope, graph, Pick::NEWEST).await?;
+        let pin = self.pin(scope, graph, VersionSelection::NEWEST).await?;
         let program = self.program(scope, &pin).await?;
         Ok(PredictorView { graph: pin.id, state_version: pin.state_version, program })
     }

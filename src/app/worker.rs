@@ -1,138 +1,137 @@
-//! The worker: takes jobs while it has room, says that it is at them, and gives the jobs of workers
-//! that are gone to whoever is there. What the work is, others know.
+//! The worker: claims jobs while it has free slots, renews their leases, and requeues jobs whose lease
+//! expired. May not know what a job does: that is behind `job_registry`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
-use crate::app::batch::attempt::Batches;
-use crate::app::evaluation::attempt::Evaluations;
 use crate::app::job::active::StopReason;
-use crate::app::job::item_job::Taken;
-use crate::app::optimization::attempt::OptimizationAttempt;
-use crate::app::run::attempt::RunAttempt;
-use crate::app::{App, spawn_named};
+use crate::app::{App, job_registry, spawn_named};
 use crate::shutdown::WorkGuard;
 use crate::store::StoreError;
-use crate::store::job::{self, Job, JobKind, Renewed};
-use crate::store::queue::Queue;
+use crate::store::job::{self, Job, JobType, RenewedLease};
 
-/// How often the queue is looked at when nobody tells of work.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// How often the worker looks at the queue without a notification.
+const POLL: Duration = Duration::from_secs(2);
 
-/// How long to wait before the database is asked again that could not be reached.
+/// The pause after a query that failed.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How often a lease is renewed while it lasts.
-const BEATS: u32 = 4;
+/// How often a lease is renewed within its length.
+const HEARTBEATS: u32 = 4;
 
-/// Takes jobs until the server stops. One that waits has no task, only its rows.
-pub(crate) async fn take_jobs(app: Arc<App>) {
+/// Jobs that are claimed with one statement.
+const CLAIMED_AT_ONCE: usize = 64;
+
+/// A free slot, and the guard that lets the shutdown wait for the work in it.
+type FreeSlot = (OwnedSemaphorePermit, WorkGuard);
+
+/// Claims jobs until the server stops. A queued job has no task, only its rows.
+pub(crate) async fn claim_jobs(app: Arc<App>) {
     let slots = Arc::new(Semaphore::new(app.worker.concurrency as usize));
-    // Definitions may name tools that are not there before.
+    let types = job_registry::job_types();
+    // Definitions may name tools that are unknown before.
     app.tools_tried().await;
-    let queue = open_queue(&app).await;
     loop {
-        let Ok(slot) = slots.clone().acquire_owned().await else { return };
-        let Some(work) = app.shutdown.begin_work() else { return };
-        match job::take(&app.db, &queue, Uuid::now_v7(), app.worker.lease).await {
-            Ok(Some(job)) => {
-                let app = app.clone();
-                spawn_named("an attempt at a job", async move {
-                    let _slot = slot;
-                    attempt(app, job, work).await;
-                });
-            }
-            Ok(None) => {
-                drop(work);
-                wait_for_work(&app).await;
-            }
+        let Some(free) = free_slots(&app, &slots).await else { return };
+        match claim(&app, &types, free).await {
+            Ok(true) => {}
+            Ok(false) => wait_for_jobs(&app).await,
             Err(error) => {
-                drop(work);
-                complain(&error, "could not take a job");
+                log_error(&error, "could not claim jobs");
                 sleep(RETRY).await;
             }
         }
     }
 }
 
-async fn attempt(app: Arc<App>, job: Job, work: WorkGuard) {
-    match JobKind::parse(&job.kind) {
-        Some(JobKind::Run) => RunAttempt::run(app, job, work).await,
-        Some(JobKind::Batch) => Taken::make::<Batches>(app, job, work).await,
-        Some(JobKind::Evaluation) => Taken::make::<Evaluations>(app, job, work).await,
-        Some(JobKind::Optimization) => OptimizationAttempt::make(app, job, work).await,
-        None => leave(&app, &job).await,
-    }
-}
-
-/// The lease lapses, and the next to take it may be one of a newer release, who knows the kind: it is
-/// not the job's fault, however often it is taken here.
-async fn leave(app: &App, job: &Job) {
-    tracing::error!(job = %job.lease.job, kind = job.kind, "no job that is known here");
-    if let Err(error) = job::decline(&app.db, job.lease).await {
-        complain(&error, "could not leave a job to others");
-    }
-}
-
-async fn open_queue(app: &App) -> Queue {
-    loop {
-        match app.db.queue().await {
-            Ok(queue) => return queue,
-            Err(error) => complain(&error, "could not open the queue"),
+/// Waits for a free slot, and returns all that are free. `None` once the server stops.
+async fn free_slots(app: &App, slots: &Arc<Semaphore>) -> Option<Vec<FreeSlot>> {
+    let mut permit = slots.clone().acquire_owned().await.ok();
+    let mut free = Vec::new();
+    while let Some(slot) = permit.take() {
+        free.push((slot, app.shutdown.begin_work()?));
+        if free.len() < CLAIMED_AT_ONCE {
+            permit = slots.clone().try_acquire_owned().ok();
         }
-        sleep(RETRY).await;
     }
+    Some(free)
 }
 
-async fn wait_for_work(app: &App) {
+/// Claims and starts as many jobs as there are free slots. False if the queue is empty.
+async fn claim(
+    app: &Arc<App>,
+    types: &[JobType],
+    mut free: Vec<FreeSlot>,
+) -> Result<bool, StoreError> {
+    let holders: Vec<Uuid> = free.iter().map(|_| Uuid::now_v7()).collect();
+    let jobs = job::claim(&app.db, types, &holders, app.worker.lease).await?;
+    let has_jobs = !jobs.is_empty();
+    for job in jobs {
+        let Some((slot, work)) = free.pop() else { break };
+        start(app.clone(), job, slot, work);
+    }
+    Ok(has_jobs)
+}
+
+fn start(app: Arc<App>, job: Job, slot: OwnedSemaphorePermit, work: WorkGuard) {
+    // Only known kinds are claimed.
+    let Some(kind) = job_registry::find(&job.kind) else { return };
+    let attempt = kind.drive(app, job, work);
+    spawn_named("an attempt at a job", async move {
+        let _slot = slot;
+        attempt.await;
+    });
+}
+
+async fn wait_for_jobs(app: &App) {
     tokio::select! {
-        () = app.db.news().work() => {}
-        () = sleep(LOOK_AGAIN) => {}
+        () = app.db.notifications().job_queued() => {}
+        () = sleep(POLL) => {}
         () = app.shutdown.draining() => {}
     }
 }
 
-/// Renews the leases of all that is under way here, and takes lapsed ones from whoever held them.
-pub(crate) async fn keep_leases(app: Arc<App>) {
-    let mut beat = interval(app.worker.lease / BEATS);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Renews the leases of this process, and requeues jobs with an expired lease.
+pub(crate) async fn renew_leases(app: Arc<App>) {
+    let mut heartbeat = interval(app.worker.lease / HEARTBEATS);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut reached = Instant::now();
     loop {
-        beat.tick().await;
-        match keep_once(&app, reached.elapsed() >= app.worker.lease).await {
+        heartbeat.tick().await;
+        match beat(&app, reached.elapsed() >= app.worker.lease).await {
             Ok(()) => {}
             Err(error) => {
-                complain(&error, "could not renew leases");
-                // Others could not renew theirs either: they shall have the time to.
+                log_error(&error, "could not renew leases");
+                // Other workers could not renew theirs, either. They need time to do so.
                 reached = Instant::now();
             }
         }
     }
 }
 
-async fn keep_once(app: &App, reclaims: bool) -> Result<(), StoreError> {
+async fn beat(app: &App, requeues: bool) -> Result<(), StoreError> {
     let holders = app.active_work.holders();
     if !holders.is_empty() {
         let renewed = job::renew(&app.db, &holders, app.worker.lease).await?;
-        tell(app, &holders, &renewed);
+        stop_attempts(app, &holders, &renewed);
     }
-    if reclaims {
-        let count = job::reclaim(&app.db).await?;
+    if requeues {
+        let count = job::requeue_expired(&app.db).await?;
         if count > 0 {
-            tracing::warn!(count, "took runs over from workers that are gone");
+            tracing::warn!(count, "requeued jobs of workers that no longer renew their leases");
         }
     }
     Ok(())
 }
 
-/// Stops what is to stop, and what is another's.
-fn tell(app: &App, holders: &[Uuid], renewed: &[Renewed]) {
+/// Stops attempts at cancelled jobs, and attempts that have lost their lease.
+fn stop_attempts(app: &App, holders: &[Uuid], renewed: &[RenewedLease]) {
     let cancelled: HashMap<Uuid, bool> =
         renewed.iter().map(|renewed| (renewed.holder, renewed.cancelled)).collect();
     for holder in holders {
@@ -144,22 +143,22 @@ fn tell(app: &App, holders: &[Uuid], renewed: &[Renewed]) {
     }
 }
 
-/// Stops runs of this process that were cancelled elsewhere.
-pub(crate) async fn hear_cancellations(app: Arc<App>) {
-    let mut cancellations = app.db.news().cancellations();
+/// Stops runs of this process that a client cancelled on another server.
+pub(crate) async fn receive_cancellations(app: Arc<App>) {
+    let mut cancellations = app.db.notifications().cancellations();
     loop {
         match cancellations.recv().await {
             Ok(run) => {
                 app.active_work.cancel(None, run);
             }
-            // The next renewal tells of those.
+            // The next heartbeat sees the ones that were missed.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
     }
 }
 
-fn complain(error: &StoreError, what: &'static str) {
+fn log_error(error: &StoreError, what: &'static str) {
     match error {
         StoreError::Unavailable { .. } => tracing::debug!(cause = error.cause(), what),
         _ => tracing::error!(cause = error.cause(), what),

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::metrics::{Metrics, MetricsError};
-use crate::app::{App, Background, ModelError, engine_models};
+use crate::app::{App, BackgroundTasks, ModelError, engine_models};
 use crate::config::{Config, WorkerConfig};
 use crate::http;
 use crate::pg::PgError;
@@ -134,7 +134,7 @@ fn start(
     config: &Config,
     database: &Database,
     shutdown: &Shutdown,
-) -> Result<(Arc<App>, Background), ServeError> {
+) -> Result<(Arc<App>, BackgroundTasks), ServeError> {
     let models = engine_models(&config.models, &config.limits)?;
     let metrics = Arc::new(Metrics::new()?);
     Ok(App::start(config, database.db.clone(), models, metrics, shutdown.clone()))

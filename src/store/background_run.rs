@@ -1,34 +1,39 @@
-//! Runs that last: accepted, begun, their ended nodes kept, ended, begun again. Each change of one
-//! is made by whoever holds its job, or by one who has seen that nobody does.
+//! Background runs: added to the queue, their completed nodes stored as checkpoints, finished and
+//! resumed. Only the holder of the job's lease changes a run that a worker has claimed.
+//!
+//! May not know graphs: documents are JSON text.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::job::{self, JobKind, Lease, NewJob};
+use super::job::{self, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
 use super::{Db, Scope, StoreError};
 
-/// What one node gave, while its run is not done. Documents are JSON text.
+/// Background runs as jobs.
+pub const JOB: JobType = JobType::new("run", "runs");
+
+/// The checkpoint of a completed node. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
     /// The node's name.
     pub node: String,
-    /// As under the run's `nodes`.
+    /// The node as in the run's `nodes`.
     pub outcome: String,
     /// Calls, tokens and cost.
     pub usage: String,
-    /// What happened in it.
+    /// The trace of the node.
     pub trace: String,
 }
 
-/// Stores a run that is to be worked on, and the job, or neither.
+/// Stores a queued run and its job.
 pub async fn accept(scope: &Scope, db: &Db, run: &RunRow, request: &str) -> Result<(), StoreError> {
     let mut tx = db.pool().begin().await?;
     insert(scope, &mut tx, run).await?;
-    let new = NewJob { id: run.id, kind: JobKind::Run, request, at: run.created_at };
+    let new = NewJob { id: run.id, kind: JOB, request, at: run.created_at };
     job::add(scope, &mut tx, new).await?;
-    Ok(tx.commit().await?)
+    db.commit_job(tx).await
 }
 
 /// Stores a run that has not ended.
@@ -63,29 +68,14 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Notes that work on a run begins; false when the lease is lost.
-pub async fn begin(db: &Db, lease: Lease, at: DateTime<Utc>) -> Result<bool, StoreError> {
-    let begun = sqlx::query!(
-        "with held as (select id from jobs where id = $1 and holder = $2 for update)
-         update runs set status = 'running', started_at = coalesce(started_at, $3)
-         from held where runs.id = held.id",
-        lease.job,
-        lease.holder,
-        at
-    )
-    .execute(db.pool())
-    .await?;
-    Ok(begun.rows_affected() == 1)
-}
-
-/// Keeps what a node gave; false when the lease is lost. Doing it again changes nothing.
-pub async fn keep(
+/// Stores the checkpoint of a node. False if the lease is lost. Safe to repeat.
+pub async fn record_node(
     db: &Db,
     lease: Lease,
     node: &NodeRow,
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let kept = sqlx::query!(
+    let recorded = sqlx::query!(
         "with held as (select id, workspace_id from jobs where id = $1 and holder = $2 for update)
          insert into run_nodes (run_id, node, workspace_id, outcome, usage, trace, created_at)
          select id, $3, workspace_id, $4::text::json, $5::text::json, $6::text::json, $7 from held
@@ -100,10 +90,10 @@ pub async fn keep(
     )
     .execute(db.pool())
     .await?;
-    Ok(kept.rows_affected() == 1)
+    Ok(recorded.rows_affected() == 1)
 }
 
-/// What the nodes of a run gave that is not done; nothing of one that is.
+/// The checkpoints of a run that has not ended; none of one that has.
 pub async fn nodes(scope: &Scope, db: &Db, run: Uuid) -> Result<Vec<NodeRow>, StoreError> {
     let nodes = sqlx::query_as!(
         NodeRow,
@@ -118,36 +108,36 @@ pub async fn nodes(scope: &Scope, db: &Db, run: Uuid) -> Result<Vec<NodeRow>, St
     Ok(nodes)
 }
 
-/// What became of a record that was to be written.
+/// The outcome of writing a run's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finished {
-    /// It is written, and the job has ended.
+pub enum FinishOutcome {
+    /// The record is written, and the job is removed.
     Done,
-    /// Nodes have come to an end since it was put together: nothing is written.
+    /// More nodes have completed since the record was built: nothing is written.
     Behind,
     /// The lease is lost: nothing is written.
     Lost,
 }
 
-/// Writes how a run ended, and ends its job. `known` is how many nodes' ends were seen.
+/// Writes the record of a run and removes its job. `known` is the number of checkpoints in the record.
 pub async fn finish(
     db: &Db,
     lease: Lease,
     run: &RunRow,
     known: i64,
-) -> Result<Finished, StoreError> {
+) -> Result<FinishOutcome, StoreError> {
     let mut tx = db.pool().begin().await?;
-    // Whoever gives a node its value holds the job's row, or waits for it here.
-    if !job::hold_still(&mut tx, lease).await? {
-        return Ok(Finished::Lost);
+    // A signal locks the row of the job, too: it is either counted below or waits here.
+    if !job::lock(&mut tx, lease).await? {
+        return Ok(FinishOutcome::Lost);
     }
     let count = sqlx::query_scalar!("select count(*) from run_nodes where run_id = $1", lease.job)
         .fetch_one(&mut *tx)
         .await?;
     if count.unwrap_or(0) != known {
-        return Ok(Finished::Behind);
+        return Ok(FinishOutcome::Behind);
     }
-    job::end(&mut tx, lease).await?;
+    job::remove(&mut tx, lease).await?;
     sqlx::query!(
         "update runs set status = $2, started_at = $3, finished_at = $4, duration_ms = $5,
                          outputs = $6::text::json, error = $7::text::json,
@@ -167,16 +157,16 @@ pub async fn finish(
     .execute(&mut *tx)
     .await?;
     tx.commit().await?;
-    Ok(Finished::Done)
+    Ok(FinishOutcome::Done)
 }
 
-/// Makes a run that failed or was cancelled one that is to be worked on again, with the nodes that
-/// still count. `run` is how it shall stand, `seen` when it had ended as its reader saw it.
+/// Queues a run again that failed or was cancelled, with the checkpoints that are still valid. `run` is
+/// the new row; `seen` is the time at which the caller saw it finished.
 pub async fn resume(
     scope: &Scope,
     db: &Db,
     run: &RunRow,
-    kept: &[NodeRow],
+    checkpoints: &[NodeRow],
     request: &str,
     seen: Option<DateTime<Utc>>,
     at: DateTime<Utc>,
@@ -200,18 +190,18 @@ pub async fn resume(
     .execute(&mut *tx)
     .await?;
     if reset.rows_affected() != 1 {
-        return Err(StoreError::Superseded("the run was resumed by another"));
+        return Err(StoreError::Superseded("another request has resumed the run"));
     }
-    let new = NewJob { id: run.id, kind: JobKind::Run, request, at };
+    let new = NewJob { id: run.id, kind: JOB, request, at };
     job::add(scope, &mut tx, new).await?;
-    for node in kept {
-        insert_kept(scope, &mut tx, run.id, node, at).await?;
+    for node in checkpoints {
+        insert_node(scope, &mut tx, run.id, node, at).await?;
     }
-    Ok(tx.commit().await?)
+    db.commit_job(tx).await
 }
 
-/// Stores what a node gave.
-pub(super) async fn insert_kept(
+/// Stores a checkpoint.
+pub(super) async fn insert_node(
     scope: &Scope,
     connection: &mut PgConnection,
     run: Uuid,

@@ -1,13 +1,17 @@
-//! Batches: the row, one by id, lists, and the results of one. Accepting them is `batch_upload`,
-//! working on them `batch_work`.
+//! Batches: the status row, lists, and results. Uploads are in `batch_upload`, attempts write through
+//! `batch_work`.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::page::fetch_count;
+use super::job::JobType;
+use super::page::ListedRow;
 use super::run::RunStatus;
-use super::{Cursor, Db, Page, Scope, StoreError};
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
+
+/// Batches as jobs.
+pub const JOB: JobType = JobType::new("batch", "batches");
 
 /// A batch, without its items.
 #[derive(Clone, Debug, PartialEq, FromRow)]
@@ -16,62 +20,68 @@ pub struct BatchRow {
     pub id: Uuid,
     /// The graph's id.
     pub graph_id: Uuid,
-    /// The graph's name at the time.
+    /// The name of the graph at the time of the request.
     pub graph_name: String,
-    /// The graph version that runs.
+    /// The graph version.
     pub graph_version: i32,
-    /// The state version that it runs with.
+    /// The state version.
     pub state_version: i32,
-    /// Where it stands; never `waiting`.
+    /// Its status; never `waiting`.
     #[sqlx(try_from = "String")]
     pub status: RunStatus,
-    /// Items at the same time, where fewer are wanted than the worker's limit.
+    /// The number of items at a time, if fewer than the limit of the worker.
     pub concurrency: Option<i32>,
-    /// Whether the same work of nodes is done once.
+    /// Whether identical work of nodes is done once.
     pub dedupe: bool,
-    /// How many items there are, and how they ended.
+    /// The number of items, by status.
     #[sqlx(flatten)]
-    pub counts: Counts,
-    /// What they cost so far.
+    pub counts: ItemCounts,
+    /// The usage so far.
     #[sqlx(flatten)]
-    pub spent: Spent,
-    /// The problem that the batch as a whole ended with, as JSON text.
+    pub spent: UsageTotals,
+    /// The problem that the batch as a whole failed with, as JSON text.
     pub error: Option<String>,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: DateTime<Utc>,
-    /// When work on it began.
+    /// When the first attempt began.
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// On whose behalf.
+    /// The caller who requested it.
     pub created_by: String,
 }
 
-/// How many items there are, and how many ended how.
+impl ListedRow for BatchRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+/// The number of items, by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-pub struct Counts {
+pub struct ItemCounts {
     /// All of them.
     pub total: i32,
     /// With outputs.
     pub succeeded: i32,
     /// With an error.
     pub failed: i32,
-    /// Stopped while they were under way.
+    /// Cancelled while they ran.
     pub cancelled: i32,
 }
 
-impl Counts {
-    /// Those that have not ended.
+impl ItemCounts {
+    /// Those without a result.
     #[must_use]
     pub const fn open(&self) -> i32 {
         self.total - self.succeeded - self.failed - self.cancelled
     }
 }
 
-/// Calls, tokens and money.
+/// The usage of many runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
-pub struct Spent {
-    /// Requests that were answered.
+pub struct UsageTotals {
+    /// Answered requests.
     pub lm_calls: i64,
     /// Tokens read.
     pub input_tokens: i64,
@@ -83,18 +93,18 @@ pub struct Spent {
     pub cost: Option<f64>,
 }
 
-/// What came of one item. Documents are JSON text.
+/// The result of one item. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResultRow {
-    /// Which item, counted from 0.
+pub struct BatchResultRow {
+    /// The position of the item, counted from 0.
     pub position: i32,
-    /// How it ended; `None` when it has not.
+    /// How it ended; `None` if it is open.
     pub status: Option<RunStatus>,
-    /// The record of its run, where there is one.
+    /// The id of the record of its run, if there is one.
     pub run_id: Option<Uuid>,
-    /// What came out.
+    /// The outputs.
     pub outputs: Option<String>,
-    /// The problem it ended with.
+    /// The problem that it failed with.
     pub error: Option<String>,
     /// Calls, tokens and cost.
     pub usage: Option<String>,
@@ -114,32 +124,19 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<BatchRow, StoreErro
 }
 
 /// One page of batches, newest first.
-pub async fn list(
-    scope: &Scope,
-    db: &Db,
-    after: Option<Cursor>,
-    limit: u32,
-) -> Result<Page<BatchRow>, StoreError> {
+pub async fn list(scope: &Scope, db: &Db, list: ListQuery) -> Result<Page<BatchRow>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
     sql.push_bind(scope.workspace);
-    if let Some(after) = after {
-        sql.push(" and (created_at, id) < (").push_bind(after.created_at);
-        sql.push(", ").push_bind(after.id).push(")");
-    }
-    sql.push(" order by created_at desc, id desc limit ").push_bind(fetch_count(limit));
-    let items = sql.build_query_as::<BatchRow>().fetch_all(db.pool()).await?;
-    Ok(Page::cut(items, limit, |batch| Cursor { created_at: batch.created_at, id: batch.id }))
+    list.newest_first(db, sql, "").await
 }
 
-/// One page of results, in the order of the items, those that have not ended too. `after` is the
-/// position of the last item of the page before.
+/// One page of results in the order of the items, open items included. The key is the position.
 pub async fn results(
     scope: &Scope,
     db: &Db,
     batch: Uuid,
-    after: Option<i32>,
-    limit: u32,
-) -> Result<Page<ResultRow, i32>, StoreError> {
+    list: ListQuery<i32>,
+) -> Result<Page<BatchResultRow, i32>, StoreError> {
     let rows = sqlx::query!(
         r#"select item.position, done.status as "status?", done.run_id,
                   done.outputs::text as "outputs", done.error::text as "error",
@@ -151,13 +148,13 @@ pub async fn results(
            order by item.position limit $4"#,
         batch,
         scope.workspace,
-        after.unwrap_or(-1),
-        fetch_count(limit)
+        list.after.unwrap_or(-1),
+        list.fetch_count()
     )
     .fetch_all(db.pool())
     .await?;
     let row = rows.into_iter().map(|row| {
-        Ok(ResultRow {
+        Ok(BatchResultRow {
             position: row.position,
             status: row.status.map(RunStatus::try_from).transpose()?,
             run_id: row.run_id,
@@ -167,5 +164,5 @@ pub async fn results(
         })
     });
     let rows = row.collect::<Result<Vec<_>, StoreError>>()?;
-    Ok(Page::cut(rows, limit, |row| row.position))
+    Ok(list.page(rows, |row| row.position))
 }

@@ -1,11 +1,11 @@
-//! What nodes of a batch's runs gave, kept under what their work is, so that the same work is done
-//! once. It goes when the batch ends.
+//! Shared work of the runs of a batch: outputs of nodes by the key of the work, so that identical work is
+//! done once. Removed when the batch ends. May not know what a key means.
 
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
-/// What some work gave, as JSON text.
+/// The outputs of some work, as JSON text.
 pub async fn get(
     scope: &Scope,
     db: &Db,
@@ -22,7 +22,7 @@ pub async fn get(
     Ok(outputs.fetch_optional(db.pool()).await?)
 }
 
-/// Keeps what some work gave. What is there already stays.
+/// Stores the outputs of some work, unless there are some already.
 pub async fn put(
     scope: &Scope,
     db: &Db,
@@ -43,7 +43,7 @@ pub async fn put(
     Ok(())
 }
 
-/// Removes at most so much of what is kept for a batch; says how much.
+/// Removes at most `most` outputs of a batch; returns how many.
 pub async fn clear(scope: &Scope, db: &Db, batch: Uuid, most: i64) -> Result<u64, StoreError> {
     let cleared = sqlx::query!(
         "delete from batch_shares where (batch_id, key) in (

@@ -1,25 +1,26 @@
-//! Batches being accepted: the items come in pieces, and all of it is there in the end, with the
-//! job that works on it, or nothing.
+//! Uploads of batches: the items arrive in pieces. In the end the batch, its items and its job are
+//! stored, or nothing is.
 
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use super::batch::BatchRow;
-use super::job::{self, JobKind, NewJob};
+use super::batch::{self, BatchRow};
+use super::job::{self, NewJob};
 use super::{Db, Scope, StoreError};
 
-/// A batch whose items are being stored. Dropped before [`Upload::accept`], it leaves nothing.
-pub struct Upload<'a> {
+/// A batch whose items are being stored. Dropping it before [`BatchUpload::accept`] leaves nothing.
+pub struct BatchUpload<'a> {
     scope: &'a Scope,
+    db: Db,
     batch: Uuid,
     stored: i32,
     tx: Transaction<'static, Postgres>,
 }
 
-impl<'a> Upload<'a> {
-    /// Begins with a batch of this id.
+impl<'a> BatchUpload<'a> {
+    /// Opens the upload of a batch with this id.
     pub async fn begin(scope: &'a Scope, db: &Db, batch: Uuid) -> Result<Self, StoreError> {
-        Ok(Self { scope, batch, stored: 0, tx: db.pool().begin().await? })
+        Ok(Self { scope, db: db.clone(), batch, stored: 0, tx: db.pool().begin().await? })
     }
 
     /// Stores the next items: their inputs as JSON texts.
@@ -41,8 +42,8 @@ impl<'a> Upload<'a> {
         Ok(())
     }
 
-    /// Stores the batch itself and its job. `request` is how it was asked for: JSON text, read by
-    /// whoever works on it.
+    /// Stores the batch itself and its job. `request` has the options of the request, as JSON text for
+    /// the worker.
     pub async fn accept(mut self, batch: &BatchRow, request: &str) -> Result<(), StoreError> {
         sqlx::query!(
             "insert into batches (id, workspace_id, graph_id, graph_name, graph_version,
@@ -64,8 +65,8 @@ impl<'a> Upload<'a> {
         )
         .execute(&mut *self.tx)
         .await?;
-        let new = NewJob { id: self.batch, kind: JobKind::Batch, request, at: batch.created_at };
+        let new = NewJob { id: self.batch, kind: batch::JOB, request, at: batch.created_at };
         job::add(self.scope, &mut self.tx, new).await?;
-        Ok(self.tx.commit().await?)
+        self.db.commit_job(self.tx).await
     }
 }

@@ -1,52 +1,36 @@
-//! The work on a batch, by whoever holds its job: which items are left, what came of some, and the
-//! end. Whatever is written is written under the lease, so that of two who think they hold the job
-//! only one writes.
+//! The work on a batch: its open items, and their results. Results are written only by the holder of
+//! the lease.
+//!
+//! May not know graphs: documents are JSON text.
 
-use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::batch::ResultRow;
+use super::batch::BatchResultRow;
 use super::job::{self, Lease};
 use super::run::{RunRow, RunStatus};
-use super::run_batch;
 use super::{Db, Scope, StoreError};
 
-/// An item that has not ended.
+/// An item without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRow {
-    /// Which item, counted from 0.
+    /// The position of the item, counted from 0.
     pub position: i32,
     /// Its inputs, as JSON text.
     pub inputs: String,
 }
 
-/// What came of an item, and the record of its run, where runs are recorded.
+/// The result of an item, and the record of its run if runs are recorded.
 #[derive(Clone, Debug)]
-pub struct EndedItem {
+pub struct BatchItemResult {
     /// Its result.
-    pub result: ResultRow,
+    pub result: BatchResultRow,
     /// Its run.
     pub run: Option<RunRow>,
 }
 
-/// Notes that work on a batch begins; false when the lease is lost.
-pub async fn begin(db: &Db, lease: Lease, at: DateTime<Utc>) -> Result<bool, StoreError> {
-    let begun = sqlx::query!(
-        "with held as (select id from jobs where id = $1 and holder = $2 for update)
-         update batches set status = 'running', started_at = coalesce(started_at, $3)
-         from held where batches.id = held.id",
-        lease.job,
-        lease.holder,
-        at
-    )
-    .execute(db.pool())
-    .await?;
-    Ok(begun.rows_affected() == 1)
-}
-
-/// The next items behind a position that have not ended: at most so many, and at most so many bytes,
-/// but one at least where one is left.
+/// The next open items after a position, limited by count and by bytes. At least one if one is left,
+/// whatever its size.
 pub async fn open_items(
     db: &Db,
     batch: Uuid,
@@ -76,35 +60,31 @@ pub async fn open_items(
     Ok(items)
 }
 
-/// Writes what came of some items, with the records of their runs; false, writing nothing, when the
-/// lease is lost. Doing it again changes nothing.
+/// Writes results with the records of their runs. False, writing nothing, if the lease is lost. Safe to
+/// repeat.
 pub async fn record(
     scope: &Scope,
     db: &Db,
     lease: Lease,
-    ended: &[EndedItem],
+    results: &[BatchItemResult],
 ) -> Result<bool, StoreError> {
-    let mut tx = db.pool().begin().await?;
-    if !job::progress(&mut tx, lease).await? {
+    let runs = results.iter().filter_map(|result| result.run.as_ref());
+    let Some(mut tx) = job::begin_results(scope, db, lease, runs).await? else {
         return Ok(false);
-    }
-    let runs: Vec<_> = ended.iter().filter_map(|item| Some((scope, item.run.as_ref()?))).collect();
-    if !runs.is_empty() {
-        run_batch::insert(&mut *tx, runs.into_iter()).await?;
-    }
-    add_results(scope, &mut tx, lease.job, ended).await?;
+    };
+    add_results(scope, &mut tx, lease.job, results).await?;
     tx.commit().await?;
     Ok(true)
 }
 
-/// Adds results and moves the batch's sums by those that were not there before.
+/// Adds results, and adds the new ones to the totals of the batch.
 async fn add_results(
     scope: &Scope,
     connection: &mut PgConnection,
     batch: Uuid,
-    ended: &[EndedItem],
+    results: &[BatchItemResult],
 ) -> Result<(), StoreError> {
-    let rows = Columns::of(ended);
+    let rows = BatchResultColumns::of(results);
     sqlx::query!(
         "with added as (
              insert into batch_results (batch_id, position, workspace_id, status, run_id, outputs,
@@ -150,9 +130,9 @@ async fn add_results(
     Ok(())
 }
 
-/// The results as one array a column, borrowing every text.
+/// The results as one array per column. Borrows every text.
 #[derive(Default)]
-struct Columns<'a> {
+struct BatchResultColumns<'a> {
     position: Vec<i32>,
     status: Vec<&'a str>,
     run_id: Vec<Option<Uuid>>,
@@ -161,10 +141,10 @@ struct Columns<'a> {
     usage: Vec<Option<&'a str>>,
 }
 
-impl<'a> Columns<'a> {
-    fn of(ended: &'a [EndedItem]) -> Self {
+impl<'a> BatchResultColumns<'a> {
+    fn of(results: &'a [BatchItemResult]) -> Self {
         let mut columns = Self::default();
-        for EndedItem { result, .. } in ended {
+        for BatchItemResult { result, .. } in results {
             columns.position.push(result.position);
             columns.status.push(result.status.map_or("cancelled", RunStatus::as_str));
             columns.run_id.push(result.run_id);
@@ -174,31 +154,4 @@ impl<'a> Columns<'a> {
         }
         columns
     }
-}
-
-/// Writes how a batch ended, and ends its job; false, writing nothing, when the lease is lost.
-pub async fn finish(
-    db: &Db,
-    lease: Lease,
-    status: RunStatus,
-    error: Option<&str>,
-    at: DateTime<Utc>,
-) -> Result<bool, StoreError> {
-    let mut tx = db.pool().begin().await?;
-    if !job::end(&mut tx, lease).await? {
-        return Ok(false);
-    }
-    sqlx::query!(
-        "update batches set status = $2, error = $3::text::json, finished_at = $4,
-                            started_at = coalesce(started_at, $4)
-         where id = $1",
-        lease.job,
-        status.as_str(),
-        error,
-        at
-    )
-    .execute(&mut *tx)
-    .await?;
-    tx.commit().await?;
-    Ok(true)
 }

@@ -1,9 +1,9 @@
-//! Knows when a graph or its state in force may have changed, on this server or another, so that
-//! look-ups may be remembered in between. It may not know what is remembered.
+//! Changes of graphs and active states, on this server or another: look-ups may be cached between them. May
+//! not know what is cached.
 //!
-//! Every change of a graph bumps an epoch: here at once, elsewhere by a notification that commits
-//! with the change. What was read during an epoch holds until the epoch moves. Without a listening
-//! connection there is no epoch, and nothing may be remembered.
+//! Every change of a graph advances an epoch: on this server at once, on others by a notification that
+//! commits with the change. What was read in an epoch is valid until the epoch advances. Without a
+//! listening connection there is no epoch, and nothing may be cached.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,10 +12,10 @@ use sqlx::{Postgres, Transaction};
 
 use super::{Db, StoreError};
 
-/// The channel on which changes are told.
+/// The channel that announces changes.
 pub(super) const CHANNEL: &str = "dsrs_graphs";
 
-/// A counter of changes, shared by everyone who holds the [`Db`].
+/// A counter of changes, shared by all clones of the [`Db`].
 #[derive(Clone, Debug, Default)]
 pub struct Changes(Arc<Counter>);
 
@@ -26,8 +26,8 @@ struct Counter {
 }
 
 impl Changes {
-    /// The present epoch, or `None` while changes made elsewhere would go unseen. Read it before
-    /// the look-up whose answer is to be remembered under it.
+    /// The current epoch, or `None` while changes of other servers would be missed. Read it before the
+    /// look-up that is cached under it.
     pub fn epoch(&self) -> Option<u64> {
         self.0.listening.load(Ordering::Acquire).then(|| self.0.epoch.load(Ordering::Acquire))
     }
@@ -37,7 +37,7 @@ impl Changes {
     }
 
     pub(super) fn set_listening(&self, listening: bool) {
-        // a change may have been missed while nobody listened
+        // A change may have been missed without a connection.
         self.bump();
         self.0.listening.store(listening, Ordering::Release);
     }
@@ -49,23 +49,23 @@ impl Db {
         &self.changes
     }
 
-    /// Commits a change of a graph and tells everyone, this server before the call returns.
+    /// Commits a change of a graph and notifies all servers; this one before the call returns.
     pub(super) async fn commit_change(
         &self,
         mut tx: Transaction<'_, Postgres>,
     ) -> Result<(), StoreError> {
         sqlx::query!("select pg_notify($1, '')", CHANNEL).execute(&mut *tx).await?;
         let committed = tx.commit().await;
-        // also after an error: the commit may have come through
+        // Also after an error: the commit may have succeeded.
         self.changes.bump();
         Ok(committed?)
     }
 }
 
-/// Ends remembering when the watcher is stopped, however it is stopped.
-pub(super) struct Deaf<'a>(pub(super) &'a Changes);
+/// Ends caching when the listener stops, even when its task is dropped.
+pub(super) struct ListeningGuard<'a>(pub(super) &'a Changes);
 
-impl Drop for Deaf<'_> {
+impl Drop for ListeningGuard<'_> {
     fn drop(&mut self) {
         self.0.set_listening(false);
     }

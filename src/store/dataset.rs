@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::page::fetch_count;
-use super::{Cursor, Db, Page, Scope, StoreError};
+use super::page::ListedRow;
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 /// One version of a dataset, without its examples.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
@@ -19,12 +19,18 @@ pub struct DatasetRow {
     pub made_at: DateTime<Utc>,
     /// The version that this row holds.
     #[sqlx(flatten)]
-    pub version: VersionRow,
+    pub version: DatasetVersionRow,
+}
+
+impl ListedRow for DatasetRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.made_at, id: self.id }
+    }
 }
 
 /// What is known of a version.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct VersionRow {
+pub struct DatasetVersionRow {
     /// The version.
     pub version: i32,
     /// What it says of itself: a JSON string, as JSON text.
@@ -91,20 +97,9 @@ pub(super) async fn find(
 }
 
 /// One page of datasets at their newest versions, newest first.
-pub async fn list(
-    scope: &Scope,
-    db: &Db,
-    after: Option<Cursor>,
-    limit: u32,
-) -> Result<Page<DatasetRow>, StoreError> {
-    let mut sql = select(scope, None);
-    if let Some(after) = after {
-        sql.push(" and (d.created_at, d.id) < (").push_bind(after.created_at);
-        sql.push(", ").push_bind(after.id).push(")");
-    }
-    sql.push(" order by d.created_at desc, d.id desc limit ").push_bind(fetch_count(limit));
-    let items = sql.build_query_as::<DatasetRow>().fetch_all(db.pool()).await?;
-    Ok(Page::cut(items, limit, |item| Cursor { created_at: item.made_at, id: item.id }))
+pub async fn list(scope: &Scope, db: &Db, list: ListQuery) -> Result<Page<DatasetRow>, StoreError> {
+    let sql = select(scope, None);
+    list.newest_first(db, sql, "d.").await
 }
 
 /// One page of a dataset's versions, newest first; `before` is the last version of the page before.
@@ -112,14 +107,13 @@ pub async fn versions(
     scope: &Scope,
     db: &Db,
     dataset: Uuid,
-    before: Option<i32>,
-    limit: u32,
-) -> Result<Page<VersionRow, i32>, StoreError> {
+    list: ListQuery<i32>,
+) -> Result<Page<DatasetVersionRow, i32>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new("select ");
     sql.push(VERSION).push(" from dataset_versions v where v.dataset_id = ").push_bind(dataset);
     sql.push(" and v.workspace_id = ").push_bind(scope.workspace);
-    sql.push(" and v.version < ").push_bind(before.unwrap_or(i32::MAX));
-    sql.push(" order by v.version desc limit ").push_bind(fetch_count(limit));
-    let items = sql.build_query_as::<VersionRow>().fetch_all(db.pool()).await?;
-    Ok(Page::cut(items, limit, |item| item.version))
+    sql.push(" and v.version < ").push_bind(list.after.unwrap_or(i32::MAX));
+    sql.push(" order by v.version desc limit ").push_bind(list.fetch_count());
+    let items = sql.build_query_as::<DatasetVersionRow>().fetch_all(db.pool()).await?;
+    Ok(list.page(items, |item| item.version))
 }

@@ -6,10 +6,10 @@ use sqlx::{Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
-use super::dataset::{self, DatasetRow, VersionRow};
-use super::dataset_example::{self, ExampleRow, Room};
+use super::dataset::{self, DatasetRow, DatasetVersionRow};
+use super::dataset_example::{self, ExampleRow, PageLimits};
 use super::error::violated_index;
-use super::run::{self, Said};
+use super::run::{self, RunValues};
 use super::{Db, Scope, StoreError};
 
 /// Positions that one statement copies, so that none takes too long.
@@ -36,7 +36,7 @@ pub struct NewExample {
 
 /// What is known of a version once its examples are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewVersion<'a> {
+pub struct NewDatasetVersion<'a> {
     /// What it says of itself: a JSON string, as JSON text.
     pub description: Option<&'a str>,
     /// The length of the examples' texts.
@@ -121,16 +121,20 @@ impl DatasetEdit {
     }
 
     /// Examples of the version before, behind a position.
-    pub async fn known(&mut self, after: i32, room: Room) -> Result<Vec<ExampleRow>, StoreError> {
+    pub async fn known(
+        &mut self,
+        after: i32,
+        limits: PageLimits,
+    ) -> Result<Vec<ExampleRow>, StoreError> {
         let Some(head) = &self.head else { return Ok(Vec::new()) };
         let version = (self.id, head.version.version);
-        dataset_example::page_on(&self.scope, &mut self.tx, version, None, after, room).await
+        dataset_example::page_on(&self.scope, &mut self.tx, version, None, after, limits).await
     }
 
     /// What these runs were given and gave, over the connection that is at hand: whoever holds one
     /// does not wait for another.
-    pub async fn runs(&mut self, ids: &[Uuid]) -> Result<Vec<Said>, StoreError> {
-        run::said(&self.scope, &mut self.tx, ids).await
+    pub async fn runs(&mut self, ids: &[Uuid]) -> Result<Vec<RunValues>, StoreError> {
+        run::run_values(&self.scope, &mut self.tx, ids).await
     }
 
     /// Begins the version with all examples of the one before.
@@ -205,8 +209,8 @@ impl DatasetEdit {
     }
 
     /// Makes the version of what was stored the newest.
-    pub async fn finish(mut self, new: NewVersion<'_>) -> Result<DatasetRow, StoreError> {
-        let version = VersionRow {
+    pub async fn finish(mut self, new: NewDatasetVersion<'_>) -> Result<DatasetRow, StoreError> {
+        let version = DatasetVersionRow {
             version: self.next(),
             description: new.description.map(str::to_owned),
             count: self.stored,

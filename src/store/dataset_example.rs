@@ -1,4 +1,4 @@
-//! The examples of a dataset's version, page by page, in order. Written by `dataset_edit`.
+//! The examples of a dataset version, page by page, in order. Written through `dataset_edit`.
 
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -8,51 +8,51 @@ use super::{Db, Scope, StoreError};
 /// An example of a version. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExampleRow {
-    /// Which example, counted from 0.
+    /// The position, counted from 0.
     pub position: i32,
     /// Its id in the dataset.
     pub id: String,
-    /// The split that it names.
+    /// Its split, if it names one.
     pub split: Option<String>,
     /// Its inputs.
     pub inputs: String,
-    /// What is expected.
+    /// The expected outputs.
     pub expected: String,
-    /// Whether its values are texts of table cells.
+    /// Whether the values are texts of table cells.
     pub cells: bool,
 }
 
-/// An example without what it says.
+/// An example without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExampleKey {
-    /// Which example, counted from 0.
+    /// The position, counted from 0.
     pub position: i32,
     /// Its id in the dataset.
     pub id: String,
-    /// The split that it names.
+    /// Its split, if it names one.
     pub split: Option<String>,
 }
 
-/// How much of a version is read at a time.
+/// The size of a page of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// Examples.
+pub struct PageLimits {
+    /// The number of examples.
     pub count: i64,
-    /// Bytes of their texts; one example is read whatever its size.
+    /// The bytes of their texts; at least one example is read, whatever its size.
     pub bytes: i64,
 }
 
-/// Examples behind a position: of one split, where it is named.
+/// The examples after a position; of one split, if named.
 pub async fn page(
     scope: &Scope,
     db: &Db,
     version: (Uuid, i32),
     split: Option<&str>,
     after: i32,
-    room: Room,
+    limits: PageLimits,
 ) -> Result<Vec<ExampleRow>, StoreError> {
     let mut connection = db.pool().acquire().await?;
-    page_on(scope, &mut connection, version, split, after, room).await
+    page_on(scope, &mut connection, version, split, after, limits).await
 }
 
 pub(super) async fn page_on(
@@ -61,7 +61,7 @@ pub(super) async fn page_on(
     (dataset, version): (Uuid, i32),
     split: Option<&str>,
     after: i32,
-    room: Room,
+    limits: PageLimits,
 ) -> Result<Vec<ExampleRow>, StoreError> {
     let rows = sqlx::query_as!(
         ExampleRow,
@@ -81,15 +81,15 @@ pub(super) async fn page_on(
         scope.workspace,
         after,
         split,
-        room.count,
-        room.bytes
+        limits.count,
+        limits.bytes
     )
     .fetch_all(connection)
     .await?;
     Ok(rows)
 }
 
-/// Examples behind a position, without what they say.
+/// The examples after a position, without their content.
 pub async fn keys(
     scope: &Scope,
     db: &Db,

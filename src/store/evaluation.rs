@@ -1,80 +1,89 @@
-//! Evaluations: the row, one by id, lists, what came of one example by example, and two beside each
-//! other. Working on them is `evaluation_work`.
+//! Evaluations: the status row, lists, results, and pairs of results for a comparison. Attempts write
+//! through `evaluation_work`.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::batch::Spent;
+use super::batch::UsageTotals;
 use super::graph::GraphRef;
-use super::job::{self, JobKind, NewJob};
-use super::page::fetch_count;
+use super::job::{self, JobType, NewJob};
+use super::page::ListedRow;
 use super::run::RunStatus;
-use super::{Cursor, Db, Page, Scope, StoreError};
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// An evaluation, without what came of its examples. Documents are JSON text.
+/// Evaluations as jobs.
+pub const JOB: JobType = JobType::new("evaluation", "evaluations");
+
+/// An evaluation, without its results. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct EvaluationRow {
     /// Its id, from the caller.
     pub id: Uuid,
     /// The graph's id.
     pub graph_id: Uuid,
-    /// The graph's name at the time.
+    /// The name of the graph at the time of the request.
     pub graph_name: String,
-    /// The graph version that runs.
+    /// The graph version.
     pub graph_version: i32,
-    /// The state version that it runs with.
+    /// The state version.
     pub state_version: i32,
-    /// Which examples.
+    /// The selected examples.
     pub dataset: String,
-    /// Who judges.
+    /// The metric.
     pub metric: String,
-    /// Where it stands; never `waiting`.
+    /// Its status; never `waiting`.
     #[sqlx(try_from = "String")]
     pub status: RunStatus,
-    /// Examples at the same time, where fewer are wanted than the worker's limit.
+    /// The number of examples at a time, if fewer than the limit of the worker.
     pub concurrency: Option<i32>,
-    /// It fails when more examples than that do.
+    /// The evaluation fails if more examples than this fail.
     pub max_errors: Option<i32>,
-    /// How long an example may take, in milliseconds, where that is less than the server's limit.
+    /// The time limit of an example in milliseconds, if shorter than that of the server.
     pub timeout_ms: Option<i64>,
-    /// Whether each example is recorded as a run, too.
+    /// Whether each example is also recorded as a run.
     pub record: bool,
-    /// How far it has come.
+    /// The totals so far.
     #[sqlx(flatten)]
-    pub tally: Tally,
-    /// What the graph used so far.
+    pub tally: EvaluationTotals,
+    /// The usage of the graph so far.
     #[sqlx(flatten)]
-    pub spent: Spent,
-    /// What the metric used so far.
+    pub spent: UsageTotals,
+    /// The usage of the metric so far.
     #[sqlx(flatten)]
-    pub judging: Judging,
-    /// The problem that the evaluation as a whole ended with.
+    pub judging: JudgingTotals,
+    /// The problem that the evaluation as a whole failed with.
     pub error: Option<String>,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: DateTime<Utc>,
-    /// When work on it began.
+    /// When the first attempt began.
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// On whose behalf.
+    /// The caller who requested it.
     pub created_by: String,
 }
 
-/// How many examples there are, and what came of them so far.
+impl ListedRow for EvaluationRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+/// The number of examples and their scores so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
-pub struct Tally {
+pub struct EvaluationTotals {
     /// All of them.
     pub total: i32,
-    /// Those that have a score.
+    /// Those with a score.
     pub done: i32,
-    /// Of these, those that failed, and count as 0.
+    /// Of these, those that failed and count as 0.
     pub failed: i32,
     /// The sum of the scores.
     pub score_sum: f64,
 }
 
-impl Tally {
+impl EvaluationTotals {
     /// The mean of the scores so far.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
@@ -82,9 +91,9 @@ impl Tally {
     }
 }
 
-/// What a metric used.
+/// The usage of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
-pub struct Judging {
+pub struct JudgingTotals {
     #[sqlx(rename = "judging_lm_calls")]
     lm_calls: i64,
     #[sqlx(rename = "judging_input_tokens")]
@@ -97,37 +106,37 @@ pub struct Judging {
     cost: Option<f64>,
 }
 
-impl From<Judging> for Spent {
-    fn from(judging: Judging) -> Self {
-        let Judging { lm_calls, input_tokens, output_tokens, cached_tokens, cost } = judging;
+impl From<JudgingTotals> for UsageTotals {
+    fn from(judging: JudgingTotals) -> Self {
+        let JudgingTotals { lm_calls, input_tokens, output_tokens, cached_tokens, cost } = judging;
         Self { lm_calls, input_tokens, output_tokens, cached_tokens, cost }
     }
 }
 
-/// What came of one example. Documents are JSON text.
+/// The result of one example. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct ScoredRow {
-    /// Where the example stands in the dataset's version.
+pub struct EvaluationResultRow {
+    /// The position of the example in the dataset version.
     pub position: i32,
     /// Its id in the dataset.
     pub example_id: String,
-    /// How good the outputs are, from 0 to 1; 0 when it failed.
+    /// The score, from 0 to 1; 0 if the example failed.
     pub score: f64,
-    /// What the metric says beside it.
+    /// The feedback of the metric.
     pub feedback: Option<String>,
-    /// What came out.
+    /// The outputs.
     pub outputs: Option<String>,
-    /// Why it failed.
+    /// The problem that it failed with.
     pub error: Option<String>,
     /// Calls, tokens and cost of the graph.
     pub usage: String,
-    /// The same of the metric.
+    /// Calls, tokens and cost of the metric.
     pub judging: String,
-    /// How leniently answers were read, by the path of the predictor.
+    /// The leniencies of answers, by the path of the predictor.
     pub parse_reports: String,
-    /// How long the graph took.
+    /// The duration of the graph.
     pub duration_ms: i64,
-    /// The record of its run, where there is one.
+    /// The id of the record of its run, if there is one.
     pub run_id: Option<Uuid>,
 }
 
@@ -137,8 +146,8 @@ const COLUMNS: &str = "select id, graph_id, graph_name, graph_version, state_ver
      judging_input_tokens, judging_output_tokens, judging_cached_tokens, judging_cost, error::text, \
      created_at, started_at, finished_at, created_by from evaluations where workspace_id = ";
 
-/// Adds an evaluation and its job. `request` is how it was asked for: JSON text, read by whoever works
-/// on it.
+/// Stores a queued evaluation and its job. `request` has the options of the request, as JSON text for the
+/// worker.
 pub async fn create(
     scope: &Scope,
     db: &Db,
@@ -171,9 +180,9 @@ pub async fn create(
     )
     .execute(&mut *tx)
     .await?;
-    let job = NewJob { id: new.id, kind: JobKind::Evaluation, request, at: new.created_at };
+    let job = NewJob { id: new.id, kind: JOB, request, at: new.created_at };
     job::add(scope, &mut tx, job).await?;
-    Ok(tx.commit().await?)
+    db.commit_job(tx).await
 }
 
 /// An evaluation by id.
@@ -184,14 +193,13 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<EvaluationRow, Stor
     found.ok_or_else(|| StoreError::not_found("evaluation", id))
 }
 
-/// One page of evaluations, newest first: of one graph, where it is named. A name takes in deleted
-/// graphs of that name, an id only the one.
+/// One page of evaluations, newest first; of one graph, if named. A name includes deleted graphs of that
+/// name, an id is one graph.
 pub async fn list(
     scope: &Scope,
     db: &Db,
     graph: Option<&GraphRef>,
-    after: Option<Cursor>,
-    limit: u32,
+    list: ListQuery,
 ) -> Result<Page<EvaluationRow>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
     sql.push_bind(scope.workspace);
@@ -203,42 +211,35 @@ pub async fn list(
         }
         None => {}
     }
-    if let Some(after) = after {
-        sql.push(" and (created_at, id) < (").push_bind(after.created_at);
-        sql.push(", ").push_bind(after.id).push(")");
-    }
-    sql.push(" order by created_at desc, id desc limit ").push_bind(fetch_count(limit));
-    let items = sql.build_query_as::<EvaluationRow>().fetch_all(db.pool()).await?;
-    Ok(Page::cut(items, limit, |row| Cursor { created_at: row.created_at, id: row.id }))
+    list.newest_first(db, sql, "").await
 }
 
-/// Which results are wanted, and in which order.
+/// The filter and order of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// Only those of examples that failed, or did not.
+pub struct ResultFilter {
+    /// Only examples that failed, or only those that did not.
     pub failed: Option<bool>,
-    /// The lowest scores first; else in the order of the examples.
+    /// The lowest scores first, instead of the order of the examples.
     pub worst_first: bool,
 }
 
-/// The last result of a page.
+/// The key of the last result of a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ResultKey {
+pub struct ResultCursor {
     /// Its score.
     pub score: f64,
     /// Its example.
     pub position: i32,
 }
 
-/// One page of what came of the examples that have ended.
+/// One page of the results so far.
 pub async fn results(
     scope: &Scope,
     db: &Db,
     evaluation: Uuid,
-    wanted: Wanted,
-    after: Option<ResultKey>,
-    limit: u32,
-) -> Result<Page<ScoredRow, ResultKey>, StoreError> {
+    wanted: ResultFilter,
+    list: ListQuery<ResultCursor>,
+) -> Result<Page<EvaluationResultRow, ResultCursor>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(
         "select position, example_id, score, feedback::text, outputs::text, error::text, usage::text, \
          judging::text, parse_reports::text, duration_ms, run_id from evaluation_results \
@@ -251,7 +252,7 @@ pub async fn results(
         None => {}
     }
     let order = if wanted.worst_first { "(score, position)" } else { "position" };
-    if let Some(after) = after {
+    if let Some(after) = list.after {
         sql.push(" and ").push(order).push(" > ");
         if wanted.worst_first {
             sql.push("(").push_bind(after.score).push(", ").push_bind(after.position).push(")");
@@ -260,32 +261,32 @@ pub async fn results(
         }
     }
     sql.push(if wanted.worst_first { " order by score, position" } else { " order by position" });
-    sql.push(" limit ").push_bind(fetch_count(limit));
-    let items = sql.build_query_as::<ScoredRow>().fetch_all(db.pool()).await?;
-    Ok(Page::cut(items, limit, |row| ResultKey { score: row.score, position: row.position }))
+    sql.push(" limit ").push_bind(list.fetch_count());
+    let items = sql.build_query_as::<EvaluationResultRow>().fetch_all(db.pool()).await?;
+    Ok(list.page(items, |row| ResultCursor { score: row.score, position: row.position }))
 }
 
-/// An example that two evaluations have.
+/// An example that two evaluations have in common.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PairRow {
+pub struct ScorePairRow {
     /// Its id.
     pub example_id: String,
-    /// The score that it has in the first.
+    /// Its score in the first.
     pub before: f64,
-    /// The score that it has in the second.
+    /// Its score in the second.
     pub after: f64,
 }
 
-/// The examples that two evaluations have in common, so many at most, in the order of the second.
+/// The examples that two evaluations have in common, `most` at most, in the order of the second.
 pub async fn pairs(
     scope: &Scope,
     db: &Db,
     before: Uuid,
     after: Uuid,
     most: i64,
-) -> Result<Vec<PairRow>, StoreError> {
+) -> Result<Vec<ScorePairRow>, StoreError> {
     let pairs = sqlx::query_as!(
-        PairRow,
+        ScorePairRow,
         r#"select later.example_id, earlier.score as before, later.score as after
            from evaluation_results later
            join evaluation_results earlier

@@ -1,42 +1,26 @@
-//! The work on an evaluation, by whoever holds its job: which examples have a score, what came of some,
-//! and the end. Whatever is written is written under the lease, so that of two who think they hold the
-//! job only one writes.
+//! The work on an evaluation: which examples have a score, and new results. Results are written only by
+//! the holder of the lease.
+//!
+//! May not know graphs or metrics: documents are JSON text.
 
-use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::evaluation::ScoredRow;
+use super::evaluation::EvaluationResultRow;
 use super::job::{self, Lease};
-use super::run::{RunRow, RunStatus};
-use super::run_batch;
+use super::run::RunRow;
 use super::{Db, Scope, StoreError};
 
-/// What came of an example, and the record of its run, where there is one.
+/// The result of an example, and the record of its run if there is one.
 #[derive(Clone, Debug)]
-pub struct EndedExample {
-    /// Its score, and what belongs to it.
-    pub scored: ScoredRow,
+pub struct EvaluationItemResult {
+    /// Its score, feedback and outputs.
+    pub scored: EvaluationResultRow,
     /// Its run.
     pub run: Option<RunRow>,
 }
 
-/// Notes that work on an evaluation begins; false when the lease is lost.
-pub async fn begin(db: &Db, lease: Lease, at: DateTime<Utc>) -> Result<bool, StoreError> {
-    let begun = sqlx::query!(
-        "with held as (select id from jobs where id = $1 and holder = $2 for update)
-         update evaluations set status = 'running', started_at = coalesce(started_at, $3)
-         from held where evaluations.id = held.id",
-        lease.job,
-        lease.holder,
-        at
-    )
-    .execute(db.pool())
-    .await?;
-    Ok(begun.rows_affected() == 1)
-}
-
-/// Which examples between two positions, the last one among them, have a score.
+/// The examples with a score, after a position up to another, inclusive.
 pub async fn done(
     db: &Db,
     evaluation: Uuid,
@@ -55,37 +39,32 @@ pub async fn done(
     Ok(done)
 }
 
-/// Writes what came of some examples, with the records of their runs, and gives how many have failed by
-/// then; nothing is written, and nothing given, when the lease is lost. Doing it again changes nothing.
+/// Writes results with the records of their runs. Returns the number of failed examples so far, or
+/// `None`, writing nothing, if the lease is lost. Safe to repeat.
 pub async fn record(
     scope: &Scope,
     db: &Db,
     lease: Lease,
-    ended: &[EndedExample],
+    results: &[EvaluationItemResult],
 ) -> Result<Option<i32>, StoreError> {
-    let mut tx = db.pool().begin().await?;
-    if !job::progress(&mut tx, lease).await? {
+    let runs = results.iter().filter_map(|result| result.run.as_ref());
+    let Some(mut tx) = job::begin_results(scope, db, lease, runs).await? else {
         return Ok(None);
-    }
-    let runs: Vec<_> =
-        ended.iter().filter_map(|example| Some((scope, example.run.as_ref()?))).collect();
-    if !runs.is_empty() {
-        run_batch::insert(&mut *tx, runs.into_iter()).await?;
-    }
-    let failed = add_results(scope, &mut tx, lease.job, ended).await?;
+    };
+    let failed = add_results(scope, &mut tx, lease.job, results).await?;
     tx.commit().await?;
     Ok(Some(failed))
 }
 
-/// Adds results and moves the evaluation's sums by those that were not there before; gives how many
-/// have failed.
+/// Adds results, and adds the new ones to the totals of the evaluation. Returns the number of failed
+/// examples.
 async fn add_results(
     scope: &Scope,
     connection: &mut PgConnection,
     evaluation: Uuid,
-    ended: &[EndedExample],
+    results: &[EvaluationItemResult],
 ) -> Result<i32, StoreError> {
-    let rows = Columns::of(ended);
+    let rows = EvaluationResultColumns::of(results);
     let failed = sqlx::query_scalar!(
         "with added as (
              insert into evaluation_results (evaluation_id, position, workspace_id, example_id, score,
@@ -152,9 +131,9 @@ async fn add_results(
     Ok(failed)
 }
 
-/// The results as one array a column, borrowing every text.
+/// The results as one array per column. Borrows every text.
 #[derive(Default)]
-struct Columns<'a> {
+struct EvaluationResultColumns<'a> {
     position: Vec<i32>,
     example_id: Vec<&'a str>,
     score: Vec<f64>,
@@ -168,10 +147,10 @@ struct Columns<'a> {
     run_id: Vec<Option<Uuid>>,
 }
 
-impl<'a> Columns<'a> {
-    fn of(ended: &'a [EndedExample]) -> Self {
+impl<'a> EvaluationResultColumns<'a> {
+    fn of(results: &'a [EvaluationItemResult]) -> Self {
         let mut columns = Self::default();
-        for EndedExample { scored, .. } in ended {
+        for EvaluationItemResult { scored, .. } in results {
             columns.position.push(scored.position);
             columns.example_id.push(&scored.example_id);
             columns.score.push(scored.score);
@@ -186,31 +165,4 @@ impl<'a> Columns<'a> {
         }
         columns
     }
-}
-
-/// Writes how an evaluation ended, and ends its job; false, writing nothing, when the lease is lost.
-pub async fn finish(
-    db: &Db,
-    lease: Lease,
-    status: RunStatus,
-    error: Option<&str>,
-    at: DateTime<Utc>,
-) -> Result<bool, StoreError> {
-    let mut tx = db.pool().begin().await?;
-    if !job::end(&mut tx, lease).await? {
-        return Ok(false);
-    }
-    sqlx::query!(
-        "update evaluations set status = $2, error = $3::text::json, finished_at = $4,
-                                started_at = coalesce(started_at, $4)
-         where id = $1",
-        lease.job,
-        status.as_str(),
-        error,
-        at
-    )
-    .execute(&mut *tx)
-    .await?;
-    tx.commit().await?;
-    Ok(true)
 }

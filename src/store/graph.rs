@@ -7,11 +7,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::error::violated_index;
-use super::graph_version::{self, NewVersion};
-use super::page::fetch_count;
+use super::graph_version::{self, NewGraphVersion};
 use super::state::{self, NewState, StateRow};
 use super::state_activation::put_in_force;
-use super::{Cursor, Db, Page, Scope, StoreError};
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 /// How a caller names a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,14 +55,14 @@ impl GraphRef {
 
 /// Which of a graph's versions, and which state with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Pick {
+pub struct VersionSelection {
     /// The newest when absent.
     pub version: Option<i32>,
     /// The one in force for that graph version when absent.
     pub state_version: Option<i32>,
 }
 
-impl Pick {
+impl VersionSelection {
     /// The newest version with the state in force.
     pub const NEWEST: Self = Self { version: None, state_version: None };
 }
@@ -99,7 +98,7 @@ pub struct GraphRow {
 
 /// What a [`GraphRow`] is, without its documents: enough to look one up in a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphPin {
+pub struct ResolvedGraph {
     /// The graph's id.
     pub id: Uuid,
     /// Its name.
@@ -116,7 +115,7 @@ pub struct GraphPin {
 
 /// One line of the list of graphs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphItem {
+pub struct GraphSummaryRow {
     /// The graph's id.
     pub id: Uuid,
     /// Its name.
@@ -141,7 +140,7 @@ pub struct NewGraph<'a> {
     /// Its name, checked by the caller.
     pub name: &'a str,
     /// Version 1.
-    pub version: NewVersion<'a>,
+    pub version: NewGraphVersion<'a>,
     /// State 1.
     pub state: NewState<'a>,
     /// The time of all of it.
@@ -194,7 +193,7 @@ pub async fn get(
     scope: &Scope,
     db: &Db,
     graph: &GraphRef,
-    pick: Pick,
+    pick: VersionSelection,
 ) -> Result<GraphRow, StoreError> {
     let mut connection = db.pool().acquire().await?;
     if let Some(row) = find(scope, &mut connection, graph, pick).await? {
@@ -208,7 +207,7 @@ pub(super) async fn find(
     scope: &Scope,
     connection: &mut PgConnection,
     graph: &GraphRef,
-    pick: Pick,
+    pick: VersionSelection,
 ) -> Result<Option<GraphRow>, StoreError> {
     let row = sqlx::query!(
         r#"select g.id, g.name, g.version as newest_version, g.created_at,
@@ -265,8 +264,8 @@ pub async fn pin(
     scope: &Scope,
     db: &Db,
     graph: &GraphRef,
-    pick: Pick,
-) -> Result<GraphPin, StoreError> {
+    pick: VersionSelection,
+) -> Result<ResolvedGraph, StoreError> {
     let row = sqlx::query!(
         r#"select g.id, g.name, v.version, v.content_hash,
                   s.version as state_version, s.graph_version, s.content_hash as state_hash
@@ -286,7 +285,7 @@ pub async fn pin(
     .await?;
     let Some(row) = row else { return Err(what_is_missing(scope, db, graph, pick).await) };
     fits(row.state_version, row.graph_version, row.version)?;
-    Ok(GraphPin {
+    Ok(ResolvedGraph {
         id: row.id,
         name: row.name,
         version: row.version,
@@ -300,9 +299,8 @@ pub async fn pin(
 pub async fn list(
     scope: &Scope,
     db: &Db,
-    after: Option<Cursor>,
-    limit: u32,
-) -> Result<Page<GraphItem>, StoreError> {
+    list: ListQuery,
+) -> Result<Page<GraphSummaryRow>, StoreError> {
     let rows = sqlx::query!(
         r#"select g.id, g.name, v.description::text, g.version, f.state_version, g.created_at,
                   v.created_at as updated_at
@@ -314,14 +312,14 @@ pub async fn list(
                                       coalesce($3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid))
            order by g.created_at desc, g.id desc limit $4"#,
         scope.workspace,
-        after.map(|cursor| cursor.created_at),
-        after.map(|cursor| cursor.id),
-        fetch_count(limit)
+        list.after.map(|cursor| cursor.created_at),
+        list.after.map(|cursor| cursor.id),
+        list.fetch_count()
     )
     .fetch_all(db.pool())
     .await?;
     let items = rows.into_iter().map(|row| {
-        Ok(GraphItem {
+        Ok(GraphSummaryRow {
             id: row.id,
             name: row.name,
             description: graph_version::decode_description(row.description)?,
@@ -332,7 +330,7 @@ pub async fn list(
         })
     });
     let items = items.collect::<Result<Vec<_>, StoreError>>()?;
-    Ok(Page::cut(items, limit, |item| Cursor { created_at: item.created_at, id: item.id }))
+    Ok(list.page(items, |item| Cursor { created_at: item.created_at, id: item.id }))
 }
 
 /// A graph's id, for the nouns that live under it.
@@ -358,7 +356,12 @@ pub(super) fn fits(state_version: i32, fits: i32, graph_version: i32) -> Result<
 }
 
 /// Tells an absent graph from an absent version of it, once a look-up found nothing.
-async fn what_is_missing(scope: &Scope, db: &Db, graph: &GraphRef, pick: Pick) -> StoreError {
+async fn what_is_missing(
+    scope: &Scope,
+    db: &Db,
+    graph: &GraphRef,
+    pick: VersionSelection,
+) -> StoreError {
     let id = match id_of(scope, db, graph).await {
         Ok(id) => id,
         Err(error) => return error,

@@ -6,8 +6,8 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
-use super::graph::{self, GraphRef, GraphRow, Pick};
-use super::graph_version::{self, NewVersion};
+use super::graph::{self, GraphRef, GraphRow, VersionSelection};
+use super::graph_version::{self, NewGraphVersion};
 use super::job::{self, Lease};
 use super::state::{self, NewState, StateRow};
 use super::state_activation::{self, put_in_force};
@@ -15,7 +15,7 @@ use super::{Db, Scope, StoreError};
 
 /// What the caller believes to be current (`If-Match`); checked under the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Expect {
+pub enum ExpectedVersion {
     /// Whatever is newest.
     #[default]
     Newest,
@@ -50,7 +50,7 @@ pub async fn lock(
     scope: &Scope,
     db: &Db,
     graph: &GraphRef,
-    expect: Expect,
+    expect: ExpectedVersion,
 ) -> Result<LockedGraph, StoreError> {
     let place = db.graph_place().await?;
     let mut tx = db.pool().begin().await?;
@@ -66,7 +66,8 @@ pub async fn lock(
     .await?
     .ok_or_else(|| graph.not_found())?;
     // a second statement, so that it sees what the writer before us committed
-    let head = graph::find(scope, &mut tx, &GraphRef::Id(locked.id), Pick::NEWEST).await?;
+    let head =
+        graph::find(scope, &mut tx, &GraphRef::Id(locked.id), VersionSelection::NEWEST).await?;
     let head = head.ok_or_else(|| graph.not_found())?;
     check(expect, &head)?;
     let newest_state = locked.state_version;
@@ -74,11 +75,13 @@ pub async fn lock(
     Ok(LockedGraph { tx, db, scope, head, newest_state, _place: place })
 }
 
-fn check(expect: Expect, head: &GraphRow) -> Result<(), StoreError> {
+fn check(expect: ExpectedVersion, head: &GraphRow) -> Result<(), StoreError> {
     let (current, fresh) = match expect {
-        Expect::Newest => return Ok(()),
-        Expect::Graph { id, version } => (head.version, (id, version) == (head.id, head.version)),
-        Expect::State { id, version } => {
+        ExpectedVersion::Newest => return Ok(()),
+        ExpectedVersion::Graph { id, version } => {
+            (head.version, (id, version) == (head.id, head.version))
+        }
+        ExpectedVersion::State { id, version } => {
             (head.state.version, (id, version) == (head.id, head.state.version))
         }
     };
@@ -95,7 +98,7 @@ impl LockedGraph {
     /// does it, if no client does.
     pub async fn put_version(
         mut self,
-        version: NewVersion<'_>,
+        version: NewGraphVersion<'_>,
         state: NewState<'_>,
         by: Option<Uuid>,
         at: DateTime<Utc>,
@@ -183,7 +186,7 @@ impl LockedGraph {
 
     /// Whether a job is still held; if so it stays with its holder until this lock is let go.
     pub async fn holds(&mut self, lease: Lease) -> Result<bool, StoreError> {
-        job::hold_still(&mut self.tx, lease).await
+        job::lock(&mut self.tx, lease).await
     }
 
     /// Puts a state version in force for the graph version that it was made for: promotion and

@@ -4,12 +4,11 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::page::fetch_count;
-use super::{Db, Page, Scope, StoreError};
+use super::{Db, ListQuery, Page, Scope, StoreError};
 
 /// A version to be written.
 #[derive(Clone, Debug)]
-pub struct NewVersion<'a> {
+pub struct NewGraphVersion<'a> {
     /// What the definition says of itself; also kept beside it, for lists.
     pub description: Option<&'a str>,
     /// The format of `definition`.
@@ -22,7 +21,7 @@ pub struct NewVersion<'a> {
 
 /// One line of a graph's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VersionItem {
+pub struct GraphVersionRow {
     /// The version.
     pub version: i32,
     /// What it says of itself.
@@ -42,9 +41,8 @@ pub async fn list(
     scope: &Scope,
     db: &Db,
     graph: Uuid,
-    before: Option<i32>,
-    limit: u32,
-) -> Result<Page<VersionItem, i32>, StoreError> {
+    list: ListQuery<i32>,
+) -> Result<Page<GraphVersionRow, i32>, StoreError> {
     let rows = sqlx::query!(
         r#"select v.version, v.description::text, v.content_hash, f.state_version, v.created_at,
                   v.created_by
@@ -54,13 +52,13 @@ pub async fn list(
            order by v.version desc limit $4"#,
         scope.workspace,
         graph,
-        before,
-        fetch_count(limit)
+        list.after,
+        list.fetch_count()
     )
     .fetch_all(db.pool())
     .await?;
     let items = rows.into_iter().map(|row| {
-        Ok(VersionItem {
+        Ok(GraphVersionRow {
             version: row.version,
             description: decode_description(row.description)?,
             content_hash: row.content_hash,
@@ -70,7 +68,7 @@ pub async fn list(
         })
     });
     let items = items.collect::<Result<Vec<_>, StoreError>>()?;
-    Ok(Page::cut(items, limit, |item| item.version))
+    Ok(list.page(items, |item| item.version))
 }
 
 pub(super) async fn insert(
@@ -78,7 +76,7 @@ pub(super) async fn insert(
     connection: &mut PgConnection,
     graph: Uuid,
     version: i32,
-    new: &NewVersion<'_>,
+    new: &NewGraphVersion<'_>,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     sqlx::query!(
@@ -134,7 +132,7 @@ pub(super) fn decode_description(stored: Option<String>) -> Result<Option<String
 
 /// What a run runs: a definition and a state that fits it, each with its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedDefinition {
     /// The canonical definition.
     pub definition: String,
     /// The hash of `definition`.
@@ -153,9 +151,9 @@ pub async fn recorded(
     graph: Uuid,
     version: i32,
     state_version: i32,
-) -> Result<Recorded, StoreError> {
+) -> Result<RecordedDefinition, StoreError> {
     sqlx::query_as!(
-        Recorded,
+        RecordedDefinition,
         r#"select v.definition::text as "definition!", v.content_hash,
                   s.predictors::text as "predictors!", s.content_hash as state_hash
            from graph_versions v

@@ -1,89 +1,89 @@
-//! First answers kept under an idempotency key, per caller and route, so that a repeat gets the
-//! same answer and does nothing. What a route or an answer is, is not known here.
+//! Idempotency keys: the first response is stored for each caller, route and key, and a repeated request
+//! receives it again. May not know what a route or a response means.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
-/// When a claim is made, and how long it and its answer count.
+/// The times of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct KeyTimes {
     /// Now.
     pub now: DateTime<Utc>,
-    /// The claim lapses then, so that a request whose server died does not block its repeats for
-    /// good.
+    /// The end of the claim: a request whose server was killed must not block its repeats for ever.
     pub lease_until: DateTime<Utc>,
-    /// The key is forgotten then.
+    /// When the key is removed.
     pub expires_at: DateTime<Utc>,
 }
 
-/// What a client's key stands for. The caller is the scope's actor.
+/// An idempotency key. The caller is the actor of the scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRef<'a> {
-    /// The method and path that was called.
+    /// The method and path of the request.
     pub route: &'a str,
-    /// The client's key.
+    /// The key of the client.
     pub key: &'a str,
 }
 
-/// What to do with a request that carries a key.
+/// How to handle a request with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Begun {
-    /// It is the first, or the first crashed: do it, then [`complete`] or [`abandon`] it.
-    New(Lease),
-    /// The first is still being worked on.
+pub enum KeyLookup {
+    /// It is the first, or the server of the first was killed: process it, then [`complete`] or
+    /// [`abandon`] it.
+    New(KeyLease),
+    /// The first request is in progress.
     InProgress,
-    /// It was done: give this answer again.
-    Replay(Answer),
-    /// The key belongs to another body.
+    /// The first request has ended with this response.
+    Replay(StoredResponse),
+    /// The key was used with another body.
     Reused,
 }
 
-/// The right to write the answer.
+/// The right to write the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease(Uuid);
+pub struct KeyLease(Uuid);
 
-/// An answer, as it was given.
+/// A stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct StoredResponse {
     /// The status.
     pub status: u16,
-    /// The headers worth repeating.
+    /// The headers to repeat.
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
     pub body: Vec<u8>,
 }
 
-/// Claims a key for one request. `holder` is a fresh id.
+/// Claims a key for a request. `holder` is a fresh id.
 pub async fn begin(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
     body_hash: &[u8],
     holder: Uuid,
-    times: Times,
-) -> Result<Begun, StoreError> {
-    // the holder may give up between our claim and our look: then the key is free, so once more
+    times: KeyTimes,
+) -> Result<KeyLookup, StoreError> {
+    // The holder may abandon the key between the claim and the look-up. Then it is free: try again.
     for _ in 0..3 {
         if claim(scope, db, key, body_hash, holder, times).await? {
-            return Ok(Begun::New(Lease(holder)));
+            return Ok(KeyLookup::New(KeyLease(holder)));
         }
-        if let Some(begun) = look(scope, db, key, body_hash).await? {
+        if let Some(begun) = find(scope, db, key, body_hash).await? {
             return Ok(begun);
         }
     }
-    Ok(Begun::InProgress)
+    Ok(KeyLookup::InProgress)
 }
 
-/// Takes the key if it is free, expired, or held by a lapsed lease of the same body.
+/// Claims the key if it is free, expired, or held by an expired claim of the same body.
 async fn claim(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
     body_hash: &[u8],
     holder: Uuid,
-    times: Times,
+    times: KeyTimes,
 ) -> Result<bool, StoreError> {
     let claimed = sqlx::query!(
         "insert into idempotency_keys as held (workspace_id, created_by, route, key, body_hash,
@@ -111,12 +111,12 @@ async fn claim(
     Ok(claimed.rows_affected() == 1)
 }
 
-async fn look(
+async fn find(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
     body_hash: &[u8],
-) -> Result<Option<Begun>, StoreError> {
+) -> Result<Option<KeyLookup>, StoreError> {
     let held = sqlx::query!(
         r#"select body_hash, status, headers::text, body from idempotency_keys
            where workspace_id = $1 and created_by = $2 and route = $3 and key = $4"#,
@@ -129,26 +129,26 @@ async fn look(
     .await?;
     let Some(held) = held else { return Ok(None) };
     if held.body_hash != body_hash {
-        return Ok(Some(Begun::Reused));
+        return Ok(Some(KeyLookup::Reused));
     }
     match (held.status, held.headers, held.body) {
         (Some(status), Some(headers), Some(body)) => {
             let status = u16::try_from(status).map_err(|e| StoreError::Internal(e.into()))?;
             let headers =
                 serde_json::from_str(&headers).map_err(|e| StoreError::Internal(e.into()))?;
-            Ok(Some(Begun::Replay(Answer { status, headers, body })))
+            Ok(Some(KeyLookup::Replay(StoredResponse { status, headers, body })))
         }
-        _ => Ok(Some(Begun::InProgress)),
+        _ => Ok(Some(KeyLookup::InProgress)),
     }
 }
 
-/// Keeps the answer. Returns false, keeping nothing, if the lease lapsed and another took over.
+/// Stores the response. False, storing nothing, if another request has claimed the key meanwhile.
 pub async fn complete(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
-    lease: Lease,
-    answer: &Answer,
+    lease: KeyLease,
+    answer: &StoredResponse,
 ) -> Result<bool, StoreError> {
     let headers =
         serde_json::to_string(&answer.headers).map_err(|e| StoreError::Internal(e.into()))?;
@@ -170,12 +170,12 @@ pub async fn complete(
     Ok(kept.rows_affected() == 1)
 }
 
-/// Frees the key: the answer is not one to keep.
+/// Releases the key without a response.
 pub async fn abandon(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
-    lease: Lease,
+    lease: KeyLease,
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "delete from idempotency_keys
@@ -192,7 +192,7 @@ pub async fn abandon(
     Ok(())
 }
 
-/// Removes the workspace's expired keys; worth doing now and then.
+/// Removes the expired keys of the workspace.
 pub async fn purge(scope: &Scope, db: &Db, now: DateTime<Utc>) -> Result<u64, StoreError> {
     let purged = sqlx::query!(
         "delete from idempotency_keys where workspace_id = $1 and expires_at <= $2",

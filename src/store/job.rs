@@ -1,148 +1,156 @@
-//! Jobs: work that lasts, and who is at it. Whoever takes a job holds a lease on it, renews that
-//! while at work, and may write only as long as it is the holder; when a lease lapses, the work goes
-//! back into the queue. What the work is, is not known here.
+//! Jobs: the queue of background work, and the leases on it.
 //!
-//! Jobs of all workspaces are taken alike; a job says whose it is.
+//! A worker claims a job with a lease, renews the lease while it works, and may write only while it
+//! holds the lease. When a lease expires, the job returns to the queue. The queue is the table itself:
+//! a job that has no holder and is not parked is claimable, the oldest first.
+//!
+//! May not know what a job does. Workers see the jobs of all workspaces; each job names its own.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::queue::{self, Queue};
+use super::run::{RunRow, RunStatus};
+use super::run_batch::{self, OwnedRun};
 use super::{Db, Scope, StoreError};
 
-/// The channel on which it is told that a job, or a run that is none, is to stop.
+/// The channel that announces claimable jobs.
+pub(super) const QUEUED: &str = "jobs:insert";
+
+/// The channel that announces cancellations: of jobs, and of runs that are no jobs.
 pub(super) const CANCELLED: &str = "dsrs_cancelled";
 
-/// What a job works on.
+/// The type of a job: each noun that has one declares its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobKind {
-    /// A run.
-    Run,
-    /// A batch of runs.
-    Batch,
-    /// An evaluation.
-    Evaluation,
-    /// An optimization.
-    Optimization,
+pub struct JobType {
+    name: &'static str,
+    table: &'static str,
 }
 
-impl JobKind {
-    const ALL: [Self; 4] = [Self::Run, Self::Batch, Self::Evaluation, Self::Optimization];
+impl JobType {
+    /// A type by its name, in the database and in messages, and its table. The table has the status row
+    /// of each job under the id of the job: `status`, `error`, `started_at`, `finished_at`.
+    pub(super) const fn new(name: &'static str, table: &'static str) -> Self {
+        Self { name, table }
+    }
 
-    /// The word for it.
+    /// The name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Batch => "batch",
-            Self::Evaluation => "evaluation",
-            Self::Optimization => "optimization",
-        }
-    }
-
-    /// The kind of that word; a newer release may know more.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+        self.name
     }
 }
 
-/// A job to be added.
+/// A job to add.
 #[derive(Clone, Copy, Debug)]
 pub struct NewJob<'a> {
-    /// The id of what it works on.
+    /// The id of the job and of its status row.
     pub id: Uuid,
-    /// What that is.
-    pub kind: JobKind,
-    /// How it was asked for: JSON text, read by whoever works on it.
+    /// Its type.
+    pub kind: JobType,
+    /// The options of the request, as JSON text for the worker.
     pub request: &'a str,
-    /// Now.
+    /// The time of the request.
     pub at: DateTime<Utc>,
 }
 
-/// The right to work on a job, and to write what came of it.
+/// The right to work on a job and to write its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     /// The job.
     pub job: Uuid,
-    /// A fresh id: two attempts of one server are two holders.
+    /// The holder: a fresh id for each attempt.
     pub holder: Uuid,
 }
 
-/// A job that was taken.
+/// A claimed job.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The right to work on it.
     pub lease: Lease,
-    /// On whose behalf.
+    /// The workspace, and the caller who requested the job.
     pub scope: Scope,
-    /// What it works on, as stored: a newer release may know more kinds.
+    /// Its type, as stored.
     pub kind: String,
-    /// How it was asked for.
+    /// The options of the request.
     pub request: String,
-    /// Which attempt this is, counted from 1.
+    /// The number of this attempt, counted from 1.
     pub attempt: i32,
-    /// Whether it is to stop.
+    /// Whether a client cancelled it.
     pub cancelled: bool,
 }
 
-/// What a holder is told when it renews.
+/// A lease that was renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Renewed {
+pub struct RenewedLease {
     /// The holder.
     pub holder: Uuid,
-    /// Whether its job is to stop.
+    /// Whether a client cancelled the job.
     pub cancelled: bool,
 }
 
-/// Adds a job, in the queue too, within the transaction that stores what it works on.
+/// Adds a claimable job, within the transaction that stores its status row. End that transaction with
+/// [`Db::commit_job`].
 pub(super) async fn add(
     scope: &Scope,
     connection: &mut PgConnection,
     job: NewJob<'_>,
 ) -> Result<(), StoreError> {
-    add_waiting(scope, connection, job).await?;
-    queue::add(connection, job.id).await
+    insert(scope, connection, job, false).await
 }
 
-/// Adds a job that is not in the queue yet, within such a transaction.
-pub(super) async fn add_waiting(
+/// Adds a parked job, within such a transaction.
+pub(super) async fn add_parked(
     scope: &Scope,
     connection: &mut PgConnection,
     job: NewJob<'_>,
 ) -> Result<(), StoreError> {
+    insert(scope, connection, job, true).await
+}
+
+async fn insert(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    job: NewJob<'_>,
+    parked: bool,
+) -> Result<(), StoreError> {
     sqlx::query!(
-        "insert into jobs (id, workspace_id, kind, request, created_at, created_by)
-         values ($1, $2, $3, $4::text::json, $5, $6)",
+        "insert into jobs (id, workspace_id, kind, request, created_at, created_by, waiting)
+         values ($1, $2, $3, $4::text::json, $5, $6, $7)",
         job.id,
         scope.workspace,
         job.kind.as_str(),
         job.request,
         job.at,
-        &*scope.actor
+        &*scope.actor,
+        parked
     )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
     Ok(())
 }
 
-/// What is wanted of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Work,
-    Stop,
+/// Makes a job claimable again, or parks it, within a transaction that has locked it.
+pub(super) async fn set_parked(
+    connection: &mut PgConnection,
+    job: Uuid,
+    parked: bool,
+) -> Result<(), StoreError> {
+    sqlx::query!("update jobs set waiting = $2 where id = $1", job, parked)
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
-/// Lets go of a job within a transaction that says where it goes from here; this attempt does not
-/// count. Says what is wanted of it, or `None` when the lease is lost.
-pub(super) async fn let_go(
+/// Releases a lease; the attempt does not count. Returns whether a client cancelled the job, or `None`
+/// if the lease is lost.
+pub(super) async fn release(
     connection: &mut PgConnection,
     lease: Lease,
-) -> Result<Option<Wanted>, StoreError> {
+) -> Result<Option<bool>, StoreError> {
     let cancelled = sqlx::query_scalar!(
         "update jobs set holder = null, lease_until = null, attempts = attempts - 1
          where id = $1 and holder = $2 returning cancelled",
@@ -151,41 +159,58 @@ pub(super) async fn let_go(
     )
     .fetch_optional(connection)
     .await?;
-    Ok(cancelled.map(|cancelled| if cancelled { Wanted::Stop } else { Wanted::Work }))
+    Ok(cancelled)
 }
 
-/// Takes the next job out of the queue for a time, by the database's clock; `None` when nothing waits.
-pub async fn take(
+/// Claims the oldest claimable jobs of these types, one for each holder at most, in one statement. The
+/// lease runs by the clock of the database. Workers that claim at the same time pass over each other's
+/// jobs.
+pub async fn claim(
     db: &Db,
-    queue: &Queue,
-    holder: Uuid,
+    kinds: &[JobType],
+    holders: &[Uuid],
     length: Duration,
-) -> Result<Option<Job>, StoreError> {
-    loop {
-        let mut tx = db.pool().begin().await?;
-        let Some(id) = queue.take(&mut tx).await? else { return Ok(None) };
-        let job = hold(&mut tx, Lease { job: id, holder }, length).await?;
-        tx.commit().await?;
-        // An entry without work was left by a job that ended otherwise.
-        if job.is_some() {
-            return Ok(job);
-        }
-    }
+) -> Result<Vec<Job>, StoreError> {
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    let rows = sqlx::query!(
+        r#"with oldest as (
+               select id, created_at from jobs
+               where holder is null and not waiting and kind = any($1)
+               order by created_at, id limit cardinality($2::uuid[]) for update skip locked
+           ), numbered as (
+               select id, row_number() over (order by created_at, id) as number from oldest
+           )
+           update jobs set holder = ($2::uuid[])[numbered.number], attempts = attempts + 1,
+                           lease_until = clock_timestamp() + $3::float8 * interval '1 second'
+           from numbered where jobs.id = numbered.id
+           returning jobs.id, holder as "holder!", workspace_id, kind, request::text as "request!",
+                     attempts, cancelled, created_by"#,
+        &kinds as &[&str],
+        holders,
+        length.as_secs_f64()
+    )
+    .fetch_all(db.pool())
+    .await?;
+    let jobs = rows.into_iter().map(|row| Job {
+        lease: Lease { job: row.id, holder: row.holder },
+        scope: Scope { workspace: row.workspace_id, actor: Arc::from(row.created_by) },
+        kind: row.kind,
+        request: row.request,
+        attempt: row.attempts,
+        cancelled: row.cancelled,
+    });
+    Ok(jobs.collect())
 }
 
-/// Takes one job that nobody holds, without asking the queue.
-pub async fn seize(db: &Db, lease: Lease, length: Duration) -> Result<Option<Job>, StoreError> {
-    hold(&mut *db.pool().acquire().await?, lease, length).await
-}
-
-async fn hold(
-    connection: &mut PgConnection,
+/// Claims one job that has no holder, parked or not.
+pub async fn claim_by_id(
+    db: &Db,
     lease: Lease,
     length: Duration,
 ) -> Result<Option<Job>, StoreError> {
-    let held = sqlx::query!(
-        r#"update jobs set holder = $2, lease_until = clock_timestamp() + $3::float8 * interval '1 second',
-                           attempts = attempts + 1
+    let claimed = sqlx::query!(
+        r#"update jobs set holder = $2, attempts = attempts + 1, waiting = false,
+                           lease_until = clock_timestamp() + $3::float8 * interval '1 second'
            where id = $1 and holder is null
            returning workspace_id, kind, request::text as "request!", attempts, cancelled,
                      created_by"#,
@@ -193,9 +218,9 @@ async fn hold(
         lease.holder,
         length.as_secs_f64()
     )
-    .fetch_optional(connection)
+    .fetch_optional(db.pool())
     .await?;
-    Ok(held.map(|row| Job {
+    Ok(claimed.map(|row| Job {
         lease,
         scope: Scope { workspace: row.workspace_id, actor: Arc::from(row.created_by) },
         kind: row.kind,
@@ -205,13 +230,13 @@ async fn hold(
     }))
 }
 
-/// Renews leases; a holder that is not in the answer has lost its job to another. Over a connection
-/// apart: a lease must not lapse because those who hold one keep all others busy.
+/// Renews leases. A holder that is missing from the result has lost its job. Uses a connection of its
+/// own: a lease must not expire because workers keep all others busy.
 pub async fn renew(
     db: &Db,
     holders: &[Uuid],
     length: Duration,
-) -> Result<Vec<Renewed>, StoreError> {
+) -> Result<Vec<RenewedLease>, StoreError> {
     let renewed = sqlx::query!(
         r#"update jobs set lease_until = clock_timestamp() + $2::float8 * interval '1 second'
            where holder = any($1)
@@ -222,61 +247,43 @@ pub async fn renew(
     .fetch_all(db.apart())
     .await?;
     let renewed = renewed.into_iter();
-    Ok(renewed.map(|row| Renewed { holder: row.holder, cancelled: row.cancelled }).collect())
+    Ok(renewed.map(|row| RenewedLease { holder: row.holder, cancelled: row.cancelled }).collect())
 }
 
-/// Puts a job back as it was before it was taken: this attempt does not count. False when it has
-/// another holder by now.
-pub async fn give_back(db: &Db, lease: Lease) -> Result<bool, StoreError> {
+/// Returns a job to the queue; the attempt does not count. False if the lease is lost.
+pub async fn requeue(db: &Db, lease: Lease) -> Result<bool, StoreError> {
     let mut tx = db.pool().begin().await?;
-    let given = let_go(&mut tx, lease).await?.is_some();
-    if given {
-        queue::add(&mut tx, lease.job).await?;
-    }
-    tx.commit().await?;
-    Ok(given)
+    let released = release(&mut tx, lease).await?.is_some();
+    db.commit_job(tx).await?;
+    Ok(released)
 }
 
-/// Leaves a job to whoever takes it once the lease has lapsed; this attempt does not count.
-pub async fn decline(db: &Db, lease: Lease) -> Result<(), StoreError> {
-    sqlx::query!(
-        "update jobs set attempts = attempts - 1 where id = $1 and holder = $2",
-        lease.job,
-        lease.holder
-    )
-    .execute(db.pool())
-    .await?;
-    Ok(())
-}
-
-/// Puts the jobs back into the queue whose holders are gone; says how many.
-pub async fn reclaim(db: &Db) -> Result<usize, StoreError> {
-    let mut tx = db.apart().begin().await?;
-    let lapsed = sqlx::query_scalar!(
-        "update jobs set holder = null, lease_until = null
+/// Returns jobs with an expired lease to the queue; returns how many.
+pub async fn requeue_expired(db: &Db) -> Result<u64, StoreError> {
+    let expired = sqlx::query!(
+        "update jobs set holder = null, lease_until = null, waiting = false
          where id in (select id from jobs where lease_until < clock_timestamp()
-                      order by lease_until limit 500 for update skip locked)
-         returning id"
+                      order by lease_until limit 500 for update skip locked)"
     )
-    .fetch_all(&mut *tx)
-    .await?;
-    for id in &lapsed {
-        queue::add(&mut tx, *id).await?;
+    .execute(db.apart())
+    .await?
+    .rows_affected();
+    if expired > 0 {
+        db.notifications.announce_job();
     }
-    tx.commit().await?;
-    Ok(lapsed.len())
+    Ok(expired)
 }
 
-/// Notes that a job is to stop and tells everyone, whoever holds it; runs that are no jobs are
-/// told by the same word. `None` when there is no such job.
+/// Marks a job as cancelled and notifies every server. A server also stops a run of this id that is no
+/// job. `None` if there is no such job.
 pub async fn cancel(
     scope: &Scope,
     db: &Db,
-    kind: JobKind,
+    kind: JobType,
     id: Uuid,
-) -> Result<Option<Held>, StoreError> {
+) -> Result<Option<ClaimState>, StoreError> {
     let mut tx = db.pool().begin().await?;
-    let found = sqlx::query!(
+    let job = sqlx::query!(
         r#"update jobs set cancelled = cancelled or kind = $3 where id = $1 and workspace_id = $2
            returning holder is not null as "held!", kind = $3 as "fits!""#,
         id,
@@ -285,26 +292,43 @@ pub async fn cancel(
     )
     .fetch_optional(&mut *tx)
     .await?;
-    if found.as_ref().is_some_and(|found| !found.fits) {
+    if job.as_ref().is_some_and(|job| !job.fits) {
         return Err(StoreError::not_found(kind.as_str(), id));
     }
     sqlx::query!("select pg_notify($1, $2)", CANCELLED, id.to_string()).execute(&mut *tx).await?;
     tx.commit().await?;
-    Ok(found.map(|found| if found.held { Held::BySomeone } else { Held::ByNobody }))
+    Ok(job.map(|job| if job.held { ClaimState::Claimed } else { ClaimState::Unclaimed }))
 }
 
-/// Whether someone is at work on a job.
+/// Whether a worker has claimed a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
-    /// It waits in the queue.
-    ByNobody,
-    /// Someone is at it, or was when last heard of.
-    BySomeone,
+pub enum ClaimState {
+    /// No worker has: it is queued or parked.
+    Unclaimed,
+    /// A worker has. It may have died since.
+    Claimed,
 }
 
-/// Notes within a transaction that a job has come further: attempts count from here again. False
-/// when the lease is lost, and nothing may be stored; until the transaction ends nobody else can
-/// take the job.
+/// Marks the status row as running, and sets the start of the first attempt. False if the lease is
+/// lost.
+pub async fn begin(
+    db: &Db,
+    kind: JobType,
+    lease: Lease,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let table = kind.table;
+    let sql = format!(
+        "with held as (select id from jobs where id = $1 and holder = $2 for update)
+         update {table} set status = 'running', started_at = coalesce(started_at, $3)
+         from held where {table}.id = held.id"
+    );
+    let begun = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(lease.holder).bind(at);
+    Ok(begun.execute(db.pool()).await?.rows_affected() == 1)
+}
+
+/// Resets the count of attempts within a transaction that stores progress. False if the lease is lost:
+/// then nothing may be stored. No other worker can claim the job until the transaction ends.
 pub(super) async fn progress(
     connection: &mut PgConnection,
     lease: Lease,
@@ -319,11 +343,28 @@ pub(super) async fn progress(
     Ok(held.rows_affected() == 1)
 }
 
-/// Keeps everyone else from a job within a transaction; false when the lease is lost.
-pub(super) async fn hold_still(
-    connection: &mut PgConnection,
+/// Opens a transaction that stores results of items, and stores the records of their runs. `None` if
+/// the lease is lost.
+pub(super) async fn begin_results(
+    scope: &Scope,
+    db: &Db,
     lease: Lease,
-) -> Result<bool, StoreError> {
+    runs: impl Iterator<Item = &RunRow>,
+) -> Result<Option<Transaction<'static, Postgres>>, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    if !progress(&mut tx, lease).await? {
+        return Ok(None);
+    }
+    let runs: Vec<OwnedRun> =
+        runs.map(|run| OwnedRun { workspace: scope.workspace, run: run.clone() }).collect();
+    if !runs.is_empty() {
+        run_batch::insert(&mut *tx, runs.iter()).await?;
+    }
+    Ok(Some(tx))
+}
+
+/// Locks a job until the transaction ends. False if the lease is lost.
+pub(super) async fn lock(connection: &mut PgConnection, lease: Lease) -> Result<bool, StoreError> {
     let held = sqlx::query_scalar!(
         "select id from jobs where id = $1 and holder = $2 for update",
         lease.job,
@@ -334,19 +375,75 @@ pub(super) async fn hold_still(
     Ok(held.is_some())
 }
 
-/// Ends a job within the transaction that stores what came of it; false when the lease is lost, and
-/// nothing of that may be stored.
-pub(super) async fn end(connection: &mut PgConnection, lease: Lease) -> Result<bool, StoreError> {
-    let ended =
+/// Removes a job that has ended, within the transaction that stores its result. False if the lease is
+/// lost: then nothing may be stored.
+pub(super) async fn remove(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<bool, StoreError> {
+    let removed =
         sqlx::query!("delete from jobs where id = $1 and holder = $2", lease.job, lease.holder)
             .execute(connection)
             .await?;
-    Ok(ended.rows_affected() == 1)
+    Ok(removed.rows_affected() == 1)
+}
+
+/// How a job ended, as its status row has it.
+#[derive(Clone, Copy, Debug)]
+pub struct JobEnd<'e> {
+    /// Succeeded, failed or cancelled.
+    pub status: RunStatus,
+    /// The problem that it failed with, as JSON text.
+    pub error: Option<&'e str>,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Ends a job: removes it and writes its status row. False, writing nothing, if the lease is lost.
+pub async fn finish(
+    db: &Db,
+    kind: JobType,
+    lease: Lease,
+    end: JobEnd<'_>,
+) -> Result<bool, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    if !finish_within(&mut tx, kind, lease, end).await? {
+        return Ok(false);
+    }
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// The same within a transaction that stores more of the result.
+pub(super) async fn finish_within(
+    connection: &mut PgConnection,
+    kind: JobType,
+    lease: Lease,
+    end: JobEnd<'_>,
+) -> Result<bool, StoreError> {
+    if !remove(connection, lease).await? {
+        return Ok(false);
+    }
+    let sql = format!(
+        "update {} set status = $2, error = $3::text::json, finished_at = $4,
+                       started_at = coalesce(started_at, $4)
+         where id = $1",
+        kind.table
+    );
+    let row = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(end.status.as_str());
+    row.bind(end.error).bind(end.at).execute(connection).await?;
+    Ok(true)
 }
 
 impl Db {
-    /// The queue, for one who takes from it.
-    pub async fn queue(&self) -> Result<Queue, StoreError> {
-        Queue::open(self.pool()).await
+    /// Commits a transaction that made a job claimable, and wakes workers: those of this process at
+    /// once, others by a notification.
+    pub(super) async fn commit_job(
+        &self,
+        tx: Transaction<'static, Postgres>,
+    ) -> Result<(), StoreError> {
+        tx.commit().await?;
+        self.notifications.announce_job();
+        Ok(())
     }
 }

@@ -1,8 +1,8 @@
-//! Everything that is SQL: the pool, the migrations and one file a noun.
+//! All SQL: the connection pool, the migrations, and one file for each noun.
 //!
-//! It may not know HTTP, graphs as checked things, or the clock: ids and times come from the
-//! caller, documents come and go as JSON text, byte for byte. Every function takes the caller's
-//! [`Scope`] first and sees only that workspace, but for workers, who take whatever job is next.
+//! May not know HTTP, checked graphs, or the clock. Ids and times come from the caller; documents are JSON
+//! text, stored byte for byte. Every function has the [`Scope`] of the caller as its first parameter and
+//! sees only that workspace. Workers are the exception: they claim jobs of all workspaces.
 
 pub mod background_run;
 pub mod batch;
@@ -27,7 +27,6 @@ pub mod optimization_candidate;
 pub mod optimization_work;
 pub mod page;
 pub mod pool;
-pub mod queue;
 pub mod retention;
 pub mod run;
 pub mod run_batch;
@@ -40,6 +39,6 @@ pub mod waiting_run;
 pub mod workspace;
 
 pub use error::StoreError;
-pub use page::{Cursor, Page};
+pub use page::{Cursor, ListQuery, Page};
 pub use pool::{Db, PoolSettings};
 pub use scope::Scope;

@@ -1,15 +1,18 @@
-//! Optimizations: accepted, one by id, lists, and what was put in force of one. Working on them is
+//! Optimizations: the status row, lists, and the activation of a result. Attempts write through
 //! `optimization_work`.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::batch::Spent;
-use super::job::{self, JobKind, NewJob};
-use super::page::fetch_count;
+use super::batch::UsageTotals;
+use super::job::{self, JobType, NewJob};
+use super::page::ListedRow;
 use super::run::RunStatus;
-use super::{Cursor, Db, Page, Scope, StoreError};
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
+
+/// Optimizations as jobs.
+pub const JOB: JobType = JobType::new("optimization", "optimizations");
 
 /// An optimization, without its candidates. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, FromRow)]
@@ -18,7 +21,7 @@ pub struct OptimizationRow {
     pub id: Uuid,
     /// The graph's id.
     pub graph_id: Uuid,
-    /// The graph's name at the time.
+    /// The name of the graph at the time of the request.
     pub graph_name: String,
     /// The graph version that it starts from.
     pub graph_version: i32,
@@ -26,36 +29,42 @@ pub struct OptimizationRow {
     pub state_version: i32,
     /// The optimizer's name.
     pub optimizer: String,
-    /// The rest of what was asked for.
+    /// The rest of the request.
     pub request: String,
-    /// Where it stands; never `waiting`.
+    /// Its status; never `waiting`.
     #[sqlx(try_from = "String")]
     pub status: RunStatus,
-    /// What was paid for so far.
+    /// The usage so far.
     #[sqlx(flatten)]
-    pub spent: Spent,
-    /// How long it was worked on so far.
+    pub spent: UsageTotals,
+    /// The time that attempts took so far.
     pub seconds: f64,
-    /// How many candidates there are so far.
+    /// The number of candidates so far.
     pub candidates: i64,
-    /// What was found, once it has ended.
+    /// The result, once it has ended.
     pub result: Option<String>,
-    /// The candidate that was chosen, if it is not what was there before.
+    /// The best candidate, unless it is the original program.
     pub best: Option<i32>,
-    /// The state version that it was stored as.
+    /// The state version of that candidate.
     pub found_state: Option<i32>,
-    /// Whether it was put in force, and why.
+    /// Whether the result was activated, and why.
     pub activated: Option<String>,
     /// The problem that it failed with.
     pub error: Option<String>,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: DateTime<Utc>,
-    /// When work on it began.
+    /// When the first attempt began.
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// On whose behalf.
+    /// The caller who requested it.
     pub created_by: String,
+}
+
+impl ListedRow for OptimizationRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
 }
 
 const COLUMNS: &str = "select id, graph_id, graph_name, graph_version, state_version, optimizer, \
@@ -65,7 +74,7 @@ const COLUMNS: &str = "select id, graph_id, graph_name, graph_version, state_ver
      finished_at, created_by \
      from optimizations where workspace_id = ";
 
-/// Stores an optimization that is to be worked on, and the job, or neither.
+/// Stores a queued optimization and its job.
 pub async fn accept(
     scope: &Scope,
     db: &Db,
@@ -92,9 +101,8 @@ pub async fn accept(
     )
     .execute(&mut *tx)
     .await?;
-    let kind = JobKind::Optimization;
-    job::add(scope, &mut tx, NewJob { id: new.id, kind, request, at: new.created_at }).await?;
-    Ok(tx.commit().await?)
+    job::add(scope, &mut tx, NewJob { id: new.id, kind: JOB, request, at: new.created_at }).await?;
+    db.commit_job(tx).await
 }
 
 /// An optimization by id.
@@ -105,7 +113,7 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<OptimizationRow, St
     found.ok_or_else(|| StoreError::not_found("optimization", id))
 }
 
-/// Where one stands; `None` where there is none.
+/// The status; `None` if there is no such optimization.
 pub async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
     let found = sqlx::query_scalar!(
         "select status from optimizations where workspace_id = $1 and id = $2",
@@ -117,29 +125,22 @@ pub async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus
     found.map(RunStatus::try_from).transpose()
 }
 
-/// One page of optimizations, newest first; of one graph, where it is named.
+/// One page of optimizations, newest first; of one graph, if named.
 pub async fn list(
     scope: &Scope,
     db: &Db,
     graph: Option<Uuid>,
-    after: Option<Cursor>,
-    limit: u32,
+    list: ListQuery,
 ) -> Result<Page<OptimizationRow>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
     sql.push_bind(scope.workspace);
     if let Some(graph) = graph {
         sql.push(" and graph_id = ").push_bind(graph);
     }
-    if let Some(after) = after {
-        sql.push(" and (created_at, id) < (").push_bind(after.created_at);
-        sql.push(", ").push_bind(after.id).push(")");
-    }
-    sql.push(" order by created_at desc, id desc limit ").push_bind(fetch_count(limit));
-    let items = sql.build_query_as::<OptimizationRow>().fetch_all(db.pool()).await?;
-    Ok(Page::cut(items, limit, |found| Cursor { created_at: found.created_at, id: found.id }))
+    list.newest_first(db, sql, "").await
 }
 
-/// Notes what became of the candidate that was found.
+/// Stores whether the result was activated.
 pub async fn note_activation(
     scope: &Scope,
     db: &Db,

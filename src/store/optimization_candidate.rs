@@ -1,38 +1,36 @@
-//! The candidates that an optimization has tried, in their order. Written by `optimization_work`.
+//! The candidates of an optimization, in order. Attempts write them through `optimization_work`.
 
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::job::Lease;
-use super::page::fetch_count;
-use super::{Db, Page, Scope, StoreError};
+use super::{Db, ListQuery, Page, Scope, StoreError};
 
 /// A candidate. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateRow {
-    /// Counted from 0, which is the program as it was.
+    /// The number, counted from 0, which is the original program.
     pub number: i32,
-    /// The candidates it was made from.
+    /// The candidates that it was made from.
     pub parents: Vec<i32>,
     /// How it was made, as a JSON string.
     pub origin: String,
-    /// How it did: `{full, partial}`.
+    /// Its scores: `{full, partial}`.
     pub scores: String,
-    /// By which the best is chosen; `None` where it was not tried on all.
+    /// The value by which the best is chosen; `None` if it was not tried on all examples.
     pub objective: Option<f64>,
     /// Its state.
     pub state: String,
-    /// Its graph; `None` where that is the one that the optimization began with.
+    /// Its graph; `None` if that is the original one.
     pub definition: Option<String>,
 }
 
-/// One page of candidates, in their order. `after` is the last number of the page before.
+/// One page of candidates, in order. The key is the number.
 pub async fn list(
     scope: &Scope,
     db: &Db,
     optimization: Uuid,
-    after: Option<i32>,
-    limit: u32,
+    list: ListQuery<i32>,
 ) -> Result<Page<CandidateRow, i32>, StoreError> {
     let rows = sqlx::query_as!(
         CandidateRow,
@@ -43,12 +41,12 @@ pub async fn list(
            order by number limit $4"#,
         optimization,
         scope.workspace,
-        after.unwrap_or(-1),
-        fetch_count(limit)
+        list.after.unwrap_or(-1),
+        list.fetch_count()
     )
     .fetch_all(db.pool())
     .await?;
-    Ok(Page::cut(rows, limit, |row| row.number))
+    Ok(list.page(rows, |row| row.number))
 }
 
 /// One candidate.
@@ -73,7 +71,7 @@ pub async fn get(
     found.ok_or_else(|| StoreError::not_found("candidate", number))
 }
 
-/// The candidate that did best on all examples; of equals the first.
+/// The candidate with the best value on all examples; of equals the first.
 pub async fn best(scope: &Scope, db: &Db, optimization: Uuid) -> Result<Option<i32>, StoreError> {
     let found = sqlx::query_scalar!(
         "select number from optimization_candidates
@@ -87,7 +85,7 @@ pub async fn best(scope: &Scope, db: &Db, optimization: Uuid) -> Result<Option<i
     Ok(found)
 }
 
-/// Writes candidates, or what is new of them.
+/// Inserts or updates candidates.
 pub(super) async fn write(
     scope: &Scope,
     connection: &mut PgConnection,

@@ -1,13 +1,15 @@
-//! The work on an optimization, by whoever holds its job: what earlier attempts bought and rolled
-//! out, what this one does, and the end. Whatever is written is written under the lease, so that of
-//! two who think they hold the job only one writes.
+//! The work on an optimization: recorded replies and rollouts, candidates, and the result. They are
+//! written only by the holder of the lease.
+//!
+//! May not know optimizers: documents are JSON text.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::batch::Spent;
-use super::job::{self, Lease};
+use super::batch::UsageTotals;
+use super::job::{self, JobEnd, Lease};
+use super::optimization;
 use super::optimization_candidate::{self, CandidateRow};
 use super::run::RunStatus;
 use super::{Db, Scope, StoreError};
@@ -15,36 +17,36 @@ use super::{Db, Scope, StoreError};
 /// Rows that are removed at a time.
 const STEP: i64 = 500;
 
-/// What stands for a purchase or a rollout.
-pub type Key = [u8; 32];
+/// The key of a recorded reply or rollout.
+pub type RecordKey = [u8; 32];
 
-/// What an attempt has to keep.
+/// The records of an attempt that are written together.
 #[derive(Clone, Debug, Default)]
-pub struct Kept {
+pub struct OptimizationRecords {
     /// Replies, as JSON text.
-    pub purchases: Vec<(Key, String)>,
+    pub purchases: Vec<(RecordKey, String)>,
     /// Rollouts, as JSON text.
-    pub rollouts: Vec<(Key, String)>,
-    /// Candidates that are new, or of which something is.
+    pub rollouts: Vec<(RecordKey, String)>,
+    /// Candidates that are new or have changed.
     pub candidates: Vec<CandidateRow>,
-    /// What was paid for, by this and all earlier attempts.
-    pub spent: Spent,
-    /// How long they took.
+    /// The usage of this and all earlier attempts.
+    pub spent: UsageTotals,
+    /// The time that these attempts took.
     pub seconds: f64,
 }
 
 /// How an optimization ended.
 #[derive(Clone, Debug)]
-pub struct End<'e> {
+pub struct OptimizationEnd<'e> {
     /// Succeeded, failed or cancelled.
     pub status: RunStatus,
-    /// What was found.
+    /// The result, as JSON text.
     pub result: Option<&'e str>,
-    /// The candidate that was chosen, if it is not what was there before.
+    /// The chosen candidate, unless it is the program that the optimization started with.
     pub best: Option<i32>,
-    /// The state version that it was stored as.
+    /// The state version of that candidate.
     pub found_state: Option<i32>,
-    /// Whether it was put in force, and why.
+    /// Whether it was activated, and why.
     pub activated: Option<&'e str>,
     /// The problem that it failed with.
     pub error: Option<&'e str>,
@@ -52,14 +54,14 @@ pub struct End<'e> {
     pub at: DateTime<Utc>,
 }
 
-impl<'e> End<'e> {
-    /// The end of one that failed.
+impl<'e> OptimizationEnd<'e> {
+    /// The end of an optimization that failed.
     #[must_use]
     pub const fn failed(error: &'e str, at: DateTime<Utc>) -> Self {
         Self { error: Some(error), ..Self::without_result(RunStatus::Failed, at) }
     }
 
-    /// The end of one of which nothing is left but its candidates.
+    /// The end of an optimization without a result other than its candidates.
     #[must_use]
     pub const fn without_result(status: RunStatus, at: DateTime<Utc>) -> Self {
         let (result, best, found_state, activated) = (None, None, None, None);
@@ -67,22 +69,7 @@ impl<'e> End<'e> {
     }
 }
 
-/// Notes that work on an optimization begins; false when the lease is lost.
-pub async fn begin(db: &Db, lease: Lease, at: DateTime<Utc>) -> Result<bool, StoreError> {
-    let begun = sqlx::query!(
-        "with held as (select id from jobs where id = $1 and holder = $2 for update)
-         update optimizations set status = 'running', started_at = coalesce(started_at, $3)
-         from held where optimizations.id = held.id",
-        lease.job,
-        lease.holder,
-        at
-    )
-    .execute(db.pool())
-    .await?;
-    Ok(begun.rows_affected() == 1)
-}
-
-/// The keys of what was bought and of what was rolled out before.
+/// The keys of recorded replies and of recorded rollouts.
 pub async fn keys(
     scope: &Scope,
     db: &Db,
@@ -105,12 +92,12 @@ pub async fn keys(
     Ok((purchases, rollouts))
 }
 
-/// A reply that was bought.
+/// A recorded reply.
 pub async fn purchase(
     scope: &Scope,
     db: &Db,
     optimization: Uuid,
-    key: &Key,
+    key: &RecordKey,
 ) -> Result<Option<String>, StoreError> {
     let found = sqlx::query_scalar!(
         r#"select reply::text as "reply!" from optimization_purchases
@@ -124,12 +111,12 @@ pub async fn purchase(
     Ok(found)
 }
 
-/// A rollout that was made.
+/// A recorded rollout.
 pub async fn rollout(
     scope: &Scope,
     db: &Db,
     optimization: Uuid,
-    key: &Key,
+    key: &RecordKey,
 ) -> Result<Option<String>, StoreError> {
     let found = sqlx::query_scalar!(
         r#"select rollout::text as "rollout!" from optimization_rollouts
@@ -143,33 +130,37 @@ pub async fn rollout(
     Ok(found)
 }
 
-/// Keeps what was done; false, writing nothing, when the lease is lost. Doing it again changes
-/// nothing.
-pub async fn keep(scope: &Scope, db: &Db, lease: Lease, kept: &Kept) -> Result<bool, StoreError> {
+/// Writes records. False, writing nothing, if the lease is lost. Safe to repeat.
+pub async fn record(
+    scope: &Scope,
+    db: &Db,
+    lease: Lease,
+    records: &OptimizationRecords,
+) -> Result<bool, StoreError> {
     let mut tx = db.pool().begin().await?;
-    // Attempts that only find what others did come no further.
-    let further = !kept.purchases.is_empty() || !kept.rollouts.is_empty();
-    let held = match further {
+    // An attempt that only finds records of earlier ones makes no progress.
+    let has_progress = !records.purchases.is_empty() || !records.rollouts.is_empty();
+    let held = match has_progress {
         true => job::progress(&mut tx, lease).await?,
-        false => job::hold_still(&mut tx, lease).await?,
+        false => job::lock(&mut tx, lease).await?,
     };
     if !held {
         return Ok(false);
     }
-    add_kept(scope, &mut tx, lease, kept).await?;
-    optimization_candidate::write(scope, &mut tx, lease, &kept.candidates).await?;
-    set_spent(&mut tx, lease, kept.spent, kept.seconds).await?;
+    add_records(scope, &mut tx, lease, records).await?;
+    optimization_candidate::write(scope, &mut tx, lease, &records.candidates).await?;
+    set_spent(&mut tx, lease, records.spent, records.seconds).await?;
     tx.commit().await?;
     Ok(true)
 }
 
-async fn add_kept(
+async fn add_records(
     scope: &Scope,
     connection: &mut PgConnection,
     lease: Lease,
-    kept: &Kept,
+    records: &OptimizationRecords,
 ) -> Result<(), StoreError> {
-    let (keys, replies) = columns(&kept.purchases);
+    let (keys, replies) = columns(&records.purchases);
     if !keys.is_empty() {
         sqlx::query!(
             "insert into optimization_purchases (optimization_id, key, workspace_id, reply)
@@ -183,7 +174,7 @@ async fn add_kept(
         .execute(&mut *connection)
         .await?;
     }
-    let (keys, rollouts) = columns(&kept.rollouts);
+    let (keys, rollouts) = columns(&records.rollouts);
     if !keys.is_empty() {
         sqlx::query!(
             "insert into optimization_rollouts (optimization_id, key, workspace_id, rollout)
@@ -201,14 +192,14 @@ async fn add_kept(
     Ok(())
 }
 
-fn columns(rows: &[(Key, String)]) -> (Vec<&[u8]>, Vec<&str>) {
+fn columns(rows: &[(RecordKey, String)]) -> (Vec<&[u8]>, Vec<&str>) {
     rows.iter().map(|(key, text)| (key.as_slice(), text.as_str())).unzip()
 }
 
 async fn set_spent(
     connection: &mut PgConnection,
     lease: Lease,
-    spent: Spent,
+    spent: UsageTotals,
     seconds: f64,
 ) -> Result<(), StoreError> {
     sqlx::query!(
@@ -228,26 +219,23 @@ async fn set_spent(
     Ok(())
 }
 
-/// Writes how an optimization ended, and ends its job; false, writing nothing, when the lease is
+/// Ends an optimization: removes its job and writes its result. False, writing nothing, if the lease is
 /// lost.
-pub async fn finish(db: &Db, lease: Lease, end: &End<'_>) -> Result<bool, StoreError> {
+pub async fn finish(db: &Db, lease: Lease, end: &OptimizationEnd<'_>) -> Result<bool, StoreError> {
     let mut tx = db.pool().begin().await?;
-    if !job::end(&mut tx, lease).await? {
+    let status = JobEnd { status: end.status, error: end.error, at: end.at };
+    if !job::finish_within(&mut tx, optimization::JOB, lease, status).await? {
         return Ok(false);
     }
     sqlx::query!(
-        "update optimizations set status = $2, result = $3::text::json, best = $4, found_state = $5,
-                                  activated = $6::text::json, error = $7::text::json,
-                                  finished_at = $8, started_at = coalesce(started_at, $8)
+        "update optimizations set result = $2::text::json, best = $3, found_state = $4,
+                                  activated = $5::text::json
          where id = $1",
         lease.job,
-        end.status.as_str(),
         end.result,
         end.best,
         end.found_state,
-        end.activated,
-        end.error,
-        end.at
+        end.activated
     )
     .execute(&mut *tx)
     .await?;
@@ -255,8 +243,8 @@ pub async fn finish(db: &Db, lease: Lease, end: &End<'_>) -> Result<bool, StoreE
     Ok(true)
 }
 
-/// Removes some of what was kept for attempts that will not be, of one optimization or of all; says
-/// how many rows. Nothing is left once it says 0.
+/// Removes some replies and rollouts that no attempt needs any more: of one optimization, or of all
+/// that have ended. Returns the number of rows, which is 0 once none is left.
 pub async fn purge(db: &Db, of: Option<Uuid>) -> Result<u64, StoreError> {
     let purchases = sqlx::query!(
         "delete from optimization_purchases where (optimization_id, key) in (

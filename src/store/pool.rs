@@ -13,8 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::StoreError;
 use super::changes::Changes;
-use super::listen::News;
-use super::queue;
+use super::listen::Notifications;
 
 /// A database migrated further by a newer release is fine: steps only ever expand what this one
 /// uses, and it must be able to start again beside that release or after it.
@@ -67,7 +66,7 @@ pub struct Db {
     graph_writers: Arc<Semaphore>,
     dataset_writers: Arc<Semaphore>,
     pub(super) changes: Changes,
-    pub(super) news: News,
+    pub(super) notifications: Notifications,
 }
 
 impl Db {
@@ -93,7 +92,7 @@ impl Db {
             graph_writers: places(2),
             dataset_writers: places(4),
             changes,
-            news: News::default(),
+            notifications: Notifications::default(),
         };
         db.open_connection().await?.close().await?;
         Ok(db)
@@ -105,12 +104,7 @@ impl Db {
         // a connection of its own: waiting for that lock must not hit the statement timeout
         let one = PgPoolOptions::new().max_connections(1).acquire_timeout(self.acquire_timeout);
         let own = one.connect_lazy_with(self.options());
-        // The queue's first: who sees ours applied can rely on both.
-        let queue = queue::migrate(&own).await;
-        let outcome = match queue {
-            Ok(()) => migrator().run(&own).await.map_err(from_migrate),
-            Err(error) => Err(error),
-        };
+        let outcome = migrator().run(&own).await.map_err(from_migrate);
         own.close().await;
         outcome
     }

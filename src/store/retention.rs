@@ -1,38 +1,37 @@
-//! What is old goes, so many rows at a time: runs and batches that have ended, datasets that were
-//! deleted. Several servers may be at it at once; each passes over what another has just taken. When something is old is not known
-//! here.
+//! Removes old rows in steps: runs and batches that have ended, datasets that were deleted. Several
+//! servers may do so at once: each skips rows that another has locked. May not know when a row is old.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
-/// What may be old, in the order in which it goes. Batches are out of sight before their rows go, so
-/// that nobody reads half of one.
+/// The kinds of old rows, in the order of removal. A batch is hidden before its rows are removed, so that
+/// no client reads half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Old {
+pub enum ExpiredRows {
     /// Runs.
     Runs,
-    /// Batches that are still seen.
+    /// Batches that are visible.
     Batches,
-    /// Results of batches that are not seen any more.
+    /// Results of hidden batches.
     BatchResults,
-    /// Items of such.
+    /// Items of hidden batches.
     BatchItems,
-    /// Such batches of which nothing else is left.
+    /// Hidden batches without results and items.
     EmptyBatches,
-    /// Places of examples in versions of deleted datasets.
+    /// Positions of examples in versions of deleted datasets.
     Examples,
-    /// What such examples said.
+    /// The content of such examples.
     ExampleTexts,
     /// Versions of deleted datasets.
     DatasetVersions,
-    /// Deleted datasets of which nothing else is left.
+    /// Deleted datasets without versions.
     EmptyDatasets,
 }
 
-impl Old {
-    /// All of it.
+impl ExpiredRows {
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::Runs,
         Self::Batches,
@@ -46,21 +45,21 @@ impl Old {
     ];
 }
 
-/// Datasets that are looked at in one step.
+/// Datasets that are considered in one step.
 const DATASETS: i64 = 1000;
 
-/// Removes at most so many rows of what ended, or was deleted, before a time; says how many. Fewer than asked for
-/// are the last ones.
+/// Removes at most `most` rows that ended or were deleted before a time; returns how many. If there are
+/// fewer than `most`, no more are left.
 pub async fn remove(
     scope: &Scope,
     db: &Db,
-    old: Old,
+    old: ExpiredRows,
     before: DateTime<Utc>,
     most: i64,
 ) -> Result<u64, StoreError> {
     let workspace = scope.workspace;
     let removal = match old {
-        Old::Runs => sqlx::query!(
+        ExpiredRows::Runs => sqlx::query!(
             "delete from runs where id in (
                  select id from runs
                  where workspace_id = $1 and created_at < $2 and finished_at < $2
@@ -69,7 +68,7 @@ pub async fn remove(
             before,
             most
         ),
-        Old::Batches => sqlx::query!(
+        ExpiredRows::Batches => sqlx::query!(
             "update batches set expired = true where id in (
                  select id from batches
                  where workspace_id = $1 and finished_at < $2 and not expired
@@ -78,7 +77,7 @@ pub async fn remove(
             before,
             most
         ),
-        Old::BatchResults => sqlx::query!(
+        ExpiredRows::BatchResults => sqlx::query!(
             "delete from batch_results where (batch_id, position) in (
                  select result.batch_id, result.position from batches
                  join batch_results result on result.batch_id = batches.id
@@ -87,7 +86,7 @@ pub async fn remove(
             workspace,
             most
         ),
-        Old::BatchItems => sqlx::query!(
+        ExpiredRows::BatchItems => sqlx::query!(
             "delete from batch_items where (batch_id, position) in (
                  select item.batch_id, item.position from batches
                  join batch_items item on item.batch_id = batches.id
@@ -96,7 +95,7 @@ pub async fn remove(
             workspace,
             most
         ),
-        Old::EmptyBatches => sqlx::query!(
+        ExpiredRows::EmptyBatches => sqlx::query!(
             "delete from batches where id in (
                  select id from batches
                  where workspace_id = $1 and expired
@@ -106,21 +105,21 @@ pub async fn remove(
             workspace,
             most
         ),
-        Old::Examples => sqlx::query!(
+        ExpiredRows::Examples => sqlx::query!(
             "delete from dataset_examples where (dataset_id, version, position) in (
                  select dataset_id, version, position from dataset_examples
                  where dataset_id = any($1) limit $2 for update skip locked)",
             &unused(scope, db, before).await?,
             most
         ),
-        Old::ExampleTexts => sqlx::query!(
+        ExpiredRows::ExampleTexts => sqlx::query!(
             "delete from dataset_contents where (dataset_id, hash) in (
                  select dataset_id, hash from dataset_contents
                  where dataset_id = any($1) limit $2 for update skip locked)",
             &unused(scope, db, before).await?,
             most
         ),
-        Old::DatasetVersions => sqlx::query!(
+        ExpiredRows::DatasetVersions => sqlx::query!(
             "delete from dataset_versions where (dataset_id, version) in (
                  select dataset_id, version from dataset_versions version
                  where dataset_id = any($1)
@@ -132,7 +131,7 @@ pub async fn remove(
             &unused(scope, db, before).await?,
             most
         ),
-        Old::EmptyDatasets => sqlx::query!(
+        ExpiredRows::EmptyDatasets => sqlx::query!(
             "delete from datasets where id in (
                  select id from datasets
                  where id = any($1)
@@ -145,8 +144,8 @@ pub async fn remove(
     Ok(removal.execute(db.pool()).await?.rows_affected())
 }
 
-/// Datasets that were deleted before a time, but for those that a job may still read: one that was
-/// begun before that, or that found the dataset just before and was written down a little later.
+/// Datasets that were deleted before a time, except those that a job may still read: a job that was
+/// requested before the deletion, or that resolved the dataset just before and was stored a little later.
 async fn unused(scope: &Scope, db: &Db, before: DateTime<Utc>) -> Result<Vec<Uuid>, StoreError> {
     let found = sqlx::query_scalar!(
         "select id from datasets

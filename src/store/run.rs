@@ -8,8 +8,8 @@ use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::graph::GraphRef;
-use super::page::fetch_count;
-use super::{Cursor, Db, Page, Scope, StoreError};
+use super::page::ListedRow;
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,7 +129,7 @@ impl RunRow {
 
 /// One line of a list of runs: no documents but the small ones.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct RunItem {
+pub struct RunSummaryRow {
     /// Its id.
     pub id: Uuid,
     /// The graph's id.
@@ -157,6 +157,12 @@ pub struct RunItem {
     pub usage: String,
     /// On whose behalf.
     pub created_by: String,
+}
+
+impl ListedRow for RunSummaryRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
 }
 
 /// Which runs to list; what is absent does not narrow.
@@ -209,7 +215,7 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<RunRow, StoreError>
 
 /// What a run was given and gave. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct RunValues {
     /// Its id.
     pub id: Uuid,
     /// The graph's id.
@@ -225,11 +231,11 @@ pub struct Said {
 }
 
 /// What these runs were given and gave, in any order, without those that are not there.
-pub(super) async fn said(
+pub(super) async fn run_values(
     scope: &Scope,
     connection: &mut PgConnection,
     ids: &[Uuid],
-) -> Result<Vec<Said>, StoreError> {
+) -> Result<Vec<RunValues>, StoreError> {
     let rows = sqlx::query!(
         r#"select id, graph_id, graph_name, status, inputs::text as "inputs!", outputs::text
            from runs where workspace_id = $1 and id = any($2)"#,
@@ -238,8 +244,8 @@ pub(super) async fn said(
     )
     .fetch_all(connection)
     .await?;
-    let said = rows.into_iter().map(|row| {
-        Ok(Said {
+    let run_values = rows.into_iter().map(|row| {
+        Ok(RunValues {
             id: row.id,
             graph_id: row.graph_id,
             graph_name: row.graph_name,
@@ -248,7 +254,7 @@ pub(super) async fn said(
             outputs: row.outputs,
         })
     });
-    said.collect()
+    run_values.collect()
 }
 
 /// How a run stands; `None` when there is no such run.
@@ -268,9 +274,8 @@ pub async fn list(
     scope: &Scope,
     db: &Db,
     filter: &RunFilter,
-    after: Option<Cursor>,
-    limit: u32,
-) -> Result<Page<RunItem>, StoreError> {
+    list: ListQuery,
+) -> Result<Page<RunSummaryRow>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(
         "select id, graph_id, graph_name, graph_version, state_version, status, created_at, \
          started_at, finished_at, duration_ms, error::text, usage::text, created_by \
@@ -278,13 +283,7 @@ pub async fn list(
     );
     sql.push_bind(scope.workspace);
     push_filter(&mut sql, scope, filter);
-    if let Some(after) = after {
-        sql.push(" and (created_at, id) < (").push_bind(after.created_at);
-        sql.push(", ").push_bind(after.id).push(")");
-    }
-    sql.push(" order by created_at desc, id desc limit ").push_bind(fetch_count(limit));
-    let items = sql.build_query_as::<RunItem>().fetch_all(db.pool()).await?;
-    Ok(Page::cut(items, limit, |run| Cursor { created_at: run.created_at, id: run.id }))
+    list.newest_first(db, sql, "").await
 }
 
 /// Each filter is written so that an index of `runs` begins with it.

@@ -10,7 +10,7 @@ use super::{Scope, StoreError};
 
 /// The rows as one array a column, borrowing every text.
 #[derive(Default)]
-struct Columns<'a> {
+struct RunColumns<'a> {
     id: Vec<Uuid>,
     workspace_id: Vec<Uuid>,
     graph_id: Vec<Uuid>,
@@ -31,7 +31,7 @@ struct Columns<'a> {
     created_by: Vec<&'a str>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> RunColumns<'a> {
     fn of(runs: impl Iterator<Item = (&'a Scope, &'a RunRow)>) -> Self {
         let mut columns = Self::default();
         runs.for_each(|(scope, run)| columns.push(scope, run));
@@ -66,7 +66,7 @@ pub(super) async fn insert<'r>(
     executor: impl PgExecutor<'_>,
     runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
 ) -> Result<(), StoreError> {
-    let rows = Columns::of(runs);
+    let rows = RunColumns::of(runs);
     sqlx::query!(
         "insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
                            state_version, status, created_at, started_at, finished_at,

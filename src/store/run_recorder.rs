@@ -47,7 +47,7 @@ pub struct RunRecorder {
     queue: mpsc::Sender<Waiting>,
     room: Arc<Semaphore>,
     closing: CancellationToken,
-    counts: Arc<Counts>,
+    counts: Arc<RecorderCounters>,
 }
 
 /// The one that writes; run it as a task.
@@ -55,7 +55,7 @@ pub struct RunWriter {
     db: Db,
     queue: mpsc::Receiver<Waiting>,
     closing: CancellationToken,
-    counts: Arc<Counts>,
+    counts: Arc<RecorderCounters>,
 }
 
 struct Waiting {
@@ -67,7 +67,7 @@ struct Waiting {
 }
 
 #[derive(Default)]
-struct Counts {
+struct RecorderCounters {
     commits: AtomicU64,
     runs: AtomicU64,
     lost: AtomicU64,
@@ -76,7 +76,7 @@ struct Counts {
 /// A recorder and its writer.
 pub fn recorder(db: Db, mode: Record) -> (RunRecorder, RunWriter) {
     let (sender, receiver) = mpsc::channel(QUEUE_RUNS);
-    let (closing, counts) = (CancellationToken::new(), Arc::new(Counts::default()));
+    let (closing, counts) = (CancellationToken::new(), Arc::new(RecorderCounters::default()));
     let recorder = RunRecorder {
         mode,
         queue: sender,

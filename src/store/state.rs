@@ -7,8 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::graph::GraphRef;
-use super::page::fetch_count;
-use super::{Db, Page, Scope, StoreError};
+use super::{Db, ListQuery, Page, Scope, StoreError};
 
 /// A state to be written. What is left at its default is not known.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +53,7 @@ pub struct StateRow {
 
 /// One line of a graph's state history.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StateItem {
+pub struct StateSummaryRow {
     /// Its number within the graph.
     pub version: i32,
     /// The graph version that it fits.
@@ -121,11 +120,10 @@ pub async fn list(
     scope: &Scope,
     db: &Db,
     graph: Uuid,
-    before: Option<i32>,
-    limit: u32,
-) -> Result<Page<StateItem, i32>, StoreError> {
+    list: ListQuery<i32>,
+) -> Result<Page<StateSummaryRow, i32>, StoreError> {
     let items = sqlx::query_as!(
-        StateItem,
+        StateSummaryRow,
         r#"select s.version, s.graph_version, s.parent, s.optimization_id as optimization, s.score,
                   s.dataset_hash, s.content_hash,
                   (f.state_version = s.version) as "in_force!", s.created_at, s.created_by
@@ -135,12 +133,12 @@ pub async fn list(
            order by s.version desc limit $4"#,
         scope.workspace,
         graph,
-        before,
-        fetch_count(limit)
+        list.after,
+        list.fetch_count()
     )
     .fetch_all(db.pool())
     .await?;
-    Ok(Page::cut(items, limit, |item| item.version))
+    Ok(list.page(items, |item| item.version))
 }
 
 pub(super) async fn find(

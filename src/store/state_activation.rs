@@ -5,9 +5,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::page::fetch_count;
 use super::state::StateRow;
-use super::{Db, Page, Scope, StoreError};
+use super::{Db, ListQuery, Page, Scope, StoreError};
 
 /// One move of what is in force for a graph version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +32,7 @@ pub async fn list(
     scope: &Scope,
     db: &Db,
     graph: Uuid,
-    before: Option<i64>,
-    limit: u32,
+    list: ListQuery<i64>,
 ) -> Result<Page<ActivationItem, i64>, StoreError> {
     let items = sqlx::query_as!(
         ActivationItem,
@@ -52,12 +50,12 @@ pub async fn list(
            order by a.id desc limit $4"#,
         scope.workspace,
         graph,
-        before,
-        fetch_count(limit)
+        list.after,
+        list.fetch_count()
     )
     .fetch_all(db.pool())
     .await?;
-    Ok(Page::cut(items, limit, |item| item.id))
+    Ok(list.page(items, |item| item.id))
 }
 
 /// The state in force for a graph version.

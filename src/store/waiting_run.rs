@@ -1,40 +1,42 @@
-//! Runs that wait for values from outside: parked, and woken by each value that comes. A parked run
-//! has its rows and nothing else: no entry in the queue, and nobody who holds its job.
+//! Parked runs: they wait for a value from a client. A parked run is rows only: no worker holds or
+//! claims its job until a signal wakes it.
+//!
+//! May not know graphs: documents are JSON text.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::background_run::{NodeRow, insert, insert_kept};
-use super::job::{self, JobKind, Lease, NewJob, Wanted};
+use super::background_run::{self, NodeRow, insert, insert_node};
+use super::job::{self, Lease, NewJob};
 use super::run::RunRow;
-use super::{Db, Scope, StoreError, queue};
+use super::{Db, Scope, StoreError};
 
-/// What became of a run that was to be parked.
+/// The outcome of parking a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parked {
-    /// It waits, or is in the queue again because a value has come meanwhile.
+pub enum ParkOutcome {
+    /// The run is parked, or queued again because a value has arrived meanwhile.
     Done,
-    /// It is to stop: nothing has changed.
+    /// A client cancelled the run: nothing has changed.
     Cancelled,
     /// The lease is lost: nothing has changed.
     Lost,
 }
 
-/// Parks a run that is worked on. `waiting` are the nodes that it waits for: should a value have
-/// come for one of them meanwhile, the run goes on at once.
+/// Parks a run. `waiting` names the nodes that wait for values. If a value for one of them has arrived
+/// meanwhile, the run is queued instead.
 pub async fn park(
     db: &Db,
     lease: Lease,
     nodes: &str,
     waiting: &[String],
-) -> Result<Parked, StoreError> {
+) -> Result<ParkOutcome, StoreError> {
     let mut tx = db.pool().begin().await?;
-    match job::let_go(&mut tx, lease).await? {
-        None => return Ok(Parked::Lost),
-        Some(Wanted::Stop) => return Ok(Parked::Cancelled),
-        Some(Wanted::Work) => {}
+    match job::release(&mut tx, lease).await? {
+        None => return Ok(ParkOutcome::Lost),
+        Some(true) => return Ok(ParkOutcome::Cancelled),
+        Some(false) => {}
     }
-    let came = sqlx::query_scalar!(
+    let arrived = sqlx::query_scalar!(
         r#"select exists (select 1 from run_nodes where run_id = $1 and node = any($2)) as "came!""#,
         lease.job,
         waiting
@@ -46,18 +48,16 @@ pub async fn park(
                          nodes = $2::text::json where id = $1",
         lease.job,
         nodes,
-        came
+        arrived
     )
     .execute(&mut *tx)
     .await?;
-    if came {
-        queue::add(&mut tx, lease.job).await?;
-    }
-    tx.commit().await?;
-    Ok(Parked::Done)
+    job::set_parked(&mut tx, lease.job, !arrived).await?;
+    db.commit_job(tx).await?;
+    Ok(ParkOutcome::Done)
 }
 
-/// Stores a run that someone waited for and that is parked now, with what its nodes gave.
+/// Stores a parked run that a client has waited for until now, with the checkpoints of its nodes.
 pub async fn accept(
     scope: &Scope,
     db: &Db,
@@ -67,35 +67,35 @@ pub async fn accept(
 ) -> Result<(), StoreError> {
     let mut tx = db.pool().begin().await?;
     insert(scope, &mut tx, run).await?;
-    let new = NewJob { id: run.id, kind: JobKind::Run, request, at: run.created_at };
-    job::add_waiting(scope, &mut tx, new).await?;
+    let new = NewJob { id: run.id, kind: background_run::JOB, request, at: run.created_at };
+    job::add_parked(scope, &mut tx, new).await?;
     for node in ended {
-        insert_kept(scope, &mut tx, run.id, node, run.created_at).await?;
+        insert_node(scope, &mut tx, run.id, node, run.created_at).await?;
     }
     Ok(tx.commit().await?)
 }
 
-/// What became of a value.
+/// The outcome of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signalled {
-    /// It is taken, and the run goes on.
-    Taken,
+pub enum SignalOutcome {
+    /// The value is stored, and the run continues.
+    Accepted,
     /// The node has its value already.
     Already,
     /// The run has ended meanwhile.
     Ended,
 }
 
-/// Takes the value of a node that waits, as what the node gave, and wakes the run.
+/// Stores the value for a waiting node as its checkpoint, and wakes the run.
 pub async fn signal(
     scope: &Scope,
     db: &Db,
     run: Uuid,
     node: &NodeRow,
     at: DateTime<Utc>,
-) -> Result<Signalled, StoreError> {
+) -> Result<SignalOutcome, StoreError> {
     let mut tx = db.pool().begin().await?;
-    // Whoever parks the run waits here, and then sees the value.
+    // `park` locks the row, too: it either commits before this or sees the value.
     let job = sqlx::query_scalar!(
         "select id from jobs where id = $1 and workspace_id = $2 for update",
         run,
@@ -104,9 +104,9 @@ pub async fn signal(
     .fetch_optional(&mut *tx)
     .await?;
     if job.is_none() {
-        return Ok(Signalled::Ended);
+        return Ok(SignalOutcome::Ended);
     }
-    let taken = sqlx::query!(
+    let stored = sqlx::query!(
         "insert into run_nodes (run_id, node, workspace_id, outcome, usage, trace, created_at)
          values ($1, $2, $3, $4::text::json, $5::text::json, $6::text::json, $7)
          on conflict (run_id, node) do nothing",
@@ -120,16 +120,16 @@ pub async fn signal(
     )
     .execute(&mut *tx)
     .await?;
-    if taken.rows_affected() != 1 {
-        return Ok(Signalled::Already);
+    if stored.rows_affected() != 1 {
+        return Ok(SignalOutcome::Already);
     }
     let woken =
         sqlx::query!("update runs set status = 'queued' where id = $1 and status = 'waiting'", run)
             .execute(&mut *tx)
             .await?;
     if woken.rows_affected() == 1 {
-        queue::add(&mut tx, run).await?;
+        job::set_parked(&mut tx, run, false).await?;
     }
-    tx.commit().await?;
-    Ok(Signalled::Taken)
+    db.commit_job(tx).await?;
+    Ok(SignalOutcome::Accepted)
 }

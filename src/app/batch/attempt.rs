@@ -1,27 +1,29 @@
-//! Batches as jobs: the items that have not ended are runs, and each group of results is written in one
+//! Batches as a kind of job. Each open item is a run, and a group of results is written in one
 //! transaction with the records of those runs.
 
-use chrono::{DateTime, Utc};
+use std::sync::Arc;
+
 use dsrs::graph::SharedWork;
 use dsrs::value::Payload;
 use uuid::Uuid;
 
-use crate::app::batch::item::Items;
-use crate::app::batch::page::ItemPage;
+use crate::app::batch::item::BatchWork;
+use crate::app::batch::page::BatchItemPage;
 use crate::app::batch::shared_work::BatchShares;
-use crate::app::clock::now;
 use crate::app::job::active::ActiveGuard;
-use crate::app::job::item_job::{ItemJob, Taken};
-use crate::app::job::item_work::{self, ItemWork, Written};
+use crate::app::job::attempt::JobAttempt;
+use crate::app::job::conclusion::{AttemptEnd, Conclusion};
+use crate::app::job::item_work::{ItemPage, ItemWork, WriteOutcome, item_concurrency, run_items};
+use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
 use crate::app::run::record::RunVersions;
 use crate::app::{App, AppError};
+use crate::store::Scope;
 use crate::store::batch::{self, BatchRow};
 use crate::store::batch_share;
-use crate::store::batch_work::{self, EndedItem};
-use crate::store::job::{JobKind, Lease};
+use crate::store::batch_work::{self, BatchItemResult};
+use crate::store::job::JobType;
 use crate::store::run::RunStatus;
-use crate::store::{Scope, StoreError};
 
 /// Items that are read at a time.
 const PAGE_ITEMS: i64 = 256;
@@ -29,106 +31,105 @@ const PAGE_ITEMS: i64 = 256;
 /// A page ends once its items reach this size.
 const PAGE_BYTES: i64 = 4 << 20;
 
-/// Pieces of shared work that are removed at a time.
+/// Outputs of shared work that are removed at a time.
 const CLEARED: i64 = 1000;
 
-/// Batches.
+/// The kind of job that works on a batch.
 pub(crate) struct Batches;
 
-impl ItemJob for Batches {
+impl JobKind for Batches {
     type Row = BatchRow;
-    type Work = Items;
+    type Work = (Arc<BatchWork>, usize);
+    type Output = ();
 
-    const KIND: JobKind = JobKind::Batch;
-    const A: &'static str = "a batch";
-    const AN_ITEM: &'static str = "an item";
+    const TYPE: JobType = batch::JOB;
 
-    async fn row(scope: &Scope, app: &App, id: Uuid) -> Result<BatchRow, StoreError> {
-        batch::get(scope, &app.db, id).await
+    async fn row(app: &Arc<App>, scope: &Scope, id: Uuid) -> Result<BatchRow, AppError> {
+        Ok(batch::get(scope, &app.db, id).await?)
     }
 
     fn status(row: &BatchRow) -> RunStatus {
         row.status
     }
 
-    async fn begin(app: &App, lease: Lease, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        batch_work::begin(&app.db, lease, at).await
-    }
-
-    async fn work(
-        taken: &Taken,
-        batch: &BatchRow,
-        guard: &ActiveGuard,
-    ) -> Result<(Items, usize), AppError> {
-        let (app, scope) = (&taken.app, &taken.job.scope);
-        let of = RunVersions {
-            graph: batch.graph_id,
-            name: batch.graph_name.clone(),
-            version: batch.graph_version,
-            state_version: batch.state_version,
+    async fn load(attempt: &JobAttempt, guard: &ActiveGuard) -> Result<Self::Work, AppError> {
+        let (app, scope, lease) = (&attempt.app, &attempt.job.scope, attempt.job.lease);
+        let row = persist(|| batch::get(scope, &app.db, lease.job)).await?;
+        let versions = RunVersions {
+            graph: row.graph_id,
+            name: row.graph_name,
+            version: row.graph_version,
+            state_version: row.state_version,
         };
-        let program = app.program_at(scope, of.graph, of.version, of.state_version).await?;
-        let store = || BatchShares::new(app.db.clone(), scope.clone(), batch.id);
-        let shared = batch.dedupe.then(|| SharedWork::of(&program, Box::new(store())));
-        let items = Items {
+        let program =
+            app.program_at(scope, versions.graph, versions.version, versions.state_version).await?;
+        let store = || BatchShares::new(app.db.clone(), scope.clone(), row.id);
+        let shared = row.dedupe.then(|| SharedWork::of(&program, Box::new(store())));
+        let work = BatchWork {
             app: app.clone(),
             scope: scope.clone(),
-            lease: taken.job.lease,
+            lease,
             program,
-            of,
+            versions,
             shared,
-            timeout: taken.timeout(),
-            request_id: taken.request.request_id.clone(),
+            timeout: attempt.timeout(),
+            request_id: attempt.request.request_id.clone(),
             cancel: guard.cancellation(),
         };
-        Ok((items, at_once(batch.concurrency, app.worker.batch_concurrency)))
+        let concurrency = item_concurrency(row.concurrency, app.worker.batch_concurrency);
+        Ok((Arc::new(work), concurrency))
     }
 
-    fn enough(_: &BatchRow) -> (&'static str, String) {
-        ("internal", "no item more was wanted".to_owned())
+    async fn run(
+        attempt: &JobAttempt,
+        (work, concurrency): Self::Work,
+        guard: &Arc<ActiveGuard>,
+    ) -> Result<AttemptEnd<()>, AppError> {
+        run_items(&attempt.app, &work, guard, concurrency).await
     }
 
-    async fn finish(
-        taken: &Taken,
-        status: RunStatus,
-        error: Option<&str>,
-    ) -> Result<bool, AppError> {
-        let (db, lease) = (&taken.app.db, taken.job.lease);
-        let clear = || batch_share::clear(&taken.job.scope, db, lease.job, CLEARED);
-        while persist(clear).await? > 0 {}
-        Ok(persist(|| batch_work::finish(db, lease, status, error, now())).await?)
+    async fn conclude(attempt: &JobAttempt, conclusion: Conclusion<()>) -> Result<bool, AppError> {
+        let (scope, db, batch) = (&attempt.job.scope, &attempt.app.db, attempt.job.lease.job);
+        // No other attempt needs the shared work.
+        while persist(|| batch_share::clear(scope, db, batch, CLEARED)).await? > 0 {}
+        attempt.finish(Self::TYPE, conclusion).await
+    }
+
+    fn abandoned(limit: u32) -> String {
+        format!(
+            "{limit} attempts in a row ended without the result of an item, which is the limit \
+             (`worker.attempts`); the results so far are stored"
+        )
     }
 }
 
-/// How many items are at work at the same time.
-pub(crate) fn at_once(wanted: Option<i32>, limit: u32) -> usize {
-    let limit = limit as usize;
-    wanted.and_then(|wanted| usize::try_from(wanted).ok()).map_or(limit, |wanted| wanted.min(limit))
-}
-
-impl ItemWork for Items {
+impl ItemWork for BatchWork {
     type Item = (i32, Payload);
-    type Ended = EndedItem;
+    type Outcome = BatchItemResult;
 
     const TASK: &'static str = "an item of a batch";
 
-    async fn page(&self, after: i32) -> Result<item_work::ItemPage<Self::Item>, AppError> {
+    async fn page(&self, after: i32) -> Result<ItemPage<Self::Item>, AppError> {
         let (db, id) = (&self.app.db, self.lease.job);
         let read = || batch_work::open_items(db, id, after, PAGE_ITEMS, PAGE_BYTES);
-        let page = ItemPage::of(id, &persist(read).await?)?;
-        Ok(item_work::ItemPage { items: page.items().collect(), next: page.last() })
+        let page = BatchItemPage::of(id, &persist(read).await?)?;
+        Ok(ItemPage { items: page.items().collect(), next: page.last() })
     }
 
-    async fn work(&self, guard: &ActiveGuard, (position, inputs): Self::Item) -> Option<EndedItem> {
+    async fn work(
+        &self,
+        guard: &ActiveGuard,
+        (position, inputs): Self::Item,
+    ) -> Option<BatchItemResult> {
         self.run(guard, position, &inputs).await
     }
 
-    fn broken(&self, (position, _): &Self::Item) -> EndedItem {
-        self.broken_at(*position)
+    fn panicked(&self, (position, _): &Self::Item) -> BatchItemResult {
+        self.failed(*position)
     }
 
-    async fn write(&self, ended: &[EndedItem]) -> Result<Written, AppError> {
-        let write = || batch_work::record(&self.scope, &self.app.db, self.lease, ended);
-        Ok(if persist(write).await? { Written::Kept } else { Written::Lost })
+    async fn write(&self, results: &[BatchItemResult]) -> Result<WriteOutcome, AppError> {
+        let write = || batch_work::record(&self.scope, &self.app.db, self.lease, results);
+        Ok(if persist(write).await? { WriteOutcome::Stored } else { WriteOutcome::LeaseLost })
     }
 }

@@ -1,4 +1,5 @@
-//! One item of a batch: a run like any other, from its inputs to its result and its record.
+//! One item of a batch: a run, from its inputs to its result and its record. May not know jobs beyond
+//! the guard that stops them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,42 +20,42 @@ use crate::app::run::record::{RunRecordBuilder, RunVersions};
 use crate::app::{App, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
-use crate::store::batch::ResultRow;
-use crate::store::batch_work::EndedItem;
+use crate::store::batch::BatchResultRow;
+use crate::store::batch_work::BatchItemResult;
 use crate::store::job::Lease;
 use crate::store::run::RunStatus;
 
-/// What the items of a batch share.
-pub(crate) struct Items {
+/// The work on the items of one batch.
+pub(crate) struct BatchWork {
     pub(crate) app: Arc<App>,
     pub(crate) scope: Scope,
-    /// The right to write what came of them.
+    /// The right to write results.
     pub(crate) lease: Lease,
     pub(crate) program: Arc<Program>,
-    pub(crate) of: RunVersions,
-    /// The work that they share, if they do.
+    pub(crate) versions: RunVersions,
+    /// The work that the runs share, if they do.
     pub(crate) shared: Option<SharedWork>,
-    /// How long each may take.
+    /// The time limit of one item.
     pub(crate) timeout: Duration,
-    /// The request that asked for the batch.
+    /// The id of the request that started the batch.
     pub(crate) request_id: Arc<str>,
-    /// Stops those under way.
+    /// Stops the running items.
     pub(crate) cancel: CancellationToken,
 }
 
-impl Items {
-    /// Runs an item to its end; `None` when it was stopped only because the server ends.
+impl BatchWork {
+    /// Runs an item. `None` if it was interrupted because the server stops.
     pub(crate) async fn run(
         &self,
         guard: &ActiveGuard,
         position: i32,
         inputs: &Payload,
-    ) -> Option<EndedItem> {
+    ) -> Option<BatchItemResult> {
         let inputs = match admit(&self.program, inputs) {
             Ok(inputs) => inputs,
             Err(error) => {
                 tracing::error!(position, %error, "an accepted item cannot be run");
-                return Some(self.broken_at(position));
+                return Some(self.failed(position));
             }
         };
         let mut scope = RunScope::new(self.app.models.clone(), Instant::now() + self.timeout);
@@ -72,7 +73,7 @@ impl Items {
         let recorded = self.app.recorder.mode() != Record::Off;
         let ended = RunRecordBuilder {
             id,
-            versions: self.of.clone(),
+            versions: self.versions.clone(),
             actor: &self.scope.actor,
             start,
             took,
@@ -85,7 +86,7 @@ impl Items {
         if run.status == RunStatus::Cancelled && guard.stopped() != Some(StopReason::Cancelled) {
             return None;
         }
-        let result = ResultRow {
+        let result = BatchResultRow {
             position,
             status: Some(run.status),
             run_id: recorded.then_some(id),
@@ -93,14 +94,14 @@ impl Items {
             error: run.error.clone(),
             usage: Some(run.usage.clone()),
         };
-        Some(EndedItem { result, run: recorded.then_some(run) })
+        Some(BatchItemResult { result, run: recorded.then_some(run) })
     }
 
     /// The result of an item that could not be run at all.
-    pub(crate) fn broken_at(&self, position: i32) -> EndedItem {
+    pub(crate) fn failed(&self, position: i32) -> BatchItemResult {
         let detail = "the item could not be run; the log has the cause";
         let failure = RunFailure::of_run(Uuid::now_v7(), &self.request_id, "internal", detail);
-        let result = ResultRow {
+        let result = BatchResultRow {
             position,
             status: Some(RunStatus::Failed),
             run_id: None,
@@ -108,6 +109,6 @@ impl Items {
             error: Some(failure.to_json()),
             usage: Some(usage_json(&Usage::default())),
         };
-        EndedItem { result, run: None }
+        BatchItemResult { result, run: None }
     }
 }

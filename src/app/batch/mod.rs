@@ -1,4 +1,4 @@
-//! Batches: accepted, looked at, read out, cancelled. Working on them is `batch_attempt`.
+//! Batches: started, read, cancelled. Attempts are in `attempt`. May know runs; may not know HTTP.
 
 pub(crate) mod attempt;
 pub(crate) mod item;
@@ -9,8 +9,7 @@ pub(crate) mod upload;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::graph::Program;
-use dsrs::problem::{At, Code, Problems};
+use dsrs::problem::Problems;
 use uuid::Uuid;
 
 use crate::app::batch::attempt::Batches;
@@ -18,33 +17,33 @@ use crate::app::batch::upload::store_batch;
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
 use crate::app::item_upload::ItemSource;
-use crate::app::run::attempt::JobRequest;
+use crate::app::job::await_check::refuse_await_nodes;
+use crate::app::job::request::JobRequest;
 use crate::app::{App, AppError};
-use crate::store::batch::{self, BatchRow, Counts, ResultRow, Spent};
-use crate::store::batch_upload::Upload;
-use crate::store::graph::{GraphPin, GraphRef, Pick};
+use crate::store::batch::{self, BatchResultRow, BatchRow, ItemCounts, UsageTotals};
+use crate::store::batch_upload::BatchUpload;
+use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::run::RunStatus;
-use crate::store::{Cursor, Page, Scope};
+use crate::store::{ListQuery, Page, Scope};
 
-/// How items are to be run.
+/// The request of a batch.
 pub(crate) struct BatchRequest {
-    /// With which versions.
-    pub(crate) pick: Pick,
-    /// How long each item may take, if less than the server's limit.
+    /// The versions to run.
+    pub(crate) pick: VersionSelection,
+    /// The time limit of one item, if shorter than that of the server.
     pub(crate) timeout: Option<Duration>,
-    /// How many at the same time, if fewer than the server's limit.
+    /// The number of items at a time, if fewer than the limit of the server.
     pub(crate) concurrency: Option<i32>,
-    /// Whether the same work of nodes is done once.
+    /// Whether identical work of nodes is done once.
     pub(crate) dedupe: bool,
-    /// The request's id.
+    /// The id of the request.
     pub(crate) request_id: Arc<str>,
-    /// What is wrong with the rest of the request.
+    /// The problems found so far.
     pub(crate) faults: Problems,
 }
 
 impl App {
-    /// Accepts a batch: when this returns all of it is stored, and will be worked on; when it fails
-    /// nothing is.
+    /// Starts a batch. When this returns, the batch is stored and queued; if it fails, nothing is stored.
     pub(crate) async fn batch_start(
         self: &Arc<Self>,
         scope: &Scope,
@@ -54,9 +53,9 @@ impl App {
     ) -> Result<BatchRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let mut faults = request.faults;
-        refuse_waiting(&program, "an item of a batch", &mut faults);
+        refuse_await_nodes(&program, "an item of a batch", &mut faults);
         let id = Uuid::now_v7();
-        let mut upload = Upload::begin(scope, &self.db, id).await?;
+        let mut upload = BatchUpload::begin(scope, &self.db, id).await?;
         let most = self.limits.batch_items as usize;
         let stored = store_batch(&mut upload, program, items, most).await;
         let total = merge_faults(faults, stored)?;
@@ -70,7 +69,7 @@ impl App {
         Ok(batch)
     }
 
-    /// A batch, as it stands.
+    /// One batch.
     pub(crate) async fn batch_get(&self, scope: &Scope, id: Uuid) -> Result<BatchRow, AppError> {
         Ok(batch::get(scope, &self.db, id).await?)
     }
@@ -79,10 +78,9 @@ impl App {
     pub(crate) async fn batch_list(
         &self,
         scope: &Scope,
-        after: Option<Cursor>,
-        limit: u32,
+        list: ListQuery,
     ) -> Result<Page<BatchRow>, AppError> {
-        Ok(batch::list(scope, &self.db, after, limit).await?)
+        Ok(batch::list(scope, &self.db, list).await?)
     }
 
     /// One page of a batch's results, in the order of its items.
@@ -90,35 +88,23 @@ impl App {
         &self,
         scope: &Scope,
         id: Uuid,
-        after: Option<i32>,
-        limit: u32,
-    ) -> Result<Page<ResultRow, i32>, AppError> {
-        Ok(batch::results(scope, &self.db, id, after, limit).await?)
+        list: ListQuery<i32>,
+    ) -> Result<Page<BatchResultRow, i32>, AppError> {
+        Ok(batch::results(scope, &self.db, id, list).await?)
     }
 
-    /// Stops a batch, wherever it is. Answers how it stands, which may be `running` still, when the
-    /// one who works on it does not answer.
+    /// Cancels a batch. Returns the row once it has ended. If the worker does not respond in time, the
+    /// row still says `running`.
     pub(crate) async fn batch_cancel(
         self: &Arc<Self>,
         scope: &Scope,
         id: Uuid,
     ) -> Result<BatchRow, AppError> {
-        self.item_job_cancel::<Batches>(scope, id).await
+        self.job_cancel::<Batches>(scope, id).await
     }
 }
 
-/// Nobody could tell the runs of a program apart that wait; `item` says what each of them is.
-pub(crate) fn refuse_waiting(program: &Program, item: &str, faults: &mut Problems) {
-    for (name, _) in program.graph().nodes().filter(|(_, node)| node.strategy() == "await") {
-        let detail = format!(
-            "node `{name}` waits for a value from outside, which {item} cannot; start a run for each \
-             instead"
-        );
-        faults.add(&At::Root, Code::InvalidValue, detail);
-    }
-}
-
-fn queued(scope: &Scope, pin: &GraphPin, id: Uuid, total: i32) -> BatchRow {
+fn queued(scope: &Scope, pin: &ResolvedGraph, id: Uuid, total: i32) -> BatchRow {
     BatchRow {
         id,
         graph_id: pin.id,
@@ -128,8 +114,8 @@ fn queued(scope: &Scope, pin: &GraphPin, id: Uuid, total: i32) -> BatchRow {
         status: RunStatus::Queued,
         concurrency: None,
         dedupe: false,
-        counts: Counts { total, ..Counts::default() },
-        spent: Spent::default(),
+        counts: ItemCounts { total, ..ItemCounts::default() },
+        spent: UsageTotals::default(),
         error: None,
         created_at: now(),
         started_at: None,

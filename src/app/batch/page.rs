@@ -1,4 +1,4 @@
-//! A page of a batch's items: what of them is in memory at a time.
+//! A page of the items of a batch. May not know how items run.
 
 use dsrs::value::{Payload, ValueBatch, valueify};
 use uuid::Uuid;
@@ -6,14 +6,14 @@ use uuid::Uuid;
 use crate::app::AppError;
 use crate::store::batch_work::ItemRow;
 
-/// Items that follow each other, without those that have ended.
-pub(crate) struct ItemPage {
+/// Consecutive items without those that have a result.
+pub(crate) struct BatchItemPage {
     items: ValueBatch,
     positions: Vec<i32>,
 }
 
-impl ItemPage {
-    /// Items of this batch, as they are stored.
+impl BatchItemPage {
+    /// Reads the stored items of a batch.
     pub(crate) fn of(batch: Uuid, rows: &[ItemRow]) -> Result<Self, AppError> {
         let broken = |why: String| AppError::Internal(format!("stored items of {batch}: {why}"));
         let read = |row: &ItemRow| Payload::from_json(&row.inputs);
@@ -26,12 +26,12 @@ impl ItemPage {
         })
     }
 
-    /// Where the page ends; `None` when nothing is on it.
+    /// The position of the last item; `None` if the page is empty.
     pub(crate) fn last(&self) -> Option<i32> {
         self.positions.last().copied()
     }
 
-    /// The items' places in the batch and their inputs, in order.
+    /// The positions of the items and their inputs, in order.
     pub(crate) fn items(&self) -> impl Iterator<Item = (i32, Payload)> {
         self.positions.iter().copied().zip(self.items.payloads())
     }
@@ -45,10 +45,10 @@ mod tests {
     fn items_keep_their_places_in_the_batch() {
         let row = |position, inputs: &str| ItemRow { position, inputs: inputs.to_owned() };
         let rows = [row(3, r#"{"b":1.0,"a":2}"#), row(7, "{}")];
-        let page = ItemPage::of(Uuid::nil(), &rows).unwrap();
+        let page = BatchItemPage::of(Uuid::nil(), &rows).unwrap();
         let items: Vec<_> = page.items().map(|(at, inputs)| (at, inputs.to_json())).collect();
         assert_eq!(items, [(3, r#"{"b":1.0,"a":2}"#.to_owned()), (7, "{}".to_owned())]);
         assert_eq!((page.last(), page.items.id().map(str::len)), (Some(7), Some(36)));
-        assert_eq!(ItemPage::of(Uuid::nil(), &[]).unwrap().last(), None);
+        assert_eq!(BatchItemPage::of(Uuid::nil(), &[]).unwrap().last(), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The work that items of a batch share: in the database, so that it outlasts the worker, and here
-//! only while it is under way.
+//! The work that the runs of a batch share: each piece is computed once. Outputs are in the database, so
+//! that they survive the worker; work in progress is tracked in memory. May not know what the work is.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::store::{Db, Scope, StoreError, batch_share};
 
 type Cell = Arc<OnceCell<Payload>>;
 
-/// What is kept for a batch.
+/// The shared work of a batch.
 pub(crate) struct BatchShares {
     db: Db,
     scope: Scope,
@@ -34,42 +34,42 @@ impl BatchShares {
         self.active_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, key: WorkKey) -> Turn<'_> {
+    fn join(&self, key: WorkKey) -> WorkShare<'_> {
         let cell = self.active_work().entry(key).or_default().clone();
-        Turn { shares: self, key, cell }
+        WorkShare { shares: self, key, cell }
     }
 
-    /// What was kept. A store that fails for good is told of, and the work is done once more.
-    async fn kept(&self, key: WorkKey) -> Option<Payload> {
+    /// The stored outputs. If the store fails, the error is logged and the work is done again.
+    async fn stored(&self, key: WorkKey) -> Option<Payload> {
         let read = || batch_share::get(&self.scope, &self.db, self.batch, &key.0);
-        let kept = persist(read).await.unwrap_or_else(|error| {
-            complain(&error);
+        let stored = persist(read).await.unwrap_or_else(|error| {
+            log_error(&error);
             None
         });
-        kept.and_then(|text| Payload::from_json(&text).ok())
+        stored.and_then(|text| Payload::from_json(&text).ok())
     }
 
-    async fn keep(&self, key: WorkKey, outputs: &Payload) {
+    async fn store(&self, key: WorkKey, outputs: &Payload) {
         let text = outputs.to_json();
         let write = || batch_share::put(&self.scope, &self.db, self.batch, &key.0, &text);
         if let Err(error) = persist(write).await {
-            complain(&error);
+            log_error(&error);
         }
     }
 }
 
-fn complain(error: &StoreError) {
-    tracing::error!(cause = error.cause(), "shared work of a batch is not kept");
+fn log_error(error: &StoreError) {
+    tracing::error!(cause = error.cause(), "shared work of a batch is not stored");
 }
 
-/// One who waits for some work; the last one to leave takes it off the list of what is under way.
-struct Turn<'a> {
+/// A run that waits for some work. The last one removes it from the active work.
+struct WorkShare<'a> {
     shares: &'a BatchShares,
     key: WorkKey,
     cell: Cell,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WorkShare<'_> {
     fn drop(&mut self) {
         let mut active_work = self.shares.active_work();
         self.cell = Cell::default();
@@ -86,18 +86,18 @@ impl WorkStore for BatchShares {
         call: BoxFuture<'a, Result<Payload, PredictError>>,
     ) -> BoxFuture<'a, Result<SharedOutputs, PredictError>> {
         async move {
-            let turn = self.enter(key);
+            let share = self.join(key);
             let mut computed = false;
             let first = async {
-                if let Some(kept) = self.kept(key).await {
-                    return Ok(kept);
+                if let Some(stored) = self.stored(key).await {
+                    return Ok(stored);
                 }
                 let outputs = call.await?;
                 computed = true;
-                self.keep(key, &outputs).await;
+                self.store(key, &outputs).await;
                 Ok(outputs)
             };
-            let outputs = turn.cell.get_or_try_init(|| first).await?.clone();
+            let outputs = share.cell.get_or_try_init(|| first).await?.clone();
             Ok(SharedOutputs { outputs, computed })
         }
         .boxed()

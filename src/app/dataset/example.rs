@@ -1,5 +1,5 @@
-//! Examples as datasets keep them: read from what people write, one by one, and told apart by what
-//! they say. Knows no graph: whether an example fits one is looked at when it is used.
+//! Examples of datasets: parsed one by one, and identified by their content. May not know graphs: whether
+//! an example fits a graph is checked when it is used.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -12,40 +12,40 @@ use dsrs::value::{Map, Payload};
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 
-use crate::app::item_upload::Maker;
+use crate::app::item_upload::ItemParser;
 use crate::app::json::JsonObject;
 use crate::store::dataset_edit::NewExample;
 use crate::store::dataset_example::ExampleRow;
 
-/// Longest id of an example.
+/// The longest id of an example.
 const LONGEST_ID: usize = 200;
 
-/// Longest name of a split.
+/// The longest name of a split.
 const LONGEST_SPLIT: usize = 64;
 
-/// Most splits that the examples of one version name.
+/// The most splits of one version.
 const MOST_SPLITS: usize = 100;
 
-/// Which members of a flat row are what.
+/// The roles of the columns of a flat row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Columns {
-    /// The inputs.
+pub(crate) struct ColumnMapping {
+    /// The input columns.
     pub(crate) inputs: Vec<Arc<str>>,
-    /// What is expected; all others but `id` and `split`, when it is not said.
+    /// The columns of expected outputs. By default all others except `id` and `split`.
     pub(crate) expected: Option<Vec<Arc<str>>>,
 }
 
-impl Columns {
-    /// Whether a member stands for itself, though it has a name that otherwise means something.
-    fn name(&self, column: &str) -> bool {
+impl ColumnMapping {
+    /// Whether a column is mapped explicitly, so that `id` and `split` have no special meaning.
+    fn maps(&self, column: &str) -> bool {
         let mut named = self.inputs.iter().chain(self.expected.iter().flatten());
         named.any(|name| name.as_ref() == column)
     }
 }
 
-/// An example that was read.
-pub(crate) struct Draft {
-    /// The id that it was given.
+/// A parsed example.
+pub(crate) struct ExampleDraft {
+    /// Its id, if it names one.
     pub(crate) id: Option<Arc<str>>,
     pub(crate) split: Option<Arc<str>>,
     pub(crate) inputs: Map,
@@ -53,37 +53,37 @@ pub(crate) struct Draft {
     pub(crate) cells: bool,
 }
 
-/// Reads examples, and keeps account of a version that consists of them.
-pub(crate) struct Gathering {
-    columns: Option<Columns>,
-    /// Members that were named as expected, and that no row had so far.
+/// Parses examples, and builds the totals and the hash of their version.
+pub(crate) struct DatasetVersionBuilder {
+    columns: Option<ColumnMapping>,
+    /// Columns of expected outputs that no row has had so far.
     unseen: Vec<Arc<str>>,
-    /// Whether rows are made of texts of cells.
+    /// Whether the values are texts of table cells.
     cells: bool,
     ids: HashSet<[u8; 16]>,
     digest: Sha256,
-    pub(crate) account: Account,
+    pub(crate) totals: VersionTotals,
 }
 
-/// What is known of a version once all its examples are.
+/// The totals of a version.
 #[derive(Default)]
-pub(crate) struct Account {
+pub(crate) struct VersionTotals {
     pub(crate) count: usize,
     pub(crate) bytes: i64,
-    /// Examples that were there already, and are not there twice.
+    /// Examples that the version has already, and that are not added again.
     pub(crate) duplicates: usize,
     pub(crate) splits: IndexMap<Arc<str>, usize>,
 }
 
-impl Gathering {
-    pub(crate) fn new(columns: Option<Columns>, cells: bool) -> Self {
-        let (ids, digest, account) = (HashSet::new(), Sha256::new(), Account::default());
+impl DatasetVersionBuilder {
+    pub(crate) fn new(columns: Option<ColumnMapping>, cells: bool) -> Self {
+        let (ids, digest, totals) = (HashSet::new(), Sha256::new(), VersionTotals::default());
         let unseen = columns.as_ref().and_then(|columns| columns.expected.clone());
         let unseen = unseen.unwrap_or_default();
-        Self { columns, unseen, cells, ids, digest, account }
+        Self { columns, unseen, cells, ids, digest, totals }
     }
 
-    /// What is wrong with all rows together: a row may lack what is expected, but not every row.
+    /// The problems of all rows together: a row may lack an expected column, but not every row.
     pub(crate) fn faults(&self) -> Problems {
         let mut problems = Problems::new();
         for name in &self.unseen {
@@ -93,40 +93,40 @@ impl Gathering {
         problems
     }
 
-    /// The hash of the examples' texts, a line each, in order, in lower-case hex.
+    /// The hash of the texts of all examples, one per line, in order, in lower-case hex.
     pub(crate) fn content_hash(&self) -> String {
         hex(&self.digest.clone().finalize())
     }
 
-    /// How many examples name which split.
+    /// The number of examples of each split.
     pub(crate) fn splits_json(&self) -> String {
         let mut object = JsonObject::new();
-        for (name, count) in &self.account.splits {
+        for (name, count) in &self.totals.splits {
             object.shown(name, count);
         }
         object.finish()
     }
 
-    /// Counts an example that the version has already.
-    pub(crate) fn know(&mut self, row: &ExampleRow) {
+    /// Adds an example of the version before.
+    pub(crate) fn add_known(&mut self, row: &ExampleRow) {
         self.ids.insert(key(&row.id));
         let line = line(&row.id, &row.inputs, &row.expected, row.split.as_deref(), row.cells);
         self.count(&line, row.split.as_deref());
     }
 
-    /// What is stored of an example; nothing, when it says what another said before.
-    pub(crate) fn keep(
+    /// Adds an example, and returns its row; `None` for a duplicate.
+    pub(crate) fn add(
         &mut self,
-        draft: Draft,
+        draft: ExampleDraft,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<NewExample> {
-        let Draft { id: given, split, inputs, expected, cells } = draft;
+        let ExampleDraft { id: given, split, inputs, expected, cells } = draft;
         let (inputs, expected) = (Payload::map(inputs).to_json(), Payload::map(expected).to_json());
         let id = given.clone().unwrap_or_else(|| Example::id_of(&inputs, &expected));
         if !self.ids.insert(key(&id)) {
             match given {
-                None => self.account.duplicates += 1,
+                None => self.totals.duplicates += 1,
                 Some(id) => {
                     let detail = format!("another example has the id `{id}`");
                     problems.add(&at.key("id"), Code::DuplicateName, detail);
@@ -135,7 +135,7 @@ impl Gathering {
             return None;
         }
         let most = MOST_SPLITS;
-        let splits = &self.account.splits;
+        let splits = &self.totals.splits;
         if split.as_ref().is_some_and(|s| splits.len() >= most && !splits.contains_key(s)) {
             let detail = format!("more than {most} splits");
             problems.add(&at.key("split"), Code::TooLarge, detail);
@@ -157,30 +157,30 @@ impl Gathering {
     fn count(&mut self, line: &str, split: Option<&str>) {
         self.digest.update(line);
         self.digest.update("\n");
-        self.account.count += 1;
-        self.account.bytes += i64::try_from(line.len()).unwrap_or(i64::MAX);
+        self.totals.count += 1;
+        self.totals.bytes += i64::try_from(line.len()).unwrap_or(i64::MAX);
         if let Some(split) = split {
-            *self.account.splits.entry(split.into()).or_default() += 1;
+            *self.totals.splits.entry(split.into()).or_default() += 1;
         }
     }
 
-    fn read(&self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Draft> {
+    fn read(&self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<ExampleDraft> {
         let before = problems.len();
         let draft = match &self.columns {
-            Some(columns) => self.flat(columns, item, at, problems),
-            None => written(item, at, problems),
+            Some(columns) => self.parse_row(columns, item, at, problems),
+            None => parse_example(item, at, problems),
         };
         draft.filter(|_| problems.len() == before)
     }
 
-    /// A row, of which the columns say what is what.
-    fn flat(
+    /// Parses a flat row by its columns.
+    fn parse_row(
         &self,
-        columns: &Columns,
+        columns: &ColumnMapping,
         item: &Payload,
         at: &At<'_>,
         problems: &mut Problems,
-    ) -> Option<Draft> {
+    ) -> Option<ExampleDraft> {
         let row = map(item, at, problems)?;
         let mut inputs = Map::with_capacity(columns.inputs.len());
         for name in &columns.inputs {
@@ -195,7 +195,7 @@ impl Gathering {
                 }
             }
         }
-        let own = |name: &str| matches!(name, "id" | "split") && !columns.name(name);
+        let own = |name: &str| matches!(name, "id" | "split") && !columns.maps(name);
         let is_expected = |name: &Arc<str>| match &columns.expected {
             Some(expected) => expected.contains(name),
             None => !columns.inputs.contains(name) && !own(name),
@@ -205,7 +205,7 @@ impl Gathering {
         let member = |name: &str| {
             let found = row.get(name).filter(|_| own(name));
             found.filter(|value| !matches!(value, Payload::Null)).filter(|value| {
-                // An empty cell says nothing.
+                // An empty cell is a missing value.
                 !self.cells || value.as_str() != Some("")
             })
         };
@@ -214,28 +214,33 @@ impl Gathering {
             other => read_id(other, &at.key("id"), problems),
         });
         let split = member("split").and_then(|split| read_split(split, &at.key("split"), problems));
-        Some(Draft { id, split, inputs, expected, cells: self.cells })
+        Some(ExampleDraft { id, split, inputs, expected, cells: self.cells })
     }
 }
 
-impl Maker for Gathering {
-    type Made = NewExample;
+impl ItemParser for DatasetVersionBuilder {
+    type Row = NewExample;
 
-    fn make(&mut self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<NewExample> {
+    fn parse(
+        &mut self,
+        item: &Payload,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<NewExample> {
         if let Some(row) = item.as_map() {
             self.unseen.retain(|name| !row.contains_key(name));
         }
         let draft = self.read(item, at, problems)?;
-        self.keep(draft, at, problems)
+        self.add(draft, at, problems)
     }
 
-    fn size(made: &NewExample) -> usize {
-        made.inputs.len() + made.expected.len() + made.id.len()
+    fn size(row: &NewExample) -> usize {
+        row.inputs.len() + row.expected.len() + row.id.len()
     }
 }
 
-/// An example with members of its own.
-fn written(item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Draft> {
+/// Parses an example with the members `inputs` and `expected`.
+fn parse_example(item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<ExampleDraft> {
     let mut object = Object::open(item, at, problems)?;
     let inputs =
         object.required("inputs", |payload, at, problems| map(payload, at, problems).cloned());
@@ -246,7 +251,7 @@ fn written(item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Draft
     let cells = object.optional("cells", boolean);
     object.close();
     let expected = expected.unwrap_or_default();
-    Some(Draft { id, split, inputs: inputs?, expected, cells: cells.unwrap_or(false) })
+    Some(ExampleDraft { id, split, inputs: inputs?, expected, cells: cells.unwrap_or(false) })
 }
 
 fn read_id(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Arc<str>> {
@@ -281,7 +286,7 @@ pub(crate) fn is_split(name: &str) -> bool {
     (1..=LONGEST_SPLIT).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// The text of an example, as it is read out and as its version's hash counts it.
+/// The text of an example, in downloads and in the hash of its version.
 pub(crate) fn example_line(row: &ExampleRow) -> String {
     line(&row.id, &row.inputs, &row.expected, row.split.as_deref(), row.cells)
 }
@@ -298,10 +303,10 @@ fn line(id: &str, inputs: &str, expected: &str, split: Option<&str>, cells: bool
     object.finish()
 }
 
-/// The hash of what an example says.
+/// The hash of the content of an example.
 fn content_key(inputs: &str, expected: &str, cells: bool) -> Vec<u8> {
     let mut hash = Sha256::new();
-    // With lengths before them, no two texts can pass for two others.
+    // The lengths make the boundary between the texts unambiguous.
     for text in [inputs, expected] {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
@@ -310,7 +315,7 @@ fn content_key(inputs: &str, expected: &str, cells: bool) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-/// Stands for an id where very many are held.
+/// A short key of an id: there may be very many in memory.
 fn key(id: &str) -> [u8; 16] {
     let mut key = [0; 16];
     key.copy_from_slice(&Sha256::digest(id)[..16]);

@@ -1,4 +1,5 @@
-//! Examples made of chosen runs: what a run was given, and what it gave or should have given.
+//! Examples from recorded runs: the inputs of a run, and its outputs or corrections as expected outputs.
+//! May not know jobs.
 
 use std::sync::Arc;
 
@@ -8,43 +9,42 @@ use indexmap::{IndexMap, IndexSet};
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::dataset::example::{Draft, Gathering};
+use crate::app::dataset::example::{DatasetVersionBuilder, ExampleDraft};
 use crate::app::dataset::{DatasetPut, MOST, check_name, finish};
 use crate::app::{App, AppError, Invalid};
 use crate::store::dataset_edit::{self, DatasetEdit};
-use crate::store::dataset_example::Room;
-use crate::store::run::{RunStatus, Said};
+use crate::store::dataset_example::PageLimits;
+use crate::store::run::{RunStatus, RunValues};
 use crate::store::{Scope, StoreError};
 
 /// Runs that are read at a time.
 const RUNS: usize = 50;
 
-/// How often a dataset is looked for that others make and delete at the same time.
-const LOOKS: usize = 5;
+/// How often to look for a dataset that other clients create and delete meanwhile.
+const TRIES: usize = 5;
 
-/// What of the version before is read at a time.
-const KNOWN: Room = Room { count: 1000, bytes: 8 << 20 };
+/// The size of a page of the version before.
+const PAGE: PageLimits = PageLimits { count: 1000, bytes: 8 << 20 };
 
-/// Which runs become examples, and how.
+/// The request to append examples from runs.
 #[derive(Debug)]
 pub(crate) struct FromRuns {
     /// The runs, in the order of the examples.
     pub(crate) runs: IndexSet<Uuid>,
-    /// Whether what they gave is what is expected.
+    /// Whether the outputs are expected outputs.
     pub(crate) expects_outputs: bool,
-    /// What was to come out, by run and field, where it is not what the run gave.
+    /// Corrected outputs, by run and field.
     pub(crate) corrections: IndexMap<Uuid, Map>,
-    /// The split that the examples name.
+    /// The split of the examples.
     pub(crate) split: Option<Arc<str>>,
-    /// What the version says of itself.
+    /// The description of the version.
     pub(crate) description: Option<Arc<str>>,
-    /// What is wrong with the rest of the request.
+    /// The problems found so far.
     pub(crate) faults: Problems,
 }
 
 impl App {
-    /// Appends examples to the newest version, or makes the dataset; an example that is there already
-    /// is not there twice.
+    /// Appends examples to the newest version, or creates the dataset. Duplicates are not added.
     pub(crate) async fn dataset_from_runs(
         &self,
         scope: &Scope,
@@ -52,11 +52,12 @@ impl App {
         request: FromRuns,
     ) -> Result<DatasetPut, AppError> {
         let mut edit = self.dataset_to_append_to(scope, name).await?;
-        let mut gathering = Gathering::new(None, false);
-        know_all(&mut edit, &mut gathering).await?;
+        let mut builder = DatasetVersionBuilder::new(None, false);
+        add_all_known(&mut edit, &mut builder).await?;
         edit.keep().await?;
-        let before = gathering.account.count;
-        let mut work = Work { request: &request, problems: request.faults.clone(), graph: None };
+        let before = builder.totals.count;
+        let mut work =
+            RunExamples { request: &request, problems: request.faults.clone(), graph: None };
         let runs: Vec<Uuid> = request.runs.iter().copied().collect();
         for (chunk, ids) in runs.chunks(RUNS).enumerate() {
             let said = edit.runs(ids).await?;
@@ -66,26 +67,26 @@ impl App {
                 let at = runs.index(chunk * RUNS + offset);
                 let found = said.iter().find(|said| said.id == *id);
                 let draft = work.draft(*id, found, &at);
-                piece.extend(draft.and_then(|d| gathering.keep(d, &at, &mut work.problems)));
+                piece.extend(draft.and_then(|d| builder.add(d, &at, &mut work.problems)));
             }
             if work.problems.is_empty() {
                 edit.add(&piece).await?;
             }
         }
         let most = self.limits.dataset_examples as usize;
-        if gathering.account.count > most {
+        if builder.totals.count > most {
             let detail = format!("the dataset would have more than {most} examples (`{MOST}`)");
             work.problems.add(&At::Root.key("runs"), Code::TooLarge, detail);
         }
         if !work.problems.is_empty() {
             return Err(AppError::invalid(Invalid::Request, work.problems));
         }
-        let added = gathering.account.count - before;
-        finish(edit, &gathering, request.description.as_deref(), added).await
+        let added = builder.totals.count - before;
+        finish(edit, &builder, request.description.as_deref(), added).await
     }
 
-    /// The dataset of this name, or a new one. Whoever finds none, and is then told that there is one,
-    /// looks again: another was faster.
+    /// The dataset of this name, or a new one. If another client creates it in between, it is looked up
+    /// again.
     async fn dataset_to_append_to(
         &self,
         scope: &Scope,
@@ -93,9 +94,9 @@ impl App {
     ) -> Result<DatasetEdit, AppError> {
         let mut problems = Problems::new();
         check_name(name, &mut problems);
-        // What cannot be the name of a dataset is none's.
+        // No dataset has an invalid name.
         problems.or(()).map_err(|_| StoreError::not_found("dataset", name))?;
-        for _ in 0..LOOKS {
+        for _ in 0..TRIES {
             match dataset_edit::lock(scope, &self.db, name).await {
                 Err(StoreError::NotFound { .. }) => {}
                 found => return Ok(found?),
@@ -105,34 +106,39 @@ impl App {
                 made => return Ok(made?),
             }
         }
-        Err(AppError::Unavailable(format!("dataset `{name}` comes and goes; try again")))
+        Err(AppError::Unavailable(format!(
+            "dataset other clients create and delete `{name}` meanwhile; try again"
+        )))
     }
 }
 
-/// Reads the version before, so that the next one's hash and account begin with it.
-async fn know_all(edit: &mut DatasetEdit, gathering: &mut Gathering) -> Result<(), AppError> {
+/// Reads the version before, so that hash and totals of the next one begin with it.
+async fn add_all_known(
+    edit: &mut DatasetEdit,
+    builder: &mut DatasetVersionBuilder,
+) -> Result<(), AppError> {
     let mut after = -1;
     loop {
-        let rows = edit.known(after, KNOWN).await?;
+        let rows = edit.known(after, PAGE).await?;
         let Some(last) = rows.last() else { return Ok(()) };
         after = last.position;
         for row in &rows {
-            gathering.know(row);
+            builder.add_known(row);
         }
     }
 }
 
-/// Examples being made of runs.
-struct Work<'r> {
+/// The examples of the requested runs.
+struct RunExamples<'r> {
     request: &'r FromRuns,
     problems: Problems,
-    /// The graph whose runs they are.
+    /// The graph of the first run.
     graph: Option<(Uuid, String)>,
 }
 
-impl Work<'_> {
-    /// The example that a run is; what is wrong goes to the problems.
-    fn draft(&mut self, id: Uuid, found: Option<&Said>, at: &At<'_>) -> Option<Draft> {
+impl RunExamples<'_> {
+    /// The example of a run. Reports problems.
+    fn draft(&mut self, id: Uuid, found: Option<&RunValues>, at: &At<'_>) -> Option<ExampleDraft> {
         let Some(said) = found else {
             self.problems.add(at, Code::InvalidValue, format!("there is no run `{id}`"));
             return None;
@@ -146,7 +152,7 @@ impl Work<'_> {
         let (graph, name) = self.graph.get_or_insert(own);
         if *graph != said.graph_id {
             let detail = format!(
-                "run `{id}` is of graph `{}`, the first one of `{name}`; take the runs of one graph",
+                "run `{id}` is of graph `{}`, the first one of `{name}`; use runs of one graph",
                 said.graph_name
             );
             self.problems.add(at, Code::InvalidValue, detail);
@@ -159,7 +165,13 @@ impl Work<'_> {
             expected.insert(name.clone(), value.clone());
         }
         let inputs = inputs.filter(|_| self.problems.len() == before)?;
-        Some(Draft { id: None, split: self.request.split.clone(), inputs, expected, cells: false })
+        Some(ExampleDraft {
+            id: None,
+            split: self.request.split.clone(),
+            inputs,
+            expected,
+            cells: false,
+        })
     }
 
     fn fields(&mut self, json: &str, at: &At<'_>) -> Option<Map> {

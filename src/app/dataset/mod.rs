@@ -1,4 +1,5 @@
-//! Datasets: uploaded, found, listed, deleted. A version is made whole or not at all.
+//! Datasets: uploaded, read, deleted. A version is stored whole or not at all. May not know jobs or
+//! metrics.
 
 pub(crate) mod example;
 pub(crate) mod from_runs;
@@ -11,49 +12,49 @@ use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::dataset::example::{Columns, Gathering};
+use crate::app::dataset::example::{ColumnMapping, DatasetVersionBuilder};
 use crate::app::error::merge_faults;
-use crate::app::item_upload::{ItemSource, PieceStore, Wording, store_items};
+use crate::app::item_upload::{ChunkStore, ItemSource, Wording, store_items};
 use crate::app::precondition::Precondition;
 use crate::app::{App, AppError, Invalid};
-use crate::store::dataset::{self, DatasetRow, VersionRow};
-use crate::store::dataset_edit::{self, DatasetEdit, NewExample, NewVersion};
-use crate::store::dataset_example::{self, ExampleRow, Room};
-use crate::store::{Cursor, Page, Scope, StoreError};
+use crate::store::dataset::{self, DatasetRow, DatasetVersionRow};
+use crate::store::dataset_edit::{self, DatasetEdit, NewDatasetVersion, NewExample};
+use crate::store::dataset_example::{self, ExampleRow, PageLimits};
+use crate::store::{ListQuery, Page, Scope, StoreError};
 
-/// The setting that limits the examples of a version.
+/// The setting for the maximum number of examples.
 pub(crate) const MOST: &str = "limits.dataset_examples";
 
-/// What is uploaded, beside the examples.
+/// The request of an upload, without the examples.
 #[derive(Debug, Default)]
 pub(crate) struct DatasetRequest {
-    /// The dataset's name, where the request has it.
+    /// The name of the dataset, if the request has it.
     pub(crate) name: Option<Arc<str>>,
-    /// What the version says of itself.
+    /// The description of the version.
     pub(crate) description: Option<Arc<str>>,
-    /// Which members of a row are what; rows are examples when absent.
-    pub(crate) columns: Option<Columns>,
-    /// Whether rows are made of texts of table cells.
+    /// The roles of columns; `None` if the rows are examples.
+    pub(crate) columns: Option<ColumnMapping>,
+    /// Whether the values are texts of table cells.
     pub(crate) cells: bool,
-    /// What is wrong with the rest of the request.
+    /// The problems found so far.
     pub(crate) faults: Problems,
 }
 
-/// What an upload came to.
+/// The result of an upload.
 #[derive(Debug)]
 pub(crate) struct DatasetPut {
-    /// The newest version, changed or not.
+    /// The newest version, new or not.
     pub(crate) row: DatasetRow,
     /// Whether it is the first of a new dataset.
     pub(crate) is_new: bool,
-    /// Examples that came.
+    /// The number of examples added.
     pub(crate) added: usize,
-    /// Examples that were there already.
+    /// The number of examples that existed already.
     pub(crate) duplicates: usize,
 }
 
 impl App {
-    /// Makes a dataset at version 1.
+    /// Creates a dataset at version 1.
     pub(crate) async fn dataset_create(
         &self,
         scope: &Scope,
@@ -69,7 +70,7 @@ impl App {
             }
         }
         let id = Uuid::now_v7();
-        // A name that is refused below still reserves nothing: it is never committed.
+        // The id stands in for an invalid name: the upload is never committed.
         let stand_in = || id.to_string();
         let fine = name.filter(|_| request.faults.is_empty());
         let name = fine.map_or_else(stand_in, |name| name.to_string());
@@ -77,7 +78,7 @@ impl App {
         self.dataset_upload(edit, request, source).await
     }
 
-    /// Makes the next version, unless it would say what the newest says already.
+    /// Creates the next version, unless its content is that of the newest.
     pub(crate) async fn dataset_put(
         &self,
         scope: &Scope,
@@ -105,7 +106,7 @@ impl App {
         request: DatasetRequest,
         source: impl ItemSource,
     ) -> Result<DatasetPut, AppError> {
-        let gathering = Gathering::new(request.columns, request.cells);
+        let builder = DatasetVersionBuilder::new(request.columns, request.cells);
         let wording = Wording {
             member: "examples",
             whole: "a dataset",
@@ -113,15 +114,15 @@ impl App {
             invalid: Invalid::Request,
         };
         let most = self.limits.dataset_examples as usize;
-        let stored = store_items(&mut edit, gathering, source, most, wording).await;
-        let (_, gathering) = merge_faults(request.faults, stored)?;
-        let checked = gathering.faults().or(());
+        let stored = store_items(&mut edit, builder, source, most, wording).await;
+        let (_, builder) = merge_faults(request.faults, stored)?;
+        let checked = builder.faults().or(());
         checked.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
-        let added = gathering.account.count;
-        finish(edit, &gathering, request.description.as_deref(), added).await
+        let added = builder.totals.count;
+        finish(edit, &builder, request.description.as_deref(), added).await
     }
 
-    /// A dataset, at a version or the newest.
+    /// A dataset at a version, or at the newest.
     pub(crate) async fn dataset_get(
         &self,
         scope: &Scope,
@@ -135,36 +136,34 @@ impl App {
     pub(crate) async fn dataset_list(
         &self,
         scope: &Scope,
-        after: Option<Cursor>,
-        limit: u32,
+        list: ListQuery,
     ) -> Result<Page<DatasetRow>, AppError> {
-        Ok(dataset::list(scope, &self.db, after, limit).await?)
+        Ok(dataset::list(scope, &self.db, list).await?)
     }
 
-    /// One page of a dataset's versions, newest first.
+    /// One page of the versions of a dataset, newest first.
     pub(crate) async fn dataset_versions(
         &self,
         scope: &Scope,
         dataset: Uuid,
-        before: Option<i32>,
-        limit: u32,
-    ) -> Result<Page<VersionRow, i32>, AppError> {
-        Ok(dataset::versions(scope, &self.db, dataset, before, limit).await?)
+        list: ListQuery<i32>,
+    ) -> Result<Page<DatasetVersionRow, i32>, AppError> {
+        Ok(dataset::versions(scope, &self.db, dataset, list).await?)
     }
 
-    /// Examples of a version behind a position, in order: of one split, where it is named.
+    /// The examples of a version after a position, in order; of one split, if named.
     pub(crate) async fn dataset_examples(
         &self,
         scope: &Scope,
         version: (Uuid, i32),
         split: Option<&str>,
         after: i32,
-        room: Room,
+        limits: PageLimits,
     ) -> Result<Vec<ExampleRow>, AppError> {
-        Ok(dataset_example::page(scope, &self.db, version, split, after, room).await?)
+        Ok(dataset_example::page(scope, &self.db, version, split, after, limits).await?)
     }
 
-    /// Deletes a dataset softly: what was begun with it goes on, its name is free.
+    /// Deletes a dataset softly: its name is free, and jobs that use it continue.
     pub(crate) async fn dataset_delete(
         &self,
         scope: &Scope,
@@ -177,22 +176,22 @@ impl App {
     }
 }
 
-impl PieceStore<NewExample> for DatasetEdit {
-    async fn add(&mut self, piece: &[NewExample]) -> Result<(), StoreError> {
-        DatasetEdit::add(self, piece).await
+impl ChunkStore<NewExample> for DatasetEdit {
+    async fn add(&mut self, chunk: &[NewExample]) -> Result<(), StoreError> {
+        DatasetEdit::add(self, chunk).await
     }
 }
 
-/// Makes a version of what was stored, unless the newest says the same.
+/// Creates a version of the stored examples, unless the newest has the same content.
 pub(crate) async fn finish(
     edit: DatasetEdit,
-    gathering: &Gathering,
+    builder: &DatasetVersionBuilder,
     description: Option<&str>,
     added: usize,
 ) -> Result<DatasetPut, AppError> {
-    let content_hash = gathering.content_hash();
+    let content_hash = builder.content_hash();
     let description = description.map(|text| Payload::from(text).to_json());
-    let duplicates = gathering.account.duplicates;
+    let duplicates = builder.totals.duplicates;
     let is_new = edit.head().is_none();
     if let Some(head) = edit.head() {
         let known = &head.version;
@@ -203,10 +202,10 @@ pub(crate) async fn finish(
     }
     let before = edit.head().and_then(|head| head.version.description.clone());
     let description = description.or(before);
-    let new = NewVersion {
+    let new = NewDatasetVersion {
         description: description.as_deref(),
-        bytes: gathering.account.bytes,
-        splits: &gathering.splits_json(),
+        bytes: builder.totals.bytes,
+        splits: &builder.splits_json(),
         content_hash: &content_hash,
         at: now(),
     };
@@ -224,13 +223,13 @@ pub(crate) fn check_name(name: &str, problems: &mut Problems) {
     let head = |c: char| c.is_ascii_lowercase();
     if !(name.len() <= 63 && name.starts_with(head) && name.chars().all(tail)) {
         let detail = format!(
-            "`{name}` is no dataset's name: a lower-case letter, then at most 62 of a-z, 0-9, _ and -"
+            "`{name}` is not a valid dataset name: a lower-case letter, then at most 62 of a-z, 0-9, _ and -"
         );
         problems.add(&At::Root.key("name"), Code::InvalidName, detail);
     }
 }
 
-/// That the request names another dataset than the one it is addressed to.
+/// The problem of a request that names another dataset than its path.
 fn misnamed(request: &DatasetRequest, name: &str) -> Option<Problem> {
     let given = request.name.as_deref().filter(|given| *given != name)?;
     Some(Problem {

@@ -1,5 +1,5 @@
-//! What of a dataset is used, by whoever uses examples: a reference that requests spell, what it
-//! comes to, and its examples page by page. Knows no metric and no job.
+//! Selections of examples: a reference in a request, the version and part that it resolves to, and its
+//! examples page by page. May not know metrics or jobs.
 
 use std::sync::Arc;
 
@@ -12,45 +12,45 @@ use indexmap::IndexSet;
 use uuid::Uuid;
 
 use crate::app::dataset::example::read_split;
-use crate::app::item_upload::TOLD_PROBLEMS;
+use crate::app::item_upload::MOST_PROBLEMS;
 use crate::app::json::JsonObject;
 use crate::app::task::run_blocking;
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::dataset;
-use crate::store::dataset_example::{self, ExampleRow, Room};
-use crate::store::graph::{GraphRef, Pick};
+use crate::store::dataset_example::{self, ExampleRow, PageLimits};
+use crate::store::graph::{GraphRef, VersionSelection};
 
-/// Keys that are read at a time.
+/// The keys of one page.
 const KEYS: i64 = 10_000;
 
-/// What is read at a time to look at all.
-const LOOK: Room = Room { count: 1000, bytes: 8 << 20 };
+/// The size of a page in a check.
+const CHECK_PAGE: PageLimits = PageLimits { count: 1000, bytes: 8 << 20 };
 
 /// A dataset, or a part of it, as a request names it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DatasetRef {
     /// The dataset's name.
     pub(crate) name: Arc<str>,
-    /// A version other than the newest.
+    /// The version; the newest if not named.
     pub(crate) version: Option<i32>,
-    /// What of it.
+    /// The part of it.
     pub(crate) part: DatasetPart,
 }
 
-/// What of a version's examples.
+/// A part of the examples of a version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DatasetPart {
-    /// The split whose examples are meant; all, when absent.
+    /// The split; all if not named.
     pub(crate) split: Option<Arc<str>>,
-    /// Into which splits examples fall that name none.
+    /// The splits of examples that name none.
     pub(crate) by_seed: Option<Split>,
-    /// The first so many of them.
+    /// The number of examples from the start.
     pub(crate) limit: Option<usize>,
 }
 
 impl DatasetPart {
-    /// Whether it has examples of this split, with this id.
+    /// Whether an example with this id and split belongs to it.
     pub(crate) fn has(&self, id: &str, split: Option<&str>) -> bool {
         let Some(wanted) = self.split.as_deref() else { return true };
         let falls = split.or_else(|| self.by_seed.as_ref().map(|by_seed| by_seed.part(id)));
@@ -74,7 +74,7 @@ impl DatasetRef {
     }
 }
 
-/// Reads the members that say which version, and what of it.
+/// Reads the members for the version and the part.
 pub(crate) fn read_part(object: &mut Object<'_, '_, '_>) -> (Option<i32>, DatasetPart) {
     let version = object.optional("version", positive);
     let split = object.optional("split", read_split);
@@ -106,27 +106,27 @@ fn positive(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i
     found
 }
 
-/// What a reference came to: examples that never change, whatever becomes of the dataset.
+/// A resolved reference: examples that never change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DatasetPick {
     /// The dataset's id.
     pub(crate) id: Uuid,
-    /// Its name at the time.
+    /// Its name when the reference was resolved.
     pub(crate) name: Arc<str>,
     /// The version.
     pub(crate) version: i32,
-    /// The version's hash.
+    /// The content hash of the version.
     pub(crate) content_hash: Arc<str>,
-    /// What of it.
+    /// The part of it.
     pub(crate) part: DatasetPart,
-    /// How many examples that is.
+    /// The number of examples.
     pub(crate) count: usize,
-    /// The position of the last of them; -1 when there is none.
+    /// The position of the last example; -1 if there is none.
     pub(crate) last: i32,
 }
 
 impl DatasetPick {
-    /// As JSON text, which [`DatasetPick::read`] reads again: for jobs, and for answers.
+    /// The selection as JSON text, for jobs and for answers.
     pub(crate) fn to_json(&self) -> String {
         let mut object = JsonObject::new();
         object.shown_text("id", self.id).text("dataset", &self.name);
@@ -146,7 +146,7 @@ impl DatasetPick {
         object.finish()
     }
 
-    /// Reads what [`DatasetPick::to_json`] wrote.
+    /// Reads the text of [`DatasetPick::to_json`].
     pub(crate) fn read(json: &str) -> Option<Self> {
         let payload = Payload::from_json(json).ok()?;
         let mut problems = Problems::new();
@@ -173,36 +173,36 @@ impl DatasetPick {
         })
     }
 
-    /// Whether it has this example.
+    /// Whether this example belongs to it.
     fn has(&self, row: &ExampleRow) -> bool {
         row.position <= self.last && self.part.has(&row.id, row.split.as_deref())
     }
 }
 
-/// Examples of a pick that follow each other.
+/// Consecutive examples of a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExamplePage {
     /// The examples.
     pub(crate) rows: Vec<ExampleRow>,
-    /// The position behind which the next page begins; `None` on the last page.
+    /// The position after which the next page begins; `None` on the last page.
     pub(crate) next: Option<i32>,
 }
 
-/// Which graph a dataset is to fit.
+/// The request to check a dataset against a graph.
 #[derive(Debug)]
 pub(crate) struct DatasetCheck {
     /// The graph.
     pub(crate) graph: GraphRef,
-    /// A version of it other than the newest.
+    /// The version of the graph; the newest if not named.
     pub(crate) graph_version: Option<i32>,
-    /// A version of the dataset other than the newest.
+    /// The version of the dataset; the newest if not named.
     pub(crate) version: Option<i32>,
-    /// What of it.
+    /// The part of it.
     pub(crate) part: DatasetPart,
 }
 
 impl DatasetCheck {
-    /// Reads `{graph, graph_version?}` and what says which examples.
+    /// Reads `{graph, graph_version?}` and the members for version and part.
     pub(crate) fn read(object: &mut Object<'_, '_, '_>) -> Option<Self> {
         let graph = object.required("graph", text).map(GraphRef::parse);
         let graph_version = object.optional("graph_version", positive);
@@ -211,30 +211,30 @@ impl DatasetCheck {
     }
 }
 
-/// What is known of examples once all of them fit a graph.
+/// The result of a check in which all examples fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fitting {
-    /// Names of what is expected that is no output of the graph.
+pub(crate) struct DatasetFit {
+    /// Names of expected values that are no outputs of the graph.
     pub(crate) beside: IndexSet<Arc<str>>,
 }
 
 impl App {
-    /// Looks whether a dataset, or a part of it, fits a graph; nothing is stored.
+    /// Checks a part of a dataset against a graph. Stores nothing.
     pub(crate) async fn dataset_check(
         self: &Arc<Self>,
         scope: &Scope,
         name: &str,
         check: DatasetCheck,
-    ) -> Result<(DatasetPick, Fitting), AppError> {
+    ) -> Result<(DatasetPick, DatasetFit), AppError> {
         let wanted = DatasetRef { name: Arc::from(name), version: check.version, part: check.part };
         let pick = self.dataset_pick(scope, &wanted, &At::Root).await?;
-        let graph = Pick { version: check.graph_version, state_version: None };
+        let graph = VersionSelection { version: check.graph_version, state_version: None };
         let (_, program) = self.ready(scope, &check.graph, graph).await?;
         let fitting = self.dataset_fits(scope, &pick, &program).await?;
         Ok((pick, fitting))
     }
 
-    /// Finds what a reference means now. A part without examples is refused with its place.
+    /// Resolves a reference. A part without examples is a problem at `at`.
     pub(crate) async fn dataset_pick(
         &self,
         scope: &Scope,
@@ -265,48 +265,49 @@ impl App {
         Ok(DatasetPick { id: row.id, name, version, content_hash, part, count, last })
     }
 
-    /// The examples of a pick behind a position (-1 for the first): of the next so many of the
-    /// version those that are in it, which may be none.
+    /// The examples of a selection on one page of the version, after a position (-1 for the first page).
+    /// There may be none on a page.
     pub(crate) async fn dataset_page(
         &self,
         scope: &Scope,
         pick: &DatasetPick,
         after: i32,
-        room: Room,
+        limits: PageLimits,
     ) -> Result<ExamplePage, AppError> {
-        // By name the database finds it faster.
+        // The database filters by the name of a split.
         let part = &pick.part;
         let split = part.split.as_deref().filter(|_| part.by_seed.is_none());
         let version = (pick.id, pick.version);
-        let mut rows = dataset_example::page(scope, &self.db, version, split, after, room).await?;
+        let mut rows =
+            dataset_example::page(scope, &self.db, version, split, after, limits).await?;
         let next = rows.last().map(|row| row.position).filter(|end| *end < pick.last);
         rows.retain(|row| pick.has(row));
         Ok(ExamplePage { rows, next })
     }
 
-    /// Looks whether all examples of a pick fit a graph.
+    /// Checks that all examples of a selection fit a graph.
     ///
     /// # Errors
-    /// What does not, of 100 problems at most, each at `/examples/{position}/…`.
+    /// At most 100 problems, each at `/examples/{position}/…`.
     pub(crate) async fn dataset_fits(
         &self,
         scope: &Scope,
         pick: &DatasetPick,
         program: &Arc<Program>,
-    ) -> Result<Fitting, AppError> {
-        let (mut fitting, mut problems, mut after) = (Fitting::default(), Problems::new(), -1);
+    ) -> Result<DatasetFit, AppError> {
+        let (mut fitting, mut problems, mut after) = (DatasetFit::default(), Problems::new(), -1);
         loop {
-            let page = self.dataset_page(scope, pick, after, LOOK).await?;
+            let page = self.dataset_page(scope, pick, after, CHECK_PAGE).await?;
             let program = program.clone();
-            let look = run_blocking(move || {
-                look(&program, &page.rows, &mut fitting, &mut problems);
+            let check = run_blocking(move || {
+                check_examples(&program, &page.rows, &mut fitting, &mut problems);
                 (fitting, problems, page.next)
             });
-            let broken = || AppError::Internal("the look at examples broke off".to_owned());
+            let broken = || AppError::Internal("the check of examples panicked".to_owned());
             let next;
-            (fitting, problems, next) = look.await.ok_or_else(broken)?;
+            (fitting, problems, next) = check.await.ok_or_else(broken)?;
             match next {
-                Some(next) if problems.len() < TOLD_PROBLEMS => after = next,
+                Some(next) if problems.len() < MOST_PROBLEMS => after = next,
                 _ if problems.is_empty() => return Ok(fitting),
                 _ => return Err(AppError::invalid(Invalid::Input, problems)),
             }
@@ -314,23 +315,28 @@ impl App {
     }
 }
 
-/// Looks at examples until there is enough to tell.
-fn look(program: &Program, rows: &[ExampleRow], fitting: &mut Fitting, problems: &mut Problems) {
+/// Checks examples until there are enough problems.
+fn check_examples(
+    program: &Program,
+    rows: &[ExampleRow],
+    fitting: &mut DatasetFit,
+    problems: &mut Problems,
+) {
     let examples = At::Root.key("examples");
     for row in rows {
         let position = usize::try_from(row.position).unwrap_or_default();
         if let Some(example) = fit(program, row, &examples.index(position), problems) {
             fitting.beside.extend(unmatched_expectations(program, &example).cloned());
         }
-        if problems.len() >= TOLD_PROBLEMS {
-            let detail = format!("examples from {} on were not looked at any more", position + 1);
+        if problems.len() >= MOST_PROBLEMS {
+            let detail = format!("examples from number {} on were not checked", position + 1);
             problems.add(&examples, Code::TooLarge, detail);
             return;
         }
     }
 }
 
-/// An example of a dataset as a graph takes it, with the problems under `at` when it does not.
+/// Converts an example to the types of a graph. Reports problems under `at`.
 pub(crate) fn fit(
     program: &Program,
     row: &ExampleRow,
@@ -373,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_is_a_name_or_says_what_of_it_is_meant() {
+    fn a_reference_is_a_name_or_an_object() {
         let plain = read("\"qa\"").unwrap();
         assert_eq!(plain, read(r#"{"dataset": "qa"}"#).unwrap());
         assert_eq!((plain.version, plain.part), (None, DatasetPart::default()));
@@ -396,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_examples_say_of_their_split_wins_over_the_seed() {
+    fn the_split_of_an_example_wins_over_the_seed() {
         let by_seed = Split::of(0, [("train", 0.5), ("val", 0.5)]).ok();
         let part = |by_seed: &Option<Split>| DatasetPart {
             split: Some("val".into()),
@@ -414,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pick_is_read_as_it_was_written() {
+    fn a_selection_reads_back_as_written() {
         let by_seed = Split::of(7, [("train", 0.1), ("val", 0.9)]).ok();
         for by_seed in [None, by_seed] {
             let pick = DatasetPick {

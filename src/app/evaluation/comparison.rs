@@ -1,5 +1,5 @@
-//! Two evaluations beside each other: the examples that both have, what each gained, and how sure the
-//! gain is. Reads what is stored, and changes nothing.
+//! Compares two evaluations on the examples that both have: the gain of each, and the interval of the
+//! mean gain. Changes nothing.
 
 use std::cmp::Ordering;
 
@@ -9,24 +9,24 @@ use uuid::Uuid;
 use crate::app::task::run_blocking;
 use crate::app::{App, AppError};
 use crate::store::Scope;
-use crate::store::evaluation::{self, EvaluationRow, PairRow};
+use crate::store::evaluation::{self, EvaluationRow, ScorePairRow};
 
-/// The most examples that are compared; more would draw for seconds.
+/// The most examples that are compared: the bootstrap of more takes seconds.
 const MOST: i64 = 100_000;
 
-/// The interval of the same two evaluations is the same each time.
+/// A fixed seed, so that the interval of two evaluations is always the same.
 const SEED: u64 = 7;
 
 /// Two evaluations of some of the same examples.
-pub(crate) struct Compared {
-    /// The one that is compared against.
+pub(crate) struct ScoreComparison {
+    /// The baseline.
     pub(crate) before: EvaluationRow,
-    /// The other.
+    /// The other evaluation.
     pub(crate) after: EvaluationRow,
-    /// What the examples in common say together.
+    /// The statistics of the common examples.
     pub(crate) sum: Comparison,
-    /// These examples, the greatest losses first.
-    pub(crate) pairs: Vec<PairRow>,
+    /// The common examples, the greatest losses first.
+    pub(crate) pairs: Vec<ScorePairRow>,
 }
 
 impl App {
@@ -36,7 +36,7 @@ impl App {
         scope: &Scope,
         after: Uuid,
         before: Uuid,
-    ) -> Result<Compared, AppError> {
+    ) -> Result<ScoreComparison, AppError> {
         let before = evaluation::get(scope, &self.db, before).await?;
         let after = evaluation::get(scope, &self.db, after).await?;
         let found = evaluation::pairs(scope, &self.db, before.id, after.id, MOST + 1).await?;
@@ -45,9 +45,9 @@ impl App {
             return Err(AppError::NotComparable(refusal(&before, &after, count)));
         }
         let compared = run_blocking(move || compare(found)).await;
-        let broken = || AppError::Internal("a comparison broke off".to_owned());
+        let broken = || AppError::Internal("a comparison panicked".to_owned());
         let (sum, pairs) = compared.ok_or_else(broken)?;
-        Ok(Compared { before, after, sum, pairs })
+        Ok(ScoreComparison { before, after, sum, pairs })
     }
 }
 
@@ -66,10 +66,10 @@ fn refusal(before: &EvaluationRow, after: &EvaluationRow, count: i64) -> String 
     }
 }
 
-fn compare(mut pairs: Vec<PairRow>) -> (Comparison, Vec<PairRow>) {
-    let scores = |of: fn(&PairRow) -> f64| pairs.iter().map(of).collect::<Vec<f64>>();
+fn compare(mut pairs: Vec<ScorePairRow>) -> (Comparison, Vec<ScorePairRow>) {
+    let scores = |of: fn(&ScorePairRow) -> f64| pairs.iter().map(of).collect::<Vec<f64>>();
     let sum = paired_bootstrap(&scores(|pair| pair.before), &scores(|pair| pair.after), SEED);
-    let gain = |pair: &PairRow| pair.after - pair.before;
+    let gain = |pair: &ScorePairRow| pair.after - pair.before;
     // Those that gained the same stay in their order.
     pairs.sort_by(|one, other| gain(one).partial_cmp(&gain(other)).unwrap_or(Ordering::Equal));
     (sum, pairs)

@@ -1,5 +1,5 @@
-//! One example of an evaluation: rolled out, from its inputs to its score, and to the record of its run
-//! where that is wanted.
+//! One example of an evaluation: run and scored, and recorded as a run if requested. May not know jobs
+//! beyond the guard that stops them.
 
 use std::sync::Arc;
 
@@ -18,50 +18,54 @@ use crate::app::run::record::{RunRecordBuilder, RunVersions};
 use crate::app::{App, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
-use crate::store::evaluation::ScoredRow;
-use crate::store::evaluation_work::EndedExample;
+use crate::store::evaluation::EvaluationResultRow;
+use crate::store::evaluation_work::EvaluationItemResult;
 use crate::store::job::Lease;
 use crate::store::run::RunRow;
 
-/// What the examples of an evaluation share.
-pub(crate) struct Examples {
+/// The work on the examples of one evaluation.
+pub(crate) struct EvaluationWork {
     pub(crate) app: Arc<App>,
     pub(crate) scope: Scope,
-    /// The right to write what came of them.
+    /// The right to write results.
     pub(crate) lease: Lease,
-    /// Which they are.
+    /// The examples.
     pub(crate) pick: DatasetPick,
     pub(crate) program: Arc<Program>,
-    pub(crate) of: RunVersions,
+    pub(crate) versions: RunVersions,
     pub(crate) evaluator: Evaluator,
-    /// Whether each is recorded as a run, too.
+    /// Whether each example is also recorded as a run.
     pub(crate) record: bool,
-    /// How many may fail.
+    /// The number of examples that may fail.
     pub(crate) max_errors: Option<i32>,
-    /// Whether some have a score from attempts before.
-    pub(crate) begun_before: bool,
-    /// The request that asked for the evaluation.
+    /// Whether earlier attempts have stored results.
+    pub(crate) has_results: bool,
+    /// The id of the request that started the evaluation.
     pub(crate) request_id: Arc<str>,
 }
 
-/// An example that has no score yet.
+/// An example without a score.
 #[derive(Clone)]
-pub(crate) struct Item {
-    /// Where it stands in the dataset's version.
+pub(crate) struct EvaluationItem {
+    /// Its position in the dataset version.
     pub(crate) position: i32,
     pub(crate) example: Arc<Example>,
 }
 
-impl Examples {
-    /// Rolls an example out; `None` when it was stopped.
-    pub(crate) async fn score(&self, guard: &ActiveGuard, item: Item) -> Option<EndedExample> {
+impl EvaluationWork {
+    /// Runs and scores an example. `None` if it was stopped.
+    pub(crate) async fn score(
+        &self,
+        guard: &ActiveGuard,
+        item: EvaluationItem,
+    ) -> Option<EvaluationItemResult> {
         let start = now();
         let running = self.app.metrics.run_started();
         let ran = self.evaluator.run(&self.program, &item.example, None).await;
         let rollout = self.evaluator.rollout(&ran, &item.example).await;
         drop(running);
         if guard.cancellation().is_cancelled() {
-            // What is stopped fails in ways that say nothing of the example.
+            // A stopped run may fail in ways that say nothing about the example.
             return rollout.ok().filter(|rollout| rollout.error.is_none()).map(|rollout| {
                 let run = self.run_of(&ran, &item, start);
                 self.ended(&item, &rollout, run)
@@ -77,11 +81,11 @@ impl Examples {
         }
     }
 
-    /// The record of an example's run, where that is wanted.
+    /// The record of the run of an example, if requested.
     fn run_of(
         &self,
         ran: &ExampleRun,
-        item: &Item,
+        item: &EvaluationItem,
         start: chrono::DateTime<chrono::Utc>,
     ) -> Option<RunRow> {
         if !self.record || self.app.recorder.mode() == Record::Off {
@@ -92,7 +96,7 @@ impl Examples {
         let failure = failure.map(|error| RunFailure::of(id, &self.request_id, error));
         let ended = RunRecordBuilder {
             id,
-            versions: self.of.clone(),
+            versions: self.versions.clone(),
             actor: &self.scope.actor,
             start,
             took: ran.took,
@@ -102,9 +106,14 @@ impl Examples {
         Some(ended.build(&ran.outcome, failure.as_ref()))
     }
 
-    fn ended(&self, item: &Item, rollout: &Rollout, run: Option<RunRow>) -> EndedExample {
+    fn ended(
+        &self,
+        item: &EvaluationItem,
+        rollout: &Rollout,
+        run: Option<RunRow>,
+    ) -> EvaluationItemResult {
         let feedback = rollout.score.feedback.clone();
-        let scored = ScoredRow {
+        let scored = EvaluationResultRow {
             position: item.position,
             example_id: item.example.id.to_string(),
             score: rollout.value(),
@@ -117,11 +126,16 @@ impl Examples {
             duration_ms: i64::try_from(rollout.took.as_millis()).unwrap_or(i64::MAX),
             run_id: run.as_ref().map(|run| run.id),
         };
-        EndedExample { scored, run }
+        EvaluationItemResult { scored, run }
     }
 
-    /// What came of an example that could not be rolled out at all.
-    pub(crate) fn failed(&self, item: &Item, code: &str, message: &str) -> EndedExample {
+    /// The result of an example that could not be run at all.
+    pub(crate) fn failed(
+        &self,
+        item: &EvaluationItem,
+        code: &str,
+        message: &str,
+    ) -> EvaluationItemResult {
         let error = RolloutFailure { code: code.into(), message: message.into(), node: None };
         let rollout = Rollout {
             outputs: None,
@@ -147,7 +161,7 @@ impl Examples {
     }
 }
 
-/// `{path: [leniency, …]}`; one whose answers were read several times has all of them.
+/// `{path: [leniency, …]}`, with the leniencies of all answers of a predictor.
 fn reports_json(rollout: &Rollout) -> String {
     let mut found: Vec<(&str, Vec<Payload>)> = Vec::new();
     for (path, report) in &rollout.reports {

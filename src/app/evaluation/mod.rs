@@ -1,4 +1,5 @@
-//! Evaluations: accepted, looked at, read out, cancelled. Working on them is `evaluation_attempt`.
+//! Evaluations: started, read, cancelled. Attempts are in `attempt`. May know runs and datasets; may not
+//! know HTTP.
 
 pub(crate) mod attempt;
 pub(crate) mod comparison;
@@ -13,43 +14,47 @@ use dsrs::problem::{At, Code, Problem, Problems};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
-use crate::app::batch::refuse_waiting;
 use crate::app::clock::now;
 use crate::app::dataset::selection::{DatasetPick, DatasetRef};
 use crate::app::error::merge_faults;
 use crate::app::evaluation::attempt::Evaluations;
-use crate::app::run::attempt::JobRequest;
+use crate::app::job::await_check::refuse_await_nodes;
+use crate::app::job::request::JobRequest;
 use crate::app::{App, AppError, Invalid};
-use crate::store::batch::Spent;
-use crate::store::evaluation::{self, EvaluationRow, Judging, ResultKey, ScoredRow, Tally, Wanted};
-use crate::store::graph::{GraphPin, GraphRef, Pick};
+use crate::store::batch::UsageTotals;
+use crate::store::evaluation::{
+    self, EvaluationResultRow, EvaluationRow, EvaluationTotals, JudgingTotals, ResultCursor,
+    ResultFilter,
+};
+use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::run::RunStatus;
-use crate::store::{Cursor, Page, Scope};
+use crate::store::{ListQuery, Page, Scope};
 
-/// What is to be evaluated, and how.
+/// The request of an evaluation.
 pub(crate) struct EvaluationRequest {
-    /// On which examples.
+    /// The examples.
     pub(crate) dataset: DatasetRef,
-    /// Who judges, as it was written.
+    /// The metric, as requested.
     pub(crate) metric: Payload,
-    /// With which versions.
-    pub(crate) pick: Pick,
-    /// How many examples at the same time, if fewer than the server's limit.
+    /// The versions to run.
+    pub(crate) pick: VersionSelection,
+    /// The number of examples at a time, if fewer than the limit of the server.
     pub(crate) concurrency: Option<i32>,
-    /// It fails when more examples than that do.
+    /// The evaluation fails if more examples than this fail.
     pub(crate) max_errors: Option<i32>,
-    /// How long the graph may take on an example, and then the metric, if less than the server's limit.
+    /// The time limit of the graph on one example, and then of the metric, if shorter than that of the
+    /// server.
     pub(crate) timeout: Option<Duration>,
-    /// Whether each example is recorded as a run, too.
+    /// Whether each example is also recorded as a run.
     pub(crate) record: bool,
-    /// The request's id.
+    /// The id of the request.
     pub(crate) request_id: Arc<str>,
-    /// What is wrong with the rest of the request.
+    /// The problems found so far.
     pub(crate) faults: Problems,
 }
 
 impl App {
-    /// Accepts an evaluation: graph, examples and metric are those of now, whatever becomes of them.
+    /// Starts an evaluation. Graph, examples and metric are pinned: later changes do not affect it.
     pub(crate) async fn evaluation_start(
         self: &Arc<Self>,
         scope: &Scope,
@@ -58,12 +63,12 @@ impl App {
     ) -> Result<EvaluationRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let mut faults = request.faults;
-        refuse_waiting(&program, "an example of an evaluation", &mut faults);
+        refuse_await_nodes(&program, "an example of an evaluation", &mut faults);
         let metric = self.metric_written(scope, &request.metric, &program).await?;
         let metric = metric.map_err(|problems| faults.also(problems)).ok();
         let examples = self.fitting_examples(scope, &request.dataset, &program).await;
         let examples = merge_faults(faults, examples)?;
-        // Without a metric there are faults.
+        // A missing metric is one of the faults above.
         let Some(metric) = metric else { return Err(AppError::Internal("no metric".to_owned())) };
         let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let millis = request.timeout.and_then(|timeout| i64::try_from(timeout.as_millis()).ok());
@@ -78,7 +83,7 @@ impl App {
         Ok(row)
     }
 
-    /// A metric of a request, at `/metric`, checked against the program that it is to judge.
+    /// Reads the metric of a request, at `/metric`, and checks it against the program.
     pub(crate) async fn metric_written(
         &self,
         scope: &Scope,
@@ -92,7 +97,7 @@ impl App {
         Box::pin(self.written(scope, None, read)).await
     }
 
-    /// The examples that a reference means now, all of which fit the graph.
+    /// The examples that a reference names now. All of them fit the graph.
     async fn fitting_examples(
         &self,
         scope: &Scope,
@@ -102,7 +107,7 @@ impl App {
         let at = At::Root;
         let at = at.key("dataset");
         let pick = match self.dataset_pick(scope, wanted, &at).await {
-            // What a path lacks is not found; what a body lacks is wrong with the body.
+            // An unknown dataset in a path is `not_found`; in a body it is a problem of the body.
             Err(AppError::NotFound(detail)) => {
                 let mut problems = Problems::new();
                 problems.add(&at, Code::InvalidValue, detail);
@@ -125,7 +130,7 @@ impl App {
         }
     }
 
-    /// An evaluation, as it stands.
+    /// One evaluation.
     pub(crate) async fn evaluation_get(
         &self,
         scope: &Scope,
@@ -139,36 +144,39 @@ impl App {
         &self,
         scope: &Scope,
         graph: Option<&GraphRef>,
-        after: Option<Cursor>,
-        limit: u32,
+        list: ListQuery,
     ) -> Result<Page<EvaluationRow>, AppError> {
-        Ok(evaluation::list(scope, &self.db, graph, after, limit).await?)
+        Ok(evaluation::list(scope, &self.db, graph, list).await?)
     }
 
-    /// One page of what came of the examples of an evaluation.
+    /// One page of the results of an evaluation.
     pub(crate) async fn evaluation_results(
         &self,
         scope: &Scope,
         id: Uuid,
-        wanted: Wanted,
-        after: Option<ResultKey>,
-        limit: u32,
-    ) -> Result<Page<ScoredRow, ResultKey>, AppError> {
-        Ok(evaluation::results(scope, &self.db, id, wanted, after, limit).await?)
+        wanted: ResultFilter,
+        list: ListQuery<ResultCursor>,
+    ) -> Result<Page<EvaluationResultRow, ResultCursor>, AppError> {
+        Ok(evaluation::results(scope, &self.db, id, wanted, list).await?)
     }
 
-    /// Stops an evaluation, wherever it is. Answers how it stands, which may be `running` still, when the
-    /// one who works on it does not answer.
+    /// Cancels an evaluation. Returns the row once it has ended. If the worker does not respond in time,
+    /// the row still says `running`.
     pub(crate) async fn evaluation_cancel(
         self: &Arc<Self>,
         scope: &Scope,
         id: Uuid,
     ) -> Result<EvaluationRow, AppError> {
-        self.item_job_cancel::<Evaluations>(scope, id).await
+        self.job_cancel::<Evaluations>(scope, id).await
     }
 }
 
-fn queued(scope: &Scope, pin: &GraphPin, examples: &DatasetPick, metric: &Metric) -> EvaluationRow {
+fn queued(
+    scope: &Scope,
+    pin: &ResolvedGraph,
+    examples: &DatasetPick,
+    metric: &Metric,
+) -> EvaluationRow {
     let total = i32::try_from(examples.count).unwrap_or(i32::MAX);
     EvaluationRow {
         id: Uuid::now_v7(),
@@ -183,9 +191,9 @@ fn queued(scope: &Scope, pin: &GraphPin, examples: &DatasetPick, metric: &Metric
         max_errors: None,
         timeout_ms: None,
         record: false,
-        tally: Tally { total, ..Tally::default() },
-        spent: Spent::default(),
-        judging: Judging::default(),
+        tally: EvaluationTotals { total, ..EvaluationTotals::default() },
+        spent: UsageTotals::default(),
+        judging: JudgingTotals::default(),
         error: None,
         created_at: now(),
         started_at: None,

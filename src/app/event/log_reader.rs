@@ -97,7 +97,7 @@ impl<R: Followable> EventLogFollower<R> {
             id,
             seen,
             items: VecDeque::new(),
-            news: db.news().events_of(id),
+            news: db.notifications().events_of(id),
             waits: false,
             is_over: false,
             record: PhantomData,

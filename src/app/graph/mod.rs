@@ -15,11 +15,11 @@ use crate::app::precondition::Precondition;
 use crate::app::program::read_state;
 use crate::app::state::StateText;
 use crate::app::{App, AppError, Invalid};
-use crate::store::graph::{self, GraphItem, GraphRef, GraphRow, NewGraph, Pick};
-use crate::store::graph_edit::{self, Expect, LockedGraph};
-use crate::store::graph_version::{self, NewVersion, VersionItem};
+use crate::store::graph::{self, GraphRef, GraphRow, GraphSummaryRow, NewGraph, VersionSelection};
+use crate::store::graph_edit::{self, ExpectedVersion, LockedGraph};
+use crate::store::graph_version::{self, GraphVersionRow, NewGraphVersion};
 use crate::store::state::NewState;
-use crate::store::{Cursor, Page, Scope};
+use crate::store::{ListQuery, Page, Scope};
 
 /// The current format of stored definitions.
 const FORMAT: i32 = 1;
@@ -98,7 +98,7 @@ impl App {
         graph: &GraphRef,
         version: Option<i32>,
     ) -> Result<GraphRow, AppError> {
-        let pick = Pick { version, state_version: None };
+        let pick = VersionSelection { version, state_version: None };
         Ok(graph::get(scope, &self.db, graph, pick).await?)
     }
 
@@ -106,10 +106,9 @@ impl App {
     pub(crate) async fn graph_list(
         &self,
         scope: &Scope,
-        after: Option<Cursor>,
-        limit: u32,
-    ) -> Result<Page<GraphItem>, AppError> {
-        Ok(graph::list(scope, &self.db, after, limit).await?)
+        list: ListQuery,
+    ) -> Result<Page<GraphSummaryRow>, AppError> {
+        Ok(graph::list(scope, &self.db, list).await?)
     }
 
     /// The id of a graph.
@@ -122,10 +121,9 @@ impl App {
         &self,
         scope: &Scope,
         graph: Uuid,
-        before: Option<i32>,
-        limit: u32,
-    ) -> Result<Page<VersionItem, i32>, AppError> {
-        Ok(graph_version::list(scope, &self.db, graph, before, limit).await?)
+        list: ListQuery<i32>,
+    ) -> Result<Page<GraphVersionRow, i32>, AppError> {
+        Ok(graph_version::list(scope, &self.db, graph, list).await?)
     }
 
     /// Creates the next version, unless the document equals the newest one.
@@ -136,7 +134,7 @@ impl App {
         document: &ParsedJson,
         precondition: &Precondition,
     ) -> Result<GraphUpdate, AppError> {
-        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
         let head = locked.head();
         precondition.check(head.id, head.version)?;
         let program = self.graph_check_as(scope, document, head).await?;
@@ -152,7 +150,7 @@ impl App {
         precondition: &Precondition,
     ) -> Result<GraphUpdate, AppError> {
         let edits = read_edits(body)?;
-        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
         let head = locked.head();
         precondition.check(head.id, head.version)?;
         let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
@@ -213,7 +211,7 @@ impl App {
         graph: &GraphRef,
         precondition: &Precondition,
     ) -> Result<(), AppError> {
-        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
         precondition.check(locked.head().id, locked.head().version)?;
         Ok(locked.delete(now()).await?)
     }
@@ -228,8 +226,8 @@ fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
     if read.is_err() { merge_faults(body.duplicates.clone(), read) } else { read }
 }
 
-pub(crate) fn new_version(program: &Program) -> NewVersion<'_> {
-    NewVersion {
+pub(crate) fn new_version(program: &Program) -> NewGraphVersion<'_> {
+    NewGraphVersion {
         description: program.graph().description(),
         format: FORMAT,
         definition: program.canonical_text(),

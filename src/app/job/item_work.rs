@@ -1,7 +1,7 @@
-//! The items of a job that has many, whatever they are: those that are left are read page by page, so
-//! many are at work at a time, and what came of them is written in groups while others go on. Reading,
+//! The work of a job that consists of many items. Open items are read page by page, a limited number
+//! is worked on at a time, and results are written in groups while other items continue. Reading,
 //! working and writing wait for each other only where one is far behind, so that neither a page nor a
-//! commit makes a pause. Knows no table.
+//! commit causes a pause. May not know any table, nor what an item is.
 
 use std::sync::Arc;
 
@@ -12,109 +12,127 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::job::active::{ActiveGuard, StopReason};
+use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::{App, AppError, spawn_named};
 
-/// Results that are written at a time. As many may wait, and no item begins while more would.
+/// Results that are written at a time. No item starts while as many more wait to be written.
 const GROUP: usize = 64;
 
-/// Items that wait for their turn, so that the next page is read before the last one is used up.
-const WAITING: usize = 64;
+/// Items that are read ahead, so that the next page is there before the last one is used up.
+const READ_AHEAD: usize = 64;
 
-/// Items that follow each other, without those that have ended.
+/// Consecutive items without those that have a result.
 pub(crate) struct ItemPage<I> {
-    /// The items; there may be none.
+    /// The items; possibly none.
     pub(crate) items: Vec<I>,
-    /// The position behind which the next page begins; `None` on the last page.
+    /// The position after which the next page begins; `None` on the last page.
     pub(crate) next: Option<i32>,
 }
 
-/// What is done with the items of a job.
+/// What a job does with its items.
 pub(crate) trait ItemWork: Send + Sync + 'static {
-    /// An item that is left. Copies of it are cheap.
+    /// An open item. Cheap to clone.
     type Item: Clone + Send + 'static;
 
-    /// What came of one.
-    type Ended: Send + Sync + 'static;
+    /// The result of an item.
+    type Outcome: Send + Sync + 'static;
 
-    /// What a task is called that works on one.
+    /// The name of the task that works on an item.
     const TASK: &'static str;
 
-    /// The items behind a position; -1 for the first.
+    /// The open items after a position; -1 for the first page.
     fn page(
         &self,
         after: i32,
     ) -> impl Future<Output = Result<ItemPage<Self::Item>, AppError>> + Send;
 
-    /// Works on an item to its end; `None` when it was stopped, and is to be done another time.
+    /// Works on an item. `None` if it was interrupted and another attempt must repeat it.
     fn work(
         &self,
         guard: &ActiveGuard,
         item: Self::Item,
-    ) -> impl Future<Output = Option<Self::Ended>> + Send;
+    ) -> impl Future<Output = Option<Self::Outcome>> + Send;
 
-    /// What came of an item whose task broke.
-    fn broken(&self, item: &Self::Item) -> Self::Ended;
+    /// The result of an item whose task panicked.
+    fn panicked(&self, item: &Self::Item) -> Self::Outcome;
 
-    /// Writes what came of some items.
+    /// Writes some results.
     fn write(
         &self,
-        ended: &[Self::Ended],
-    ) -> impl Future<Output = Result<Written, AppError>> + Send;
+        outcomes: &[Self::Outcome],
+    ) -> impl Future<Output = Result<WriteOutcome, AppError>> + Send;
+
+    /// The conclusion of a job that [`WriteOutcome::StopEarly`] stopped.
+    fn stopped_early(&self) -> Conclusion<()> {
+        Conclusion::failed("internal", "the job stopped before its last item")
+    }
 }
 
-/// What is to be done once some items are written.
+/// What follows after some results were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
-    /// Go on.
-    Kept,
-    /// Nothing was written: the job is another's.
-    Lost,
-    /// No item more is wanted.
-    Enough,
+pub(crate) enum WriteOutcome {
+    /// The work continues.
+    Stored,
+    /// Nothing was written: the lease is lost.
+    LeaseLost,
+    /// The job stops: the results so far decide it.
+    StopEarly,
 }
 
-/// How far the work came.
+/// How far an attempt has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
-    /// Every item has ended.
-    Through,
-    /// Some have not.
-    Part,
+enum ItemProgress {
+    /// Every item has a result.
+    Complete,
+    /// Some items are open.
+    Partial,
 }
 
-type Running<E> = FuturesUnordered<BoxFuture<'static, Option<E>>>;
+type RunningItems<T> = FuturesUnordered<BoxFuture<'static, Option<T>>>;
 
-/// Works on all items that are left, `at_once` at a time, until they have ended, the job is stopped, or
-/// the server ends.
-pub(crate) async fn work_on<W: ItemWork>(
+/// Works on all open items, at most `concurrency` at a time, until all have a result, the job is
+/// stopped, or the server stops.
+pub(crate) async fn run_items<W: ItemWork>(
     app: &App,
     work: &Arc<W>,
     guard: &Arc<ActiveGuard>,
-    at_once: usize,
-) -> Result<Came, AppError> {
-    let (reading, left) = mpsc::channel(WAITING);
-    let (ending, ended) = mpsc::channel(GROUP);
-    let (read, came, written) = tokio::join!(
-        read_all(work.as_ref(), reading),
-        run_all(app, work, guard, at_once, left, ending),
-        write_all(work.as_ref(), guard, ended)
+    concurrency: usize,
+) -> Result<AttemptEnd<()>, AppError> {
+    let (page_sender, items) = mpsc::channel(READ_AHEAD);
+    let (result_sender, results) = mpsc::channel(GROUP);
+    let (read, progress, written) = tokio::join!(
+        read_all(work.as_ref(), page_sender),
+        run_all(app, work, guard, concurrency, items, result_sender),
+        write_all(work.as_ref(), guard, results)
     );
     written?;
     read?;
-    Ok(came)
+    Ok(match (guard.stopped(), progress) {
+        (Some(StopReason::Lost), _) => AttemptEnd::Released,
+        (Some(StopReason::Cancelled), _) => Conclusion::Cancelled.into(),
+        (Some(StopReason::Enough), _) => work.stopped_early().into(),
+        (None, ItemProgress::Complete) => Conclusion::Finished(()).into(),
+        (None, ItemProgress::Partial) => AttemptEnd::Requeue,
+    })
 }
 
-/// Reads pages until the last one, or nobody wants more.
-async fn read_all<W: ItemWork>(work: &W, left: mpsc::Sender<W::Item>) -> Result<(), AppError> {
-    let mut after = Some(-1);
-    while let Some(behind) = after {
-        let page = work.page(behind).await?;
+/// The number of items at a time: as requested, up to the limit of the server.
+pub(crate) fn item_concurrency(requested: Option<i32>, limit: u32) -> usize {
+    let requested = requested.and_then(|requested| u32::try_from(requested).ok());
+    requested.map_or(limit, |requested| requested.min(limit)).max(1) as usize
+}
+
+/// Reads pages until the last one, or until the receiver is gone.
+async fn read_all<W: ItemWork>(work: &W, items: mpsc::Sender<W::Item>) -> Result<(), AppError> {
+    let mut next = Some(-1);
+    while let Some(after) = next {
+        let page = work.page(after).await?;
         for item in page.items {
-            if left.send(item).await.is_err() {
+            if items.send(item).await.is_err() {
                 return Ok(());
             }
         }
-        after = page.next;
+        next = page.next;
     }
     Ok(())
 }
@@ -123,78 +141,82 @@ async fn run_all<W: ItemWork>(
     app: &App,
     work: &Arc<W>,
     guard: &Arc<ActiveGuard>,
-    at_once: usize,
-    mut left: mpsc::Receiver<W::Item>,
-    ended: mpsc::Sender<W::Ended>,
-) -> Came {
-    let (mut running, mut came) = (Running::new(), Came::Through);
+    concurrency: usize,
+    mut items: mpsc::Receiver<W::Item>,
+    results: mpsc::Sender<W::Outcome>,
+) -> ItemProgress {
+    let (mut running, mut progress) = (RunningItems::new(), ItemProgress::Complete);
     let stop = guard.cancellation();
     loop {
         tokio::select! {
-            item = left.recv(), if running.len() < at_once => match item {
+            item = items.recv(), if running.len() < concurrency => match item {
                 None => break,
                 Some(_) if stop.is_cancelled() || app.shutdown.is_draining() => {
-                    came = Came::Part;
+                    progress = ItemProgress::Partial;
                     break;
                 }
                 Some(item) => running.push(start(work, guard, item)),
             },
-            Some(item) = running.next(), if !running.is_empty() => {
-                came = hand_on(item, &ended, came).await;
+            Some(outcome) = running.next(), if !running.is_empty() => {
+                progress = pass_on(outcome, &results, progress).await;
             }
         }
     }
-    // Whoever reads is not to wait for those that are still at work.
-    drop(left);
-    while let Some(item) = running.next().await {
-        came = hand_on(item, &ended, came).await;
+    // The reader must not wait for the items that are still running.
+    drop(items);
+    while let Some(outcome) = running.next().await {
+        progress = pass_on(outcome, &results, progress).await;
     }
-    came
+    progress
 }
 
-/// Starts an item; one whose task breaks has a result all the same.
+/// Starts an item. If its task panics, the item still has a result.
 fn start<W: ItemWork>(
     work: &Arc<W>,
     guard: &Arc<ActiveGuard>,
     item: W::Item,
-) -> BoxFuture<'static, Option<W::Ended>> {
+) -> BoxFuture<'static, Option<W::Outcome>> {
     let (own, own_guard, own_item) = (work.clone(), guard.clone(), item.clone());
     let task = spawn_named(W::TASK, async move { own.work(&own_guard, own_item).await });
     let (task, work) = (AbortOnDropHandle::new(task), work.clone());
     async move {
         match task.await {
-            Ok(Some(ended)) => ended,
-            _ => Some(work.broken(&item)),
+            Ok(Some(outcome)) => outcome,
+            _ => Some(work.panicked(&item)),
         }
     }
     .boxed()
 }
 
-/// Hands what came of one item on to be written.
-async fn hand_on<E>(item: Option<E>, ended: &mpsc::Sender<E>, came: Came) -> Came {
-    let Some(item) = item else { return Came::Part };
-    // Nobody writes any more when the job is another's.
-    if ended.send(item).await.is_ok() { came } else { Came::Part }
+/// Passes the result of an item on to the writer.
+async fn pass_on<T>(
+    outcome: Option<T>,
+    results: &mpsc::Sender<T>,
+    progress: ItemProgress,
+) -> ItemProgress {
+    let Some(outcome) = outcome else { return ItemProgress::Partial };
+    // The writer is gone once the lease is lost.
+    if results.send(outcome).await.is_ok() { progress } else { ItemProgress::Partial }
 }
 
-/// Writes what came of items, as much at a time as there is by then.
+/// Writes results, all that have gathered at a time.
 async fn write_all<W: ItemWork>(
     work: &W,
     guard: &ActiveGuard,
-    mut ended: mpsc::Receiver<W::Ended>,
+    mut results: mpsc::Receiver<W::Outcome>,
 ) -> Result<(), AppError> {
     let mut group = Vec::with_capacity(GROUP);
-    while ended.recv_many(&mut group, GROUP).await > 0 {
+    while results.recv_many(&mut group, GROUP).await > 0 {
         let written = work.write(&group).await;
-        // What the others would come to could not be written, either.
+        // The results of the other items could not be written, either.
         let written = written.inspect_err(|_| guard.stop(StopReason::Lost))?;
         match written {
-            Written::Kept => {}
-            Written::Lost => {
+            WriteOutcome::Stored => {}
+            WriteOutcome::LeaseLost => {
                 guard.stop(StopReason::Lost);
                 return Ok(());
             }
-            Written::Enough => guard.stop(StopReason::Enough),
+            WriteOutcome::StopEarly => guard.stop(StopReason::Enough),
         }
         group.clear();
     }

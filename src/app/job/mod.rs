@@ -1,6 +1,13 @@
-//! Background work in general: what is active in this process, and jobs that consist of many items.
-//! May not know what any job works on.
+//! Background work in general: the trait of a kind of job, the driver of an attempt, cancellation, and
+//! the work on many items. May not know any particular kind: those are rooms above this one, listed in
+//! `job_registry`.
 
 pub(crate) mod active;
-pub(crate) mod item_job;
+pub(crate) mod attempt;
+pub(crate) mod await_check;
+pub(crate) mod cancel;
+pub(crate) mod conclusion;
+pub(crate) mod driver;
 pub(crate) mod item_work;
+pub(crate) mod kind;
+pub(crate) mod request;

@@ -1,6 +1,6 @@
-//! The examples of an optimization: read from the datasets that were named, and told apart into those
-//! that demos are taken from, those that candidates are chosen by, and those that only the result is
-//! measured on. No example is in two of them.
+//! The examples of an optimization: read from datasets, and divided into a set for training, one for
+//! choosing candidates and one that only measures the result. No example is in two sets. May not know
+//! optimizers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,29 +11,28 @@ use dsrs::problem::{At, Code, Problem, Problems};
 use sha2::{Digest, Sha256};
 
 use crate::app::dataset::selection::{DatasetPick, DatasetRef, fit};
-use crate::app::item_upload::TOLD_PROBLEMS;
+use crate::app::item_upload::MOST_PROBLEMS;
 use crate::app::{App, AppError};
 use crate::store::Scope;
-use crate::store::dataset_example::Room;
+use crate::store::dataset_example::PageLimits;
 
-/// The most examples of a set: they are held in memory while it is worked on.
+/// The most examples of a set: they are in memory during the attempt.
 pub(crate) const MOST: usize = 10_000;
 
-/// How much is read at a time.
-const PAGE: Room = Room { count: 1000, bytes: 8 << 20 };
+/// The size of a page.
+const PAGE: PageLimits = PageLimits { count: 1000, bytes: 8 << 20 };
 
 /// The fewest examples that can be split into three.
 const FEWEST: usize = 4;
 
-/// Where a request names the sets: for training, for choosing, for measuring.
+/// The members of a request that name the sets: for training, for choosing, for measuring.
 const NAMES: [&str; 3] = ["trainset", "valset", "testset"];
 
-/// What was given, set by set.
-pub(crate) struct Given([Option<(DatasetPick, Vec<Example>)>; 3]);
+/// The requested datasets and their examples, set by set.
+pub(crate) struct ExampleSources([Option<(DatasetPick, Vec<Example>)>; 3]);
 
-impl Given {
-    /// Finds what a request names, with everything that is wrong with it; `None` where a part could
-    /// not be had at all.
+impl ExampleSources {
+    /// Loads the sets that a request names, and reports every problem. `None` if a set is unusable.
     pub(crate) async fn find(
         app: &Arc<App>,
         scope: &Scope,
@@ -65,7 +64,7 @@ impl Given {
         Ok((given[0].is_some() && faults.len() == known).then_some(Self(given)))
     }
 
-    /// Reads again what was found before.
+    /// Loads the sets of an accepted request.
     pub(crate) async fn reread(
         app: &App,
         scope: &Scope,
@@ -85,13 +84,13 @@ impl Given {
         }
     }
 
-    /// What the names came to.
+    /// The parts of datasets that the sets are.
     pub(crate) fn picks(&self) -> [Option<DatasetPick>; 3] {
         self.0.each_ref().map(|given| given.as_ref().map(|(pick, _)| pick.clone()))
     }
 }
 
-/// What a path lacks is not found; what a body lacks is wrong with the body.
+/// An unknown dataset in a path is `not_found`; in a body it is a problem of the body.
 fn found(
     picked: Result<DatasetPick, AppError>,
     at: &At<'_>,
@@ -106,7 +105,7 @@ fn found(
     Ok(None)
 }
 
-/// All examples of a pick as the graph takes them, with the problems of those that do not fit.
+/// All examples of a part as inputs of the graph, and the problems of those that do not fit.
 async fn read(
     app: &App,
     scope: &Scope,
@@ -127,9 +126,9 @@ async fn read(
             problems.extend(found.iter().cloned());
         }
         match page.next {
-            Some(next) if wrong < TOLD_PROBLEMS => after = next,
+            Some(next) if wrong < MOST_PROBLEMS => after = next,
             Some(_) => {
-                let detail = "the examples behind these were not looked at any more".to_owned();
+                let detail = "the examples after these were not checked".to_owned();
                 let (pointer, code) = (place.pointer(), Code::TooLarge);
                 problems.push(Problem { pointer, code, detail });
                 return Ok(examples);
@@ -139,23 +138,22 @@ async fn read(
     }
 }
 
-/// The examples by what they are for.
-pub(crate) struct Sets {
-    /// Demos and reflections are taken from these.
+/// The examples by purpose.
+pub(crate) struct ExampleSets {
+    /// For demos and reflection.
     pub(crate) train: Vec<Example>,
-    /// Candidates are chosen by these.
+    /// For choosing candidates.
     pub(crate) val: Vec<Example>,
-    /// The result is measured on these.
+    /// For measuring the result.
     pub(crate) held_out: Vec<Example>,
 }
 
-impl Sets {
-    /// Tells the examples apart. An example that was given twice belongs to the set that is kept
-    /// furthest from the optimizer: held out before choosing before training. Of a trainset alone a
-    /// quarter is held out and a quarter chosen by; of a trainset and a valset, half of the valset is
-    /// held out; of a trainset and a testset, a third of the trainset is chosen by. Which ones, the
-    /// seed says.
-    pub(crate) fn of(given: &Given, seed: u64, problems: &mut Problems) -> Option<Self> {
+impl ExampleSets {
+    /// Divides the examples. An example that is in several sets belongs to the one that is furthest from
+    /// the optimizer: testset before valset before trainset. Of a trainset alone, a quarter is held out
+    /// and a quarter is for choosing. Of a trainset and a valset, half of the valset is held out. Of a
+    /// trainset and a testset, a third of the trainset is for choosing. The seed decides which.
+    pub(crate) fn of(given: &ExampleSources, seed: u64, problems: &mut Problems) -> Option<Self> {
         let mut taken = HashSet::new();
         let [train, val, test] = &given.0;
         let mut own = |given: &Option<(DatasetPick, Vec<Example>)>| {
@@ -180,7 +178,7 @@ impl Sets {
         (problems.len() == before).then(|| split(train, val, test, seed))
     }
 
-    /// How many there are for each.
+    /// The size of each set.
     pub(crate) fn counts(&self) -> [usize; 3] {
         [self.train.len(), self.val.len(), self.held_out.len()]
     }
@@ -191,29 +189,29 @@ fn split(
     val: Option<Vec<Example>>,
     test: Option<Vec<Example>>,
     seed: u64,
-) -> Sets {
+) -> ExampleSets {
     match (val, test) {
-        (Some(val), Some(held_out)) => Sets { train, val, held_out },
+        (Some(val), Some(held_out)) => ExampleSets { train, val, held_out },
         (Some(val), None) => {
             let half = val.len() / 2;
             let (held_out, val) = cut(val, half, seed);
-            Sets { train, val, held_out }
+            ExampleSets { train, val, held_out }
         }
         (None, Some(held_out)) => {
             let third = (train.len() / 3).max(1);
             let (val, train) = cut(train, third, seed);
-            Sets { train, val, held_out }
+            ExampleSets { train, val, held_out }
         }
         (None, None) => {
             let quarter = train.len() / 4;
             let (held_out, rest) = cut(train, quarter, seed);
             let (val, train) = cut(rest, quarter, seed);
-            Sets { train, val, held_out }
+            ExampleSets { train, val, held_out }
         }
     }
 }
 
-/// Takes so many by chance; the others keep their order.
+/// Takes `count` examples at random; the others stay in order.
 fn cut(examples: Vec<Example>, count: usize, seed: u64) -> (Vec<Example>, Vec<Example>) {
     let mut places: Vec<_> = examples.iter().map(|example| place(&example.id, seed)).collect();
     places.sort_unstable();
@@ -221,21 +219,21 @@ fn cut(examples: Vec<Example>, count: usize, seed: u64) -> (Vec<Example>, Vec<Ex
     examples.into_iter().partition(|found| end.is_none_or(|end| place(&found.id, seed) < end))
 }
 
-/// Where chance puts an example: made of the seed and its id alone.
+/// The random order of an example: a function of the seed and its id alone.
 fn place(id: &str, seed: u64) -> [u8; 32] {
     Sha256::new().chain_update(seed.to_le_bytes()).chain_update(id).finalize().into()
 }
 
-/// Those that were not there before, each once.
+/// The examples that are not in a set yet, each once.
 fn distinct(examples: &[Example], taken: &mut HashSet<Arc<str>>) -> Vec<Example> {
     examples.iter().filter(|example| taken.insert(example.id.clone())).cloned().collect()
 }
 
 fn too_few(found: usize, needed: usize) -> String {
     format!(
-        "{found} examples are too few, {needed} are the fewest here; each counts once, and one that \
-         is in several sets belongs to `testset` before `valset` before `trainset`. To tell a gain \
-         from chance takes 30 held-out examples at least"
+        "{found} examples are too few, at least {needed} are needed; each counts once, and one that is in \
+         several sets belongs to `testset` before `valset` before `trainset`. At least 30 held-out \
+         examples are needed to distinguish a gain from chance"
     )
 }
 
@@ -245,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    fn given(sets: [Option<std::ops::Range<usize>>; 3]) -> Given {
+    fn given(sets: [Option<std::ops::Range<usize>>; 3]) -> ExampleSources {
         let pick = DatasetPick {
             id: uuid::Uuid::nil(),
             name: "d".into(),
@@ -260,7 +258,7 @@ mod tests {
             inputs: Fields::new(),
             expected: Fields::new(),
         };
-        Given(sets.map(|set| set.map(|set| (pick.clone(), set.map(example).collect()))))
+        ExampleSources(sets.map(|set| set.map(|set| (pick.clone(), set.map(example).collect()))))
     }
 
     fn ids(examples: &[Example]) -> Vec<&str> {
@@ -275,7 +273,7 @@ mod tests {
             [Some(0..30), None, Some(20..40)],
             [Some(0..40), Some(10..30), Some(20..40)],
         ] {
-            let sets = Sets::of(&given(sets), 7, &mut Problems::new()).unwrap();
+            let sets = ExampleSets::of(&given(sets), 7, &mut Problems::new()).unwrap();
             let mut all = [ids(&sets.train), ids(&sets.val), ids(&sets.held_out)].concat();
             all.sort_unstable();
             let count = all.len();
@@ -286,27 +284,29 @@ mod tests {
 
     #[test]
     fn a_trainset_alone_is_split_by_its_seed() {
-        let of =
-            |seed| Sets::of(&given([Some(0..40), None, None]), seed, &mut Problems::new()).unwrap();
+        let of = |seed| {
+            ExampleSets::of(&given([Some(0..40), None, None]), seed, &mut Problems::new()).unwrap()
+        };
         assert_eq!(of(1).counts(), [20, 10, 10]);
         assert_eq!(ids(&of(1).held_out), ids(&of(1).held_out));
         assert_ne!(ids(&of(1).held_out), ids(&of(2).held_out));
-        let few = Sets::of(&given([Some(0..4), None, None]), 1, &mut Problems::new()).unwrap();
+        let few =
+            ExampleSets::of(&given([Some(0..4), None, None]), 1, &mut Problems::new()).unwrap();
         assert_eq!(few.counts(), [2, 1, 1]);
     }
 
     #[test]
-    fn what_is_held_out_is_held_out_however_often_it_is_given() {
+    fn an_example_in_several_sets_is_held_out() {
         let sets = [Some(0..30), Some(10..30), Some(20..30)];
-        let sets = Sets::of(&given(sets), 1, &mut Problems::new()).unwrap();
+        let sets = ExampleSets::of(&given(sets), 1, &mut Problems::new()).unwrap();
         assert_eq!(sets.counts(), [10, 10, 10]);
     }
 
     #[test]
-    fn too_few_examples_are_refused_with_the_set_that_lacks_them() {
+    fn too_few_examples_are_refused_at_their_set() {
         let refused = |sets| {
             let mut problems = Problems::new();
-            assert!(Sets::of(&given(sets), 1, &mut problems).is_none());
+            assert!(ExampleSets::of(&given(sets), 1, &mut problems).is_none());
             problems.iter().map(|problem| problem.pointer.clone()).collect::<Vec<_>>()
         };
         assert_eq!(refused([Some(0..3), None, None]), ["/trainset"]);

@@ -1,5 +1,5 @@
-//! Optimizations: accepted, looked at, cancelled. Working on them is `optimization_attempt`, putting
-//! what they found in force `optimization_promote`.
+//! Optimizations: started, read, cancelled. Attempts are in `attempt`, activating a result is in
+//! `promotion`. May know runs, datasets and evaluations (a stored metric); may not know HTTP.
 
 pub(crate) mod attempt;
 pub(crate) mod example_sets;
@@ -8,7 +8,7 @@ pub(crate) mod plan;
 pub(crate) mod program_builder;
 pub(crate) mod progress;
 pub(crate) mod promotion;
-pub(crate) mod purchases;
+pub(crate) mod recorded_replies;
 pub(crate) mod result;
 pub(crate) mod writer;
 
@@ -20,62 +20,55 @@ use dsrs::lm::{Budget, Models};
 use dsrs::optimize::{Metric, create_optimizer};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::value::Payload;
-use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::app::batch::refuse_waiting;
 use crate::app::clock::now;
 use crate::app::dataset::selection::DatasetRef;
 use crate::app::error::merge_faults;
-use crate::app::optimization::attempt::OptimizationAttempt;
-use crate::app::optimization::example_sets::{Given, Sets};
-use crate::app::optimization::plan::{Activate, Plan};
-use crate::app::run::attempt::JobRequest;
+use crate::app::job::await_check::refuse_await_nodes;
+use crate::app::job::request::JobRequest;
+use crate::app::optimization::attempt::Optimizations;
+use crate::app::optimization::example_sets::{ExampleSets, ExampleSources};
+use crate::app::optimization::plan::{Activate, OptimizationPlan};
 use crate::app::{App, AppError};
-use crate::store::batch::Spent;
-use crate::store::graph::{GraphPin, GraphRef, Pick};
-use crate::store::job::{self, Held, JobKind, Lease};
+use crate::store::batch::UsageTotals;
+use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::optimization::{self, OptimizationRow};
 use crate::store::optimization_candidate::{self, CandidateRow};
 use crate::store::run::RunStatus;
-use crate::store::{Cursor, Page, Scope};
+use crate::store::{ListQuery, Page, Scope};
 
-/// How long a cancellation waits for the end, before it answers how the optimization stands.
-const UNTIL_ENDED: Duration = Duration::from_secs(5);
-
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// What is to be optimized, and how. What is missing that must be there is told in `faults`.
+/// The request of an optimization. A missing required member is a problem in `faults`.
 pub(crate) struct OptimizationRequest {
-    /// From which versions.
-    pub(crate) pick: Pick,
+    /// The versions to start from.
+    pub(crate) pick: VersionSelection,
     /// The optimizer's name.
     pub(crate) optimizer: Option<Arc<str>>,
     /// Its config.
     pub(crate) config: Option<Payload>,
-    /// Who judges, as it was written.
+    /// The metric, as requested.
     pub(crate) metric: Option<Payload>,
-    /// The examples that demos and reflections are taken from.
+    /// The examples for demos and reflection.
     pub(crate) trainset: Option<DatasetRef>,
-    /// The examples that candidates are chosen by.
+    /// The examples for choosing candidates.
     pub(crate) valset: Option<DatasetRef>,
-    /// The examples that only the result is measured on.
+    /// The examples that only measure the result.
     pub(crate) testset: Option<DatasetRef>,
-    /// What may be spent.
+    /// The budget.
     pub(crate) budget: Budget,
-    /// When what was found is put in force.
+    /// When the result is activated.
     pub(crate) activate: Activate,
-    /// What all chance comes from.
+    /// The seed of everything random.
     pub(crate) seed: u64,
-    /// How many rollouts at the same time, if fewer than the server's limit.
+    /// The number of rollouts at a time, if fewer than the limit of the server.
     pub(crate) concurrency: Option<u32>,
-    /// The model that is asked for proposals.
+    /// The model for proposals.
     pub(crate) prompt_model: Option<Arc<str>>,
-    /// How long the graph may take on an example, if less than the server's limit.
+    /// The time limit of the graph on one example, if shorter than that of the server.
     pub(crate) timeout: Option<Duration>,
-    /// The request's id.
+    /// The id of the request.
     pub(crate) request_id: Arc<str>,
-    /// What is wrong with the rest of the request.
+    /// The problems found so far.
     pub(crate) faults: Problems,
 }
 
@@ -96,15 +89,15 @@ impl App {
         Ok(row)
     }
 
-    /// What is to be done, once all of it has been checked against the graph.
+    /// The plan of a request, checked against the graph.
     async fn optimization_plan(
         self: &Arc<Self>,
         scope: &Scope,
         program: &Arc<Program>,
         request: OptimizationRequest,
-    ) -> Result<(String, Plan), AppError> {
+    ) -> Result<(String, OptimizationPlan), AppError> {
         let mut faults = request.faults;
-        refuse_waiting(program, "an example of an optimization", &mut faults);
+        refuse_await_nodes(program, "an example of an optimization", &mut faults);
         let root = At::Root;
         if let Some(name) = &request.optimizer
             && let Err(found) = create_optimizer(name, request.config.as_ref(), &root)
@@ -120,16 +113,19 @@ impl App {
         let priced = (request.prompt_model.as_deref(), metric.as_ref());
         self.check_prices(&request.budget, program, priced, &mut faults);
         let wanted = [request.trainset, request.valset, request.testset];
-        let given = Given::find(self, scope, program, wanted, &mut faults).await?;
-        let sets = given.as_ref().and_then(|given| Sets::of(given, request.seed, &mut faults));
+        let given = ExampleSources::find(self, scope, program, wanted, &mut faults).await?;
+        let sets =
+            given.as_ref().and_then(|given| ExampleSets::of(given, request.seed, &mut faults));
         merge_faults(faults, Ok(()))?;
         let (Some(optimizer), Some(metric), Some(given), Some(sets)) =
             (request.optimizer, metric, given, sets)
         else {
-            return Err(AppError::Internal("a part of a request is missing unsaid".to_owned()));
+            return Err(AppError::Internal(
+                "a required member is missing without a problem".to_owned(),
+            ));
         };
         let limit = self.worker.batch_concurrency;
-        let plan = Plan {
+        let plan = OptimizationPlan {
             config: request.config,
             metric: metric.to_payload(),
             picks: given.picks(),
@@ -152,7 +148,7 @@ impl App {
         }
     }
 
-    /// A budget of money can be kept only where all models that may be asked have prices.
+    /// A budget of money is possible only if all models that may be used have prices.
     fn check_prices(
         &self,
         budget: &Budget,
@@ -184,15 +180,15 @@ impl App {
         };
         for alias in aliases.into_iter().filter(unpriced) {
             let detail = format!(
-                "the model `{alias}`, or one that it falls back to, has no prices, so that a budget \
-                 of money cannot be kept; configure its prices, or limit `tokens` instead"
+                "the model `{alias}`, or one that it falls back to, has no prices, so a budget of money \
+                 cannot be enforced; configure its prices, or limit `tokens` instead"
             );
             let root = At::Root;
             faults.add(&root.key("budget").key("cost"), Code::InvalidValue, detail);
         }
     }
 
-    /// An optimization, as it stands.
+    /// One optimization.
     pub(crate) async fn optimization_get(
         &self,
         scope: &Scope,
@@ -201,62 +197,39 @@ impl App {
         Ok(optimization::get(scope, &self.db, id).await?)
     }
 
-    /// One page of optimizations, newest first; of one graph, where it is named.
+    /// One page of optimizations, newest first; of one graph, if named.
     pub(crate) async fn optimization_list(
         &self,
         scope: &Scope,
         graph: Option<Uuid>,
-        after: Option<Cursor>,
-        limit: u32,
+        list: ListQuery,
     ) -> Result<Page<OptimizationRow>, AppError> {
-        Ok(optimization::list(scope, &self.db, graph, after, limit).await?)
+        Ok(optimization::list(scope, &self.db, graph, list).await?)
     }
 
-    /// One page of what an optimization has tried, in order.
+    /// One page of the candidates of an optimization, in order.
     pub(crate) async fn optimization_candidates(
         &self,
         scope: &Scope,
         id: Uuid,
-        after: Option<i32>,
-        limit: u32,
+        list: ListQuery<i32>,
     ) -> Result<Page<CandidateRow, i32>, AppError> {
         self.optimization_get(scope, id).await?;
-        Ok(optimization_candidate::list(scope, &self.db, id, after, limit).await?)
+        Ok(optimization_candidate::list(scope, &self.db, id, list).await?)
     }
 
-    /// Stops an optimization, wherever it is: what was found stays. Answers how it stands, which may
-    /// be `running` still, when the one who works on it does not answer.
+    /// Cancels an optimization; its candidates stay. Returns the row once it has ended. If the worker
+    /// does not respond in time, the row still says `running`.
     pub(crate) async fn optimization_cancel(
         self: &Arc<Self>,
         scope: &Scope,
         id: Uuid,
     ) -> Result<OptimizationRow, AppError> {
-        let found = self.optimization_get(scope, id).await?;
-        if found.status.has_ended() {
-            let status = found.status;
-            let detail = format!("the optimization has ended already ({status})");
-            return Err(AppError::RunFinished(detail));
-        }
-        if job::cancel(scope, &self.db, JobKind::Optimization, id).await? == Some(Held::ByNobody) {
-            let lease = Lease { job: id, holder: Uuid::now_v7() };
-            // Whoever takes it meanwhile sees that it is to stop.
-            if let Some(job) = job::seize(&self.db, lease, self.worker.lease).await? {
-                OptimizationAttempt::cancelled(self.clone(), job).await?;
-            }
-        }
-        self.active_work.cancel(Some(scope.workspace), id);
-        let deadline = Instant::now() + UNTIL_ENDED;
-        loop {
-            let found = self.optimization_get(scope, id).await?;
-            if found.status.has_ended() || Instant::now() >= deadline {
-                return Ok(found);
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
+        self.job_cancel::<Optimizations>(scope, id).await
     }
 }
 
-/// The model that a metric names, wherever it does.
+/// The model that a metric names, at any depth.
 fn judge(metric: &Payload) -> Option<&str> {
     let members = metric.as_map().into_iter().flat_map(|members| members.iter());
     let mut named = members.filter_map(|(name, member)| match name.as_ref() {
@@ -266,7 +239,7 @@ fn judge(metric: &Payload) -> Option<&str> {
     named.next()
 }
 
-fn queued(scope: &Scope, pin: &GraphPin) -> OptimizationRow {
+fn queued(scope: &Scope, pin: &ResolvedGraph) -> OptimizationRow {
     OptimizationRow {
         id: Uuid::now_v7(),
         graph_id: pin.id,
@@ -276,7 +249,7 @@ fn queued(scope: &Scope, pin: &GraphPin) -> OptimizationRow {
         optimizer: String::new(),
         request: String::new(),
         status: RunStatus::Queued,
-        spent: Spent::default(),
+        spent: UsageTotals::default(),
         seconds: 0.0,
         candidates: 0,
         result: None,

@@ -1,5 +1,5 @@
-//! How an optimization was asked for, complete: stored with it as JSON text, shown as it is, and
-//! read by every attempt. Knows nothing of the work.
+//! The complete request of an optimization: stored as JSON text, shown to clients as it is, and read by
+//! every attempt. May not know how the work is done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use dsrs::value::{Map, Payload};
 use crate::app::dataset::selection::DatasetPick;
 use crate::app::json::JsonObject;
 
-/// When what was found is put in force.
+/// When the result is activated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Activate {
-    /// When a client does it.
+    /// Only by a client.
     #[default]
     Never,
-    /// When its gain on the held-out examples is certain.
+    /// By the optimization, if the gain on held-out examples is certain.
     IfBetter,
 }
 
@@ -24,7 +24,7 @@ impl Activate {
     /// All of them.
     pub(crate) const ALL: [Self; 2] = [Self::Never, Self::IfBetter];
 
-    /// The word for it.
+    /// The name in requests.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -32,34 +32,34 @@ impl Activate {
         }
     }
 
-    /// What a word stands for.
+    /// The value of this name.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|when| when.as_str() == word)
     }
 }
 
-/// How it is to be done.
+/// The plan of an optimization.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Plan {
-    /// The optimizer's config, as it was given.
+pub(crate) struct OptimizationPlan {
+    /// The config of the optimizer, as requested.
     pub(crate) config: Option<Payload>,
-    /// The metric, with all that was left unsaid.
+    /// The metric, with its defaults.
     pub(crate) metric: Payload,
-    /// The datasets: for training, for choosing, for measuring.
+    /// The datasets: trainset, valset, testset.
     pub(crate) picks: [Option<DatasetPick>; 3],
-    /// How many examples these come to.
+    /// How many examples each set has.
     pub(crate) counts: [usize; 3],
-    /// What may be spent.
+    /// The budget.
     pub(crate) budget: Budget,
-    /// When what was found is put in force.
+    /// When the result is activated.
     pub(crate) activate: Activate,
-    /// What all chance comes from.
+    /// The seed of everything random.
     pub(crate) seed: u64,
-    /// How many rollouts at the same time.
+    /// The number of rollouts at a time.
     pub(crate) concurrency: u32,
-    /// The model that is asked for proposals.
+    /// The model for proposals.
     pub(crate) prompt_model: Option<Arc<str>>,
-    /// How long the graph may take on an example, if less than the server's limit.
+    /// The time limit of the graph on one example, if shorter than that of the server.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -67,8 +67,8 @@ const SETS: [&str; 3] = ["trainset", "valset", "testset"];
 
 const PARTS: [&str; 3] = ["train", "val", "held_out"];
 
-impl Plan {
-    /// As JSON text, which [`Plan::read`] reads again.
+impl OptimizationPlan {
+    /// The plan as JSON text.
     pub(crate) fn to_json(&self) -> String {
         let config = self.config.clone().unwrap_or_else(|| Payload::map(Map::new()));
         let mut object = JsonObject::new();
@@ -88,7 +88,7 @@ impl Plan {
         object.finish()
     }
 
-    /// Reads what [`Plan::to_json`] wrote.
+    /// Reads the text of [`OptimizationPlan::to_json`].
     pub(crate) fn read(json: &str) -> Option<Self> {
         let payload = Payload::from_json(json).ok()?;
         let members = payload.as_map()?;
@@ -153,7 +153,7 @@ mod tests {
     use crate::app::dataset::selection::DatasetPart;
 
     #[test]
-    fn a_plan_that_was_written_down_is_the_same_again() {
+    fn a_plan_reads_back_as_written() {
         let pick = DatasetPick {
             id: Uuid::from_u128(7),
             name: "tickets".into(),
@@ -163,7 +163,7 @@ mod tests {
             count: 12,
             last: 11,
         };
-        let plan = Plan {
+        let plan = OptimizationPlan {
             config: Some(Payload::from_json(r#"{"k": 3}"#).unwrap()),
             metric: Payload::from_json(r#"{"exact": {}}"#).unwrap(),
             picks: [Some(pick), None, None],
@@ -175,6 +175,6 @@ mod tests {
             prompt_model: Some("big".into()),
             timeout: Some(Duration::from_millis(1500)),
         };
-        assert_eq!(Plan::read(&plan.to_json()), Some(plan));
+        assert_eq!(OptimizationPlan::read(&plan.to_json()), Some(plan));
     }
 }

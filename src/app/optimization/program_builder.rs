@@ -1,5 +1,4 @@
-//! Builds the programs of an optimization's candidates, with the stored graphs that they use. Knows
-//! nothing of what is tried with them.
+//! Builds the programs of candidates, with the stored graphs that they use. May not know optimizers.
 
 use std::sync::Arc;
 
@@ -20,20 +19,20 @@ use crate::store::Scope;
 use crate::store::graph_version;
 use crate::store::optimization::OptimizationRow;
 
-/// The workshop of one graph.
-pub(crate) struct AppWorkshop {
+/// Builds candidates of one graph.
+pub(crate) struct CandidateBuilder {
     app: Arc<App>,
     scope: Scope,
     graph: Uuid,
     name: String,
     definition: String,
-    /// The program that an optimization began with, untuned.
+    /// The program at the start of the optimization, without its state.
     plain: Arc<Program>,
     document: Arc<Payload>,
 }
 
-impl AppWorkshop {
-    /// The workshop of the graph that an optimization began with.
+impl CandidateBuilder {
+    /// A builder for the graph version that an optimization starts from.
     pub(crate) async fn new(
         app: Arc<App>,
         scope: Scope,
@@ -47,7 +46,7 @@ impl AppWorkshop {
         Ok(Self { app, scope, graph, name, definition, plain, document })
     }
 
-    /// The document of the graph that an optimization began with.
+    /// The document of that graph version.
     pub(crate) fn document(&self) -> &Arc<Payload> {
         &self.document
     }
@@ -62,7 +61,7 @@ impl AppWorkshop {
             let graphs = self.app.named_graphs(&self.scope, &self.definition, tune).await?;
             return Ok(self.app.build_with(&graphs, Phase::Stored, None, tune));
         }
-        // One that nobody has checked before: as if a client had written it.
+        // A changed document is checked like one that a client posts.
         let build = |env: &dyn BuildEnv| {
             let plain = Program::from_document(&candidate.document, env)?;
             plain.with_state(env, &candidate.state, &At::Root)
@@ -85,7 +84,7 @@ impl AppWorkshop {
     }
 }
 
-impl ProgramBuilder for AppWorkshop {
+impl ProgramBuilder for CandidateBuilder {
     fn build<'a>(
         &'a self,
         candidate: &'a Candidate,

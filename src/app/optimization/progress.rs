@@ -1,5 +1,5 @@
-//! Hears of an optimization while it goes on: tells those who follow it, and remembers which
-//! candidates are to be written. Knows no transport and no database.
+//! Receives the progress of an optimization: writes events for followers, and notes which candidates the
+//! writer has to store. May not know HTTP or the database.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,54 +16,54 @@ use crate::app::event::log_writer::EventLog;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::usage_json;
 
-/// The shortest time between two events that tell how far an evaluation is.
+/// The shortest time between two events about the progress of an evaluation.
 const SELDOM: Duration = Duration::from_millis(500);
 
-/// Hears one attempt.
-pub(crate) struct Hearing {
-    /// Where it is told; nowhere, where events are switched off.
+/// Listens to one attempt.
+pub(crate) struct OptimizationListener {
+    /// The log of events; `None` if events are not stored.
     log: Option<Arc<EventLog>>,
     budgeted: Arc<BudgetedReplies>,
-    news: Mutex<BTreeSet<usize>>,
+    changed: Mutex<BTreeSet<usize>>,
     added: Notify,
-    /// When it was last told how far an evaluation is.
-    told: Mutex<Option<Instant>>,
+    /// When the last event about the progress of an evaluation was written.
+    reported: Mutex<Option<Instant>>,
 }
 
-impl Hearing {
-    /// Nothing was heard yet; the program as it was is a candidate that nobody tells of.
+impl OptimizationListener {
+    /// A listener at the start. No event reports the first candidate, the unchanged program.
     pub(crate) fn new(log: Option<Arc<EventLog>>, budgeted: Arc<BudgetedReplies>) -> Self {
-        let news = Mutex::new(BTreeSet::from([0]));
-        Self { log, budgeted, news, added: Notify::new(), told: Mutex::default() }
+        let changed = Mutex::new(BTreeSet::from([0]));
+        Self { log, budgeted, changed, added: Notify::new(), reported: Mutex::default() }
     }
 
-    /// Waits until something is new of candidates.
-    pub(crate) async fn news(&self) {
+    /// Waits until a candidate is new or has changed.
+    pub(crate) async fn candidates_changed(&self) {
         self.added.notified().await;
     }
 
-    /// The candidates of which something is new.
-    pub(crate) fn take_news(&self) -> BTreeSet<usize> {
-        std::mem::take(&mut lock(&self.news))
+    /// The candidates that are new or have changed since the last call.
+    pub(crate) fn take_changed(&self) -> BTreeSet<usize> {
+        std::mem::take(&mut lock(&self.changed))
     }
 
     fn note(&self, id: TrialId) {
-        lock(&self.news).insert(id.0);
+        lock(&self.changed).insert(id.0);
         self.added.notify_one();
     }
 
-    fn tell(&self, kind: EventKind, data: impl FnOnce() -> String) {
+    fn write(&self, kind: EventKind, data: impl FnOnce() -> String) {
         if let Some(log) = &self.log {
             log.push(kind, &data());
         }
     }
 
-    /// Whether it is time to tell how far an evaluation is: not often, but at its end.
+    /// Whether to write an event about the progress of an evaluation: not often, but always at its end.
     fn is_time(&self, done: usize, of: usize) -> bool {
-        let mut told = lock(&self.told);
-        let is_time = done == of || told.is_none_or(|told| told.elapsed() >= SELDOM);
+        let mut reported = lock(&self.reported);
+        let is_time = done == of || reported.is_none_or(|reported| reported.elapsed() >= SELDOM);
         if is_time {
-            *told = Some(Instant::now());
+            *reported = Some(Instant::now());
         }
         is_time
     }
@@ -73,21 +73,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl ProgressListener for Hearing {
+impl ProgressListener for OptimizationListener {
     fn hear(&self, progress: ProgressEvent<'_>) {
         match progress {
-            ProgressEvent::Phase(what) => self.tell(EventKind::OptimizationPhase, || {
+            ProgressEvent::Phase(what) => self.write(EventKind::OptimizationPhase, || {
                 let mut object = JsonObject::new();
                 object.text("phase", what);
                 object.finish()
             }),
             ProgressEvent::Candidate(trial) => {
                 self.note(trial.id);
-                self.tell(EventKind::OptimizationCandidate, || candidate_json(trial));
+                self.write(EventKind::OptimizationCandidate, || candidate_json(trial));
             }
             ProgressEvent::Scored { trial, scored, full, best } => {
                 self.note(trial);
-                self.tell(EventKind::OptimizationScored, || {
+                self.write(EventKind::OptimizationScored, || {
                     let mut object = JsonObject::new();
                     object.shown("number", trial.0).shown("full", full).shown("best", best);
                     object.raw("scored", &scored_json(scored));
@@ -96,7 +96,7 @@ impl ProgressListener for Hearing {
             }
             ProgressEvent::Rollouts { done, of } => {
                 if self.log.is_some() && self.is_time(done, of) {
-                    self.tell(EventKind::OptimizationProgress, || {
+                    self.write(EventKind::OptimizationProgress, || {
                         let mut object = JsonObject::new();
                         object.shown("done", done).shown("of", of);
                         object.raw("usage", &usage_json(&self.budgeted.account().spent()));
@@ -116,7 +116,7 @@ fn candidate_json(trial: &Trial) -> String {
     object.finish()
 }
 
-/// How a candidate did on some examples.
+/// The scores of a candidate on some examples.
 pub(crate) fn scored_json(scored: &TrialScore) -> String {
     let float = |number: f64| Payload::Float(number).to_json();
     let mut object = JsonObject::new();

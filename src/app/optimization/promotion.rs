@@ -1,5 +1,6 @@
-//! Putting in force what an optimization found: a state version, or a graph version that nobody gets
-//! before. Done only while what it was measured against still is, or by a client who has seen what is.
+//! Activates the result of an optimization: a state version, or a new graph version. The optimization
+//! does so only while the versions that it was measured against are active. A client may also do so
+//! after that, if it has seen what is active. May not know HTTP.
 
 use std::sync::Arc;
 
@@ -13,25 +14,25 @@ use uuid::Uuid;
 use crate::app::clock::now;
 use crate::app::graph::new_version;
 use crate::app::json::JsonObject;
-use crate::app::optimization::program_builder::AppWorkshop;
+use crate::app::optimization::program_builder::CandidateBuilder;
 use crate::app::precondition::Precondition;
 use crate::app::program::read_state;
 use crate::app::state::{StateText, overrides};
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::graph::GraphRef;
-use crate::store::graph_edit::{self, Expect, LockedGraph};
+use crate::store::graph_edit::{self, ExpectedVersion, LockedGraph};
 use crate::store::job::Lease;
 use crate::store::optimization::{self, OptimizationRow};
 use crate::store::optimization_candidate::{self, CandidateRow};
 use crate::store::state::NewState;
 
-/// What an optimization found.
+/// The candidate that an optimization has chosen.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'f> {
-    /// The state version that it was stored as; a graph version is to be made where there is none.
+pub(crate) struct ChosenCandidate<'f> {
+    /// Its state version; `None` if the candidate becomes a graph version.
     pub(crate) state: Option<i32>,
-    /// The candidate.
+    /// The candidate itself.
     pub(crate) tried: &'f Tried,
     /// Its mean score on the held-out examples.
     pub(crate) score: Option<f64>,
@@ -39,12 +40,12 @@ pub(crate) struct Found<'f> {
     pub(crate) dataset: Option<&'f str>,
 }
 
-/// What became of putting it in force.
-pub(crate) enum Put {
-    /// It is, as this graph version with this state version.
-    InForce((i32, i32)),
-    /// Something else is by now, which says what.
-    Moved(String),
+/// The outcome of an activation.
+pub(crate) enum ActivationOutcome {
+    /// This graph version with this state version is active.
+    Active((i32, i32)),
+    /// Something else is active by now; the text says what.
+    Conflict(String),
 }
 
 /// `{activated, reason, graph_version, state_version}`.
@@ -56,8 +57,11 @@ pub(crate) fn activation_json(versions: Option<(i32, i32)>, why: &str) -> String
     object.finish()
 }
 
-/// A candidate as it was stored; `document` is the graph that the optimization began with.
-pub(crate) fn tried(row: &CandidateRow, document: &Arc<Payload>) -> Result<Tried, AppError> {
+/// Reads a stored candidate; `document` is the graph that the optimization started from.
+pub(crate) fn read_candidate(
+    row: &CandidateRow,
+    document: &Arc<Payload>,
+) -> Result<Tried, AppError> {
     let document = match &row.definition {
         None => document.clone(),
         Some(text) => Arc::new(
@@ -69,7 +73,7 @@ pub(crate) fn tried(row: &CandidateRow, document: &Arc<Payload>) -> Result<Tried
 }
 
 impl App {
-    /// One candidate, with what turns the program that the optimization began with into it.
+    /// One candidate, and its differences from the program that the optimization started from.
     pub(crate) async fn optimization_candidate(
         self: &Arc<Self>,
         scope: &Scope,
@@ -78,14 +82,14 @@ impl App {
     ) -> Result<(CandidateRow, String), AppError> {
         let row = self.optimization_get(scope, id).await?;
         let found = optimization_candidate::get(scope, &self.db, id, number).await?;
-        let workshop = AppWorkshop::new(self.clone(), scope.clone(), &row).await?;
-        let candidate = tried(&found, workshop.document())?;
-        let diff = self.candidate_diff(scope, &row, &workshop, &candidate).await?;
+        let builder = CandidateBuilder::new(self.clone(), scope.clone(), &row).await?;
+        let candidate = read_candidate(&found, builder.document())?;
+        let diff = self.candidate_diff(scope, &row, &builder, &candidate).await?;
         Ok((found, diff))
     }
 
-    /// Puts in force what an optimization found. Without a
-    /// precondition, the state version that the optimization started from has to be active.
+    /// Activates the result for a client. Without a precondition, it fails if other versions than those of
+    /// the start are active.
     pub(crate) async fn optimization_activate(
         self: &Arc<Self>,
         scope: &Scope,
@@ -94,86 +98,87 @@ impl App {
     ) -> Result<OptimizationRow, AppError> {
         let row = self.optimization_get(scope, id).await?;
         if !row.status.has_ended() {
-            let detail = "the optimization has not ended; wait for its end, or cancel it";
+            let detail = "the optimization has not ended: wait for its end, or cancel it";
             return Err(AppError::RunUnfinished(detail.to_owned()));
         }
         let Some(best) = row.best else {
-            let detail = "the optimization found nothing better than what was there";
+            let detail =
+                "the optimization found no candidate better than the program it started from";
             return Err(AppError::NothingFound(detail.to_owned()));
         };
         let candidate = optimization_candidate::get(scope, &self.db, id, best).await?;
-        let workshop = AppWorkshop::new(self.clone(), scope.clone(), &row).await?;
-        let tried = tried(&candidate, workshop.document())?;
+        let builder = CandidateBuilder::new(self.clone(), scope.clone(), &row).await?;
+        let tried = read_candidate(&candidate, builder.document())?;
         let (score, dataset) = measured(&row);
         let (state, dataset) = (row.found_state, dataset.as_deref());
-        let found = Found { state, tried: &tried, score, dataset };
+        let found = ChosenCandidate { state, tried: &tried, score, dataset };
         match self.optimization_put(scope, &row, &found, precondition, None).await? {
-            Put::Moved(why) => Err(AppError::Superseded(why)),
-            Put::InForce(versions) => {
-                let activated = activation_json(Some(versions), "a client put it in force");
+            ActivationOutcome::Conflict(why) => Err(AppError::Superseded(why)),
+            ActivationOutcome::Active(versions) => {
+                let activated = activation_json(Some(versions), "a client activated it");
                 optimization::note_activation(scope, &self.db, id, &activated).await?;
                 self.optimization_get(scope, id).await
             }
         }
     }
 
-    /// Puts in force what was found, under the graph's lock. `by` is the optimization that does it,
-    /// if no client does: it does so once, and only as long as its job is held; what clients did since
-    /// then stays. Doing it again changes nothing.
+    /// Activates the result under the lock of the graph. `by` is the lease of the optimization, unless a
+    /// client activates it: an optimization does so once, only while it holds the lease, and does not
+    /// undo what clients have done since. Safe to repeat.
     pub(crate) async fn optimization_put(
         &self,
         scope: &Scope,
         row: &OptimizationRow,
-        found: &Found<'_>,
+        found: &ChosenCandidate<'_>,
         precondition: Option<&Precondition>,
         by: Option<Lease>,
-    ) -> Result<Put, AppError> {
+    ) -> Result<ActivationOutcome, AppError> {
         let by_id = GraphRef::Id(row.graph_id);
-        let mut locked = graph_edit::lock(scope, &self.db, &by_id, Expect::Newest).await?;
+        let mut locked = graph_edit::lock(scope, &self.db, &by_id, ExpectedVersion::Newest).await?;
         if let Some(lease) = by
             && let Some(versions) = locked.put_by(lease.job).await?
         {
-            return Ok(Put::InForce(versions));
+            return Ok(ActivationOutcome::Active(versions));
         }
         let head = locked.head();
-        let (version, in_force) = (head.version, head.state.version);
+        let (version, active) = (head.version, head.state.version);
         let is_ours = match found.state {
-            Some(state) => (version, in_force) == (row.graph_version, state),
+            Some(state) => (version, active) == (row.graph_version, state),
             None => version > row.graph_version && head.state.optimization == Some(row.id),
         };
         if is_ours {
-            return Ok(Put::InForce((version, in_force)));
+            return Ok(ActivationOutcome::Active((version, active)));
         }
         if version != row.graph_version {
-            return Ok(Put::Moved(newer_graph(row, version)));
+            return Ok(ActivationOutcome::Conflict(newer_graph(row, version)));
         }
-        let as_it_was = in_force == row.state_version;
-        if !precondition.map_or(as_it_was, |expected| expected.accepts(head.id, in_force)) {
-            return Ok(Put::Moved(newer_state(row, in_force)));
+        let is_unchanged = active == row.state_version;
+        if !precondition.map_or(is_unchanged, |expected| expected.accepts(head.id, active)) {
+            return Ok(ActivationOutcome::Conflict(newer_state(row, active)));
         }
         match found.state {
             Some(state) => {
                 let (state, _) = locked.state(state).await?;
-                if !may_put(&mut locked, by).await? {
-                    return Ok(Put::Moved(TAKEN_OVER.to_owned()));
+                if !may_activate(&mut locked, by).await? {
+                    return Ok(ActivationOutcome::Conflict(TAKEN_OVER.to_owned()));
                 }
                 locked.activate_state(&state, by.map(|lease| lease.job), now()).await?;
-                Ok(Put::InForce((version, state.version)))
+                Ok(ActivationOutcome::Active((version, state.version)))
             }
             None => self.put_graph(scope, row, found, locked, by).await,
         }
     }
 
-    /// Makes a candidate the next graph version.
+    /// Makes the candidate the next graph version.
     async fn put_graph(
         &self,
         scope: &Scope,
         row: &OptimizationRow,
-        found: &Found<'_>,
+        found: &ChosenCandidate<'_>,
         mut locked: LockedGraph,
         by: Option<Lease>,
-    ) -> Result<Put, AppError> {
-        let Found { tried, score, dataset, .. } = *found;
+    ) -> Result<ActivationOutcome, AppError> {
+        let ChosenCandidate { tried, score, dataset, .. } = *found;
         let head = locked.head();
         let build = |env: &dyn BuildEnv| {
             let plain = Program::from_document(&tried.document, env)?;
@@ -185,8 +190,8 @@ impl App {
         let (plain, tuned) = built.map_err(|found| AppError::invalid(Invalid::Graph, found))?;
         let text = StateText::of(&overrides(&plain, &tuned));
         let parent = head.state.version;
-        if !may_put(&mut locked, by).await? {
-            return Ok(Put::Moved(TAKEN_OVER.to_owned()));
+        if !may_activate(&mut locked, by).await? {
+            return Ok(ActivationOutcome::Conflict(TAKEN_OVER.to_owned()));
         }
         let state = NewState {
             parent: Some(parent),
@@ -199,22 +204,22 @@ impl App {
         let next = locked
             .put_version(new_version(&plain), state, by.map(|lease| lease.job), now())
             .await?;
-        Ok(Put::InForce((next.version, next.state.version)))
+        Ok(ActivationOutcome::Active((next.version, next.state.version)))
     }
 }
 
-const TAKEN_OVER: &str = "another server works on the optimization by now";
+const TAKEN_OVER: &str = "another worker has claimed the optimization";
 
-/// Whether whoever puts something in force still may: an optimization only as long as its job is held,
-/// looked at last of all, so that nobody who renews leases has to wait.
-async fn may_put(locked: &mut LockedGraph, by: Option<Lease>) -> Result<bool, AppError> {
+/// Whether the activation may proceed: an optimization must hold its lease. This is checked last, so that
+/// the renewal of leases does not wait for the lock.
+async fn may_activate(locked: &mut LockedGraph, by: Option<Lease>) -> Result<bool, AppError> {
     Ok(match by {
         Some(lease) => locked.holds(lease).await?,
         None => true,
     })
 }
 
-/// The score of what was found, and the hash of the trainset, as they are stored.
+/// The stored score of the result, and the hash of the trainset.
 fn measured(row: &OptimizationRow) -> (Option<f64>, Option<String>) {
     let read = |text: &str| Payload::from_record(text).ok();
     let member = |payload: Payload, name: &str| payload.as_map()?.get(name).cloned();
@@ -230,16 +235,16 @@ fn measured(row: &OptimizationRow) -> (Option<f64>, Option<String>) {
 
 fn newer_graph(row: &OptimizationRow, version: i32) -> String {
     format!(
-        "the graph has version {version} by now, and this was made for version {}; optimize the \
-         newer version",
+        "version {version} of the graph is active by now, and this result is for version {}: optimize \
+         the newer version",
         row.graph_version
     )
 }
 
-fn newer_state(row: &OptimizationRow, in_force: i32) -> String {
+fn newer_state(row: &OptimizationRow, active: i32) -> String {
     format!(
-        "state version {in_force} is in force by now, and this was measured against version {}; \
-         `If-Match` with the tag of what is in force puts it in force all the same",
+        "state version {active} is active by now, and this result was measured against version {}; \
+         `If-Match` with the tag of the active version activates it all the same",
         row.state_version
     )
 }

@@ -1,5 +1,5 @@
-//! What an optimization comes to: the candidate as a version of its own, how it did beside the program
-//! as it was, what is different, and whether it is put in force. Knows no transport.
+//! The result of an optimization: the best candidate as a version, its scores beside those of the
+//! original program, the differences, and whether it is activated. May not know HTTP.
 
 use std::sync::Arc;
 
@@ -13,23 +13,25 @@ use dsrs::value::Payload;
 use tokio::time::sleep;
 
 use crate::app::clock::now;
+use crate::app::job::attempt::JobAttempt;
 use crate::app::json::JsonObject;
-use crate::app::optimization::attempt::OptimizationAttempt;
-use crate::app::optimization::plan::{Activate, Plan};
-use crate::app::optimization::program_builder::AppWorkshop;
+use crate::app::optimization::plan::{Activate, OptimizationPlan};
+use crate::app::optimization::program_builder::CandidateBuilder;
 use crate::app::optimization::progress::scored_json;
-use crate::app::optimization::promotion::{Found, Put, activation_json, tried};
+use crate::app::optimization::promotion::{
+    ActivationOutcome, ChosenCandidate, activation_json, read_candidate,
+};
 use crate::app::persist::{RETRY, persist};
 use crate::app::state::candidate::StateCandidate;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::optimization::OptimizationRow;
 use crate::store::optimization_candidate;
-use crate::store::optimization_work::End;
+use crate::store::optimization_work::OptimizationEnd;
 use crate::store::run::RunStatus;
 
-/// How an optimization ended, as it is stored.
-pub(crate) struct Ended {
+/// The outcome of an optimization, as it is stored.
+pub(crate) struct OptimizationOutcome {
     status: RunStatus,
     result: String,
     best: Option<i32>,
@@ -37,9 +39,9 @@ pub(crate) struct Ended {
     activated: String,
 }
 
-impl Ended {
-    pub(crate) fn end(&self) -> End<'_> {
-        End {
+impl OptimizationOutcome {
+    pub(crate) fn end(&self) -> OptimizationEnd<'_> {
+        OptimizationEnd {
             status: self.status,
             result: Some(&self.result),
             best: self.best,
@@ -51,24 +53,24 @@ impl Ended {
     }
 }
 
-/// The candidate that was chosen.
-struct Best {
+/// The best candidate.
+struct BestCandidate {
     number: i32,
     /// As a JSON string.
     origin: String,
     tried: Tried,
-    /// How it did on the examples that it was chosen by, as JSON text.
+    /// Its scores on the valset, as JSON text.
     val: Option<String>,
 }
 
-/// A mean of scores.
+/// The mean of some scores.
 #[derive(Clone, Copy)]
-struct Mean {
+struct MeanScore {
     score: f64,
     n: usize,
 }
 
-impl Mean {
+impl MeanScore {
     fn of<'r>(rollouts: impl Iterator<Item = &'r Arc<Rollout>>) -> Option<Self> {
         let scores: Vec<f64> = rollouts.map(|rollout| rollout.value()).collect();
         let (sum, n) = (scores.iter().sum::<f64>(), scores.len());
@@ -76,45 +78,45 @@ impl Mean {
     }
 }
 
-/// What was measured on the held-out examples.
+/// The scores on the held-out examples.
 #[derive(Default)]
-struct Measured {
-    before: Option<Mean>,
-    after: Option<Mean>,
+struct HeldOutScores {
+    before: Option<MeanScore>,
+    after: Option<MeanScore>,
     comparison: Option<Comparison>,
-    /// On all of them.
+    /// Whether all of them were measured.
     is_whole: bool,
 }
 
-impl Measured {
+impl HeldOutScores {
     fn of(report: &OptimizationReport, is_other: bool, seed: u64) -> Self {
         let (before, after) = report.held_out_scores();
         let compared = is_other && !before.is_empty();
         let pairs = || report.held_out.iter();
         Self {
-            before: Mean::of(pairs().filter_map(|pair| pair.before.as_ref())),
-            after: Mean::of(pairs().filter_map(|pair| pair.after.as_ref())),
+            before: MeanScore::of(pairs().filter_map(|pair| pair.before.as_ref())),
+            after: MeanScore::of(pairs().filter_map(|pair| pair.after.as_ref())),
             is_whole: before.len() == report.held_out.len(),
             comparison: compared.then(|| paired_bootstrap(&before, &after, seed)),
         }
     }
 }
 
-impl OptimizationAttempt {
-    /// What a report comes to: a version of what was found is stored, and put in force if that was
-    /// asked for. Doing it again changes nothing.
-    pub(crate) async fn draw(
+impl JobAttempt {
+    /// The outcome of a report. Stores the best candidate as a version, and activates it if the request
+    /// says so. Safe to repeat.
+    pub(crate) async fn optimization_outcome(
         &self,
         row: &OptimizationRow,
-        plan: &Plan,
+        plan: &OptimizationPlan,
         bench: &Workbench,
         report: &OptimizationReport,
         cancelled: bool,
-    ) -> Result<Ended, AppError> {
+    ) -> Result<OptimizationOutcome, AppError> {
         let trial = report.trials.get(report.best.0);
         let number = i32::try_from(report.best.0).unwrap_or(i32::MAX);
         let base = bench.candidate(Workbench::BASE);
-        let best = Best {
+        let best = BestCandidate {
             number,
             origin: trial
                 .map_or(Payload::Null, |found| Payload::Str(found.origin.clone()))
@@ -122,18 +124,18 @@ impl OptimizationAttempt {
             tried: trial.map_or_else(|| (*base).clone(), |found| (*found.candidate).clone()),
             val: trial.and_then(|found| found.full.as_ref()).map(scored_json),
         };
-        let measured = Measured::of(report, number > 0, plan.seed);
+        let measured = HeldOutScores::of(report, number > 0, plan.seed);
         let stopped = report.stopped.as_ref().map(stopped_json);
         let status = if cancelled { RunStatus::Cancelled } else { RunStatus::Succeeded };
-        self.ended(row, plan, (status, stopped), best, measured).await
+        self.outcome_of(row, plan, (status, stopped), best, measured).await
     }
 
-    /// What the candidates of earlier attempts come to, where nobody goes on.
-    pub(crate) async fn draw_candidates(
+    /// The outcome of the candidates of earlier attempts, of an optimization that was cancelled.
+    pub(crate) async fn outcome_so_far(
         &self,
         row: &OptimizationRow,
-        plan: &Plan,
-    ) -> Result<Ended, AppError> {
+        plan: &OptimizationPlan,
+    ) -> Result<OptimizationOutcome, AppError> {
         let (scope, db) = (&self.job.scope, &self.app.db);
         let number = persist(|| optimization_candidate::best(scope, db, row.id)).await?;
         let found = match number {
@@ -142,59 +144,60 @@ impl OptimizationAttempt {
             }
             None => None,
         };
-        let workshop = AppWorkshop::new(self.app.clone(), scope.clone(), row).await?;
+        let builder = CandidateBuilder::new(self.app.clone(), scope.clone(), row).await?;
         let best = match &found {
-            Some(found) => Best {
+            Some(found) => BestCandidate {
                 number: found.number,
                 origin: found.origin.clone(),
-                tried: tried(found, workshop.document())?,
+                tried: read_candidate(found, builder.document())?,
                 val: Payload::from_record(&found.scores)
                     .ok()
                     .and_then(|scores| Some(scores.as_map()?.get("full")?.to_json())),
             },
-            None => Best {
+            None => BestCandidate {
                 number: 0,
                 origin: Payload::str("as it was").to_json(),
-                tried: Tried { document: workshop.document().clone(), state: Default::default() },
+                tried: Tried { document: builder.document().clone(), state: Default::default() },
                 val: None,
             },
         };
         let ended = (RunStatus::Cancelled, Some(stopped_json(&Halt::Cancelled)));
-        self.ended(row, plan, ended, best, Measured::default()).await
+        self.outcome_of(row, plan, ended, best, HeldOutScores::default()).await
     }
 
-    async fn ended(
+    async fn outcome_of(
         &self,
         row: &OptimizationRow,
-        plan: &Plan,
+        plan: &OptimizationPlan,
         (status, stopped): (RunStatus, Option<String>),
-        best: Best,
-        measured: Measured,
-    ) -> Result<Ended, AppError> {
+        best: BestCandidate,
+        measured: HeldOutScores,
+    ) -> Result<OptimizationOutcome, AppError> {
         let scope = &self.job.scope;
         let is_other = best.number > 0;
-        let workshop = AppWorkshop::new(self.app.clone(), scope.clone(), row).await?;
-        let changes_graph = best.tried.document != *workshop.document();
+        let builder = CandidateBuilder::new(self.app.clone(), scope.clone(), row).await?;
+        let changes_graph = best.tried.document != *builder.document();
         let score = measured.after.map(|mean| mean.score);
         let dataset = plan.picks[0].as_ref().map(|pick| pick.content_hash.clone());
-        let found = Found { state: None, tried: &best.tried, score, dataset: dataset.as_deref() };
+        let found =
+            ChosenCandidate { state: None, tried: &best.tried, score, dataset: dataset.as_deref() };
         let found_state = match is_other && !changes_graph {
-            true => self.keep_state(row, &found).await?,
+            true => self.store_state(row, &found).await?,
             false => None,
         };
-        let found = Found { state: found_state, ..found };
+        let found = ChosenCandidate { state: found_state, ..found };
         let wanted = match (status, plan.activate) {
             (RunStatus::Succeeded, Activate::IfBetter) if is_other => certain(&measured),
-            (RunStatus::Cancelled, _) => Err("it was cancelled".to_owned()),
+            (RunStatus::Cancelled, _) => Err("the optimization was cancelled".to_owned()),
             (_, Activate::Never) if is_other => Err(LEFT_TO_CLIENTS.to_owned()),
-            _ => Err("nothing better than what was there was found".to_owned()),
+            _ => Err("no candidate is better than the original program".to_owned()),
         };
         let activated = match wanted {
-            Ok(why) => self.put_in_force(row, &found, &why).await?,
+            Ok(why) => self.activate_result(row, &found, &why).await?,
             Err(why) => activation_json(None, &why),
         };
         let diff = match is_other {
-            true => Some(self.app.candidate_diff(scope, row, &workshop, &best.tried).await?),
+            true => Some(self.app.candidate_diff(scope, row, &builder, &best.tried).await?),
             false => None,
         };
         let mut object = JsonObject::new();
@@ -204,14 +207,14 @@ impl OptimizationAttempt {
         object.raw_or_null("comparison", measured.comparison.as_ref().map(compared).as_deref());
         object.raw_or_null("diff", diff.as_deref());
         let (result, best) = (object.finish(), is_other.then_some(best.number));
-        Ok(Ended { status, result, best, found_state, activated })
+        Ok(OptimizationOutcome { status, result, best, found_state, activated })
     }
 
-    /// Stores what was found as a state version; `None` where the graph was deleted meanwhile.
-    async fn keep_state(
+    /// Stores the result as a state version; `None` if the graph was deleted meanwhile.
+    async fn store_state(
         &self,
         row: &OptimizationRow,
-        found: &Found<'_>,
+        found: &ChosenCandidate<'_>,
     ) -> Result<Option<i32>, AppError> {
         let candidate = StateCandidate {
             graph: row.graph_id,
@@ -232,17 +235,21 @@ impl OptimizationAttempt {
         }
     }
 
-    async fn put_in_force(
+    async fn activate_result(
         &self,
         row: &OptimizationRow,
-        found: &Found<'_>,
+        found: &ChosenCandidate<'_>,
         why: &str,
     ) -> Result<String, AppError> {
         let (scope, by) = (&self.job.scope, Some(self.job.lease));
         loop {
             match self.app.optimization_put(scope, row, found, None, by).await {
-                Ok(Put::InForce(versions)) => return Ok(activation_json(Some(versions), why)),
-                Ok(Put::Moved(why_not)) => return Ok(activation_json(None, &why_not)),
+                Ok(ActivationOutcome::Active(versions)) => {
+                    return Ok(activation_json(Some(versions), why));
+                }
+                Ok(ActivationOutcome::Conflict(why_not)) => {
+                    return Ok(activation_json(None, &why_not));
+                }
                 Err(AppError::NotFound(why_not)) => return Ok(activation_json(None, &why_not)),
                 Err(AppError::Unavailable(_)) => sleep(RETRY).await,
                 Err(error) => return Err(error),
@@ -252,17 +259,17 @@ impl OptimizationAttempt {
 }
 
 const LEFT_TO_CLIENTS: &str =
-    "`activate` is `never`: POST /v1/optimizations/{id}/activate puts it in force";
+    "`activate` is `never`: POST /v1/optimizations/{id}/activate activates it";
 
-/// The fewest examples on which a gain can be certain. As many wins as examples come by chance once in
-/// two to that power, and the interval of gains that are all the same has no width to say so: with five
-/// that is more than the 2.5 % that an interval leaves out at its lower end.
+/// The fewest examples on which a gain can be certain. By chance, n examples are all wins once in 2^n.
+/// The interval of identical gains has no width, so it does not show that. With five examples the chance
+/// is more than the 2.5 % that an interval excludes at its lower end.
 const FEWEST_CERTAIN: usize = 6;
 
-/// Whether a gain is certain; why, or why not.
-fn certain(measured: &Measured) -> Result<String, String> {
+/// Whether a gain is certain, with the reason.
+fn certain(measured: &HeldOutScores) -> Result<String, String> {
     let Some(found) = measured.comparison.filter(|_| measured.is_whole) else {
-        return Err("it was not measured on all held-out examples".to_owned());
+        return Err("the result was not measured on all held-out examples".to_owned());
     };
     let Comparison { gain, low, high, n, .. } = found;
     let interval = format!(
@@ -270,26 +277,26 @@ fn certain(measured: &Measured) -> Result<String, String> {
     );
     match low > 0.0 {
         _ if n < FEWEST_CERTAIN => Err(format!(
-            "{interval}; fewer than {FEWEST_CERTAIN} examples are too few to tell it from chance"
+            "{interval}; fewer than {FEWEST_CERTAIN} examples cannot show that it is not chance"
         )),
-        true => Ok(format!("{interval}, which excludes none")),
-        false => Err(format!("{interval}, which does not exclude that there is none")),
+        true => Ok(format!("{interval}, which excludes zero")),
+        false => Err(format!("{interval}, which does not exclude zero")),
     }
 }
 
 impl App {
-    /// What turns the program that an optimization began with into a candidate.
+    /// The differences between the program that an optimization started from and a candidate.
     pub(crate) async fn candidate_diff(
         &self,
         scope: &Scope,
         row: &OptimizationRow,
-        workshop: &AppWorkshop,
+        builder: &CandidateBuilder,
         candidate: &Tried,
     ) -> Result<String, AppError> {
         let (version, state) = (row.graph_version, row.state_version);
         let base = self.program_at(scope, row.graph_id, version, state).await?;
         let unfit = |problems: Problems| AppError::Internal(format!("a candidate: {problems}"));
-        let new = workshop.program(candidate).await?.map_err(unfit)?;
+        let new = builder.program(candidate).await?.map_err(unfit)?;
         Ok(diff_json(&base, &new))
     }
 }
@@ -323,13 +330,13 @@ fn float(number: f64) -> String {
     Payload::Float(number).to_json()
 }
 
-fn mean_json(mean: Mean) -> String {
+fn mean_json(mean: MeanScore) -> String {
     let mut object = JsonObject::new();
     object.raw("score", &float(mean.score)).shown("n", mean.n);
     object.finish()
 }
 
-fn best_json(best: &Best, after: Option<Mean>, changes_graph: bool) -> String {
+fn best_json(best: &BestCandidate, after: Option<MeanScore>, changes_graph: bool) -> String {
     let mut object = JsonObject::new();
     object.shown("candidate", best.number).raw("origin", &best.origin);
     object.raw_or_null("score", after.map(|mean| float(mean.score)).as_deref());

@@ -13,37 +13,37 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::app::job::active::{ActiveGuard, StopReason};
-use crate::app::optimization::progress::{Hearing, scored_json};
-use crate::app::optimization::purchases::Item;
+use crate::app::optimization::progress::{OptimizationListener, scored_json};
+use crate::app::optimization::recorded_replies::PendingRecord;
 use crate::app::persist::persist;
 use crate::store::StoreError;
-use crate::store::batch::Spent;
+use crate::store::batch::UsageTotals;
 use crate::store::job::Job;
 use crate::store::optimization_candidate::CandidateRow;
-use crate::store::optimization_work::{self, Kept};
+use crate::store::optimization_work::{self, OptimizationRecords};
 
-/// What is written at a time, at most.
+/// Records that are written at a time.
 const GROUP: usize = 128;
 
-/// Writes what comes, until nothing does.
-pub(crate) struct Writer<'w> {
+/// Stores records in groups until the optimizer has finished.
+pub(crate) struct RecordWriter<'w> {
     pub(crate) app: &'w App,
     pub(crate) job: &'w Job,
     pub(crate) guard: &'w ActiveGuard,
     pub(crate) bench: &'w Workbench,
     pub(crate) account: &'w BudgetAccount,
-    pub(crate) hearing: &'w Arc<Hearing>,
-    /// How long earlier attempts took.
+    pub(crate) listener: &'w Arc<OptimizationListener>,
+    /// The seconds that earlier attempts took.
     pub(crate) earlier: f64,
-    /// When this one began.
+    /// When this attempt began.
     pub(crate) begun: Instant,
 }
 
-impl Writer<'_> {
-    /// Writes until the work is done and all of it is written, or the lease is lost.
+impl RecordWriter<'_> {
+    /// Writes until the work is finished and all records are stored, or the lease is lost.
     pub(crate) async fn write_all(
         &self,
-        mut items: mpsc::Receiver<Item>,
+        mut items: mpsc::Receiver<PendingRecord>,
         done: &CancellationToken,
     ) -> Result<(), StoreError> {
         let mut group = Vec::with_capacity(GROUP);
@@ -51,7 +51,7 @@ impl Writer<'_> {
             let mut ends = false;
             tokio::select! {
                 _ = items.recv_many(&mut group, GROUP) => {}
-                () = self.hearing.news() => {}
+                () = self.listener.candidates_changed() => {}
                 () = done.cancelled() => ends = true,
             }
             if ends {
@@ -68,29 +68,29 @@ impl Writer<'_> {
         }
     }
 
-    async fn write(&self, items: impl Iterator<Item = Item>) -> Result<bool, StoreError> {
-        let mut kept = Kept {
+    async fn write(&self, items: impl Iterator<Item = PendingRecord>) -> Result<bool, StoreError> {
+        let mut records = OptimizationRecords {
             candidates: self.candidates(),
             spent: spent(self.account),
             seconds: self.earlier + self.begun.elapsed().as_secs_f64(),
-            ..Kept::default()
+            ..OptimizationRecords::default()
         };
         let mut waiting = Vec::new();
         for item in items {
             match item {
-                Item::Purchase(key, reply, written) => {
-                    kept.purchases.push((key, reply.to_payload().to_json()));
+                PendingRecord::Purchase(key, reply, written) => {
+                    records.purchases.push((key, reply.to_payload().to_json()));
                     waiting.push(written);
                 }
-                Item::Rollout(key, rollout) => {
-                    kept.rollouts.push((key, rollout.to_payload().to_json()));
+                PendingRecord::Rollout(key, rollout) => {
+                    records.rollouts.push((key, rollout.to_payload().to_json()));
                 }
             }
         }
         let (scope, db, lease) = (&self.job.scope, &self.app.db, self.job.lease);
-        let held = persist(|| optimization_work::keep(scope, db, lease, &kept)).await?;
+        let held = persist(|| optimization_work::record(scope, db, lease, &records)).await?;
         if held {
-            // Who does not wait any more need not be told.
+            // The receiver is gone if its task was stopped.
             for written in waiting {
                 let _ = written.send(());
             }
@@ -98,23 +98,23 @@ impl Writer<'_> {
         Ok(held)
     }
 
-    /// The candidates of which something is new.
+    /// The candidates that are new or have changed.
     fn candidates(&self) -> Vec<CandidateRow> {
-        let news = self.hearing.take_news();
-        if news.is_empty() {
+        let changed = self.listener.take_changed();
+        if changed.is_empty() {
             return Vec::new();
         }
         let trials = self.bench.trials();
-        let news = news.into_iter().filter_map(|id| trials.get(id));
-        news.map(|trial| candidate_row(self.bench, trial)).collect()
+        let changed = changed.into_iter().filter_map(|id| trials.get(id));
+        changed.map(|trial| candidate_row(self.bench, trial)).collect()
     }
 }
 
-/// What was spent, as it is stored.
-pub(crate) fn spent(account: &BudgetAccount) -> Spent {
+/// The usage so far, as it is stored.
+pub(crate) fn spent(account: &BudgetAccount) -> UsageTotals {
     let spent = account.spent();
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    Spent {
+    UsageTotals {
         lm_calls: count(spent.lm_calls),
         input_tokens: count(spent.input_tokens),
         output_tokens: count(spent.output_tokens),

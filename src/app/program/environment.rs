@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::app::program::read_state;
 use crate::app::{App, AppError};
-use crate::store::graph::{self, GraphRef, GraphRow, Pick};
+use crate::store::graph::{self, GraphRef, GraphRow, VersionSelection};
 use crate::store::{Scope, StoreError};
 
 /// Graphs within graphs within graphs: more than this is a mistake.
@@ -127,8 +127,10 @@ impl App {
         pin: &GraphPin,
     ) -> Result<Result<Arc<GraphRow>, NoGraph>, AppError> {
         let number = |version: u64| i32::try_from(version).unwrap_or(i32::MAX);
-        let pick =
-            Pick { version: pin.version.map(number), state_version: pin.state_version.map(number) };
+        let pick = VersionSelection {
+            version: pin.version.map(number),
+            state_version: pin.state_version.map(number),
+        };
         let by_id = pin.id.as_deref().and_then(|id| Uuid::parse_str(id).ok()).map(GraphRef::Id);
         for by in by_id.into_iter().chain([GraphRef::Name(pin.graph.as_ref().into())]) {
             match graph::get(scope, &self.db, &by, pick).await {

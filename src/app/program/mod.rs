@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::app::program::environment::{Graphs, Phase};
 use crate::app::{App, AppError, spawn_named_on};
-use crate::store::graph::{self, GraphPin, GraphRef, GraphRow, Pick};
+use crate::store::graph::{self, GraphRef, GraphRow, ResolvedGraph, VersionSelection};
 use crate::store::graph_version;
 use crate::store::run::RunRow;
 use crate::store::{Scope, StoreError};
@@ -29,12 +29,12 @@ const PROGRAMS: u64 = 2048;
 /// Look-ups that are kept.
 const PINS: u64 = 16_384;
 
-type PinKey = (Uuid, GraphRef, Pick);
+type PinKey = (Uuid, GraphRef, VersionSelection);
 type ProgramKey = (Box<str>, Box<str>);
 
 /// The caches.
 pub(crate) struct Programs {
-    pins: Cache<PinKey, (u64, Arc<GraphPin>)>,
+    pins: Cache<PinKey, (u64, Arc<ResolvedGraph>)>,
     built: Cache<ProgramKey, Arc<Program>>,
     /// The count of changes of tools that they were built at.
     tools: AtomicU64,
@@ -53,8 +53,8 @@ impl App {
         self: &Arc<Self>,
         scope: &Scope,
         graph: &GraphRef,
-        pick: Pick,
-    ) -> Result<(Arc<GraphPin>, Arc<Program>), AppError> {
+        pick: VersionSelection,
+    ) -> Result<(Arc<ResolvedGraph>, Arc<Program>), AppError> {
         if let Some(pin) = self.remembered_pin(scope, graph, pick)
             && let Some(program) = self.built().get(&key(&pin))
         {
@@ -75,8 +75,8 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        pick: Pick,
-    ) -> Option<Arc<GraphPin>> {
+        pick: VersionSelection,
+    ) -> Option<Arc<ResolvedGraph>> {
         let epoch = self.db.changes().epoch()?;
         let (seen, pin) = self.programs.pins.get(&(scope.workspace, graph.clone(), pick))?;
         (seen == epoch).then_some(pin)
@@ -87,8 +87,8 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-        pick: Pick,
-    ) -> Result<Arc<GraphPin>, AppError> {
+        pick: VersionSelection,
+    ) -> Result<Arc<ResolvedGraph>, AppError> {
         if let Some(pin) = self.remembered_pin(scope, graph, pick) {
             return Ok(pin);
         }
@@ -107,12 +107,13 @@ impl App {
     pub(crate) async fn program(
         &self,
         scope: &Scope,
-        pin: &GraphPin,
+        pin: &ResolvedGraph,
     ) -> Result<Arc<Program>, AppError> {
         if let Some(program) = self.built().get(&key(pin)) {
             return Ok(program);
         }
-        let pick = Pick { version: Some(pin.version), state_version: Some(pin.state_version) };
+        let pick =
+            VersionSelection { version: Some(pin.version), state_version: Some(pin.state_version) };
         let by_id = GraphRef::Id(pin.id);
         let row = match Box::pin(graph::get(scope, &self.db, &by_id, pick)).await {
             // Deleted between two looks.
@@ -235,7 +236,7 @@ impl App {
     }
 }
 
-fn key(pin: &GraphPin) -> ProgramKey {
+fn key(pin: &ResolvedGraph) -> ProgramKey {
     (pin.content_hash.as_str().into(), pin.state_hash.as_str().into())
 }
 

@@ -33,16 +33,16 @@ use crate::app::run::record::{RunRecordBuilder, RunVersions};
 use crate::app::{App, AppError, Invalid, RunFailure, spawn_named};
 use crate::config::Record;
 use crate::shutdown::WorkGuard;
-use crate::store::graph::{GraphPin, GraphRef, Pick};
-use crate::store::run::{self, RunFilter, RunItem, RunRow, RunStatus};
-use crate::store::{Cursor, Page, Scope, run_event};
+use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
+use crate::store::run::{self, RunFilter, RunRow, RunStatus, RunSummaryRow};
+use crate::store::{ListQuery, Page, Scope, run_event};
 
 /// What to run, and how.
 pub(crate) struct ExecuteRequest {
     /// The inputs of the graph, unchecked.
     pub(crate) inputs: Payload,
     /// The versions.
-    pub(crate) pick: Pick,
+    pub(crate) pick: VersionSelection,
     /// Whether the answer includes the trace.
     pub(crate) trace: bool,
     /// The time limit, if it is below the server's.
@@ -145,10 +145,9 @@ impl App {
         &self,
         scope: &Scope,
         filter: &RunFilter,
-        after: Option<Cursor>,
-        limit: u32,
-    ) -> Result<Page<RunItem>, AppError> {
-        Ok(run::list(scope, &self.db, filter, after, limit).await?)
+        list: ListQuery,
+    ) -> Result<Page<RunSummaryRow>, AppError> {
+        Ok(run::list(scope, &self.db, filter, list).await?)
     }
 
     /// Checks a request and reserves what its run needs.
@@ -223,7 +222,7 @@ struct Run {
     id: Uuid,
     start: DateTime<Utc>,
     inputs: Fields,
-    pin: Arc<GraphPin>,
+    pin: Arc<ResolvedGraph>,
     program: Arc<Program>,
     with_trace: bool,
     request_id: Arc<str>,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::app::RunFailure;
 use crate::app::run::documents::{fields_json, nodes_json, trace_json, usage_json};
-use crate::store::graph::GraphPin;
+use crate::store::graph::ResolvedGraph;
 use crate::store::run::{RunRow, RunStatus};
 
 /// The graph of a run, with the versions that the run uses.
@@ -23,7 +23,7 @@ pub(crate) struct RunVersions {
 }
 
 impl RunVersions {
-    pub(crate) fn pinned(pin: &GraphPin) -> Self {
+    pub(crate) fn pinned(pin: &ResolvedGraph) -> Self {
         Self {
             graph: pin.id,
             name: pin.name.clone(),

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
+use crate::app::job::request::JobRequest;
 use crate::app::json::JsonObject;
-use crate::app::run::attempt::JobRequest;
 use crate::app::run::background::recorded_inputs;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
@@ -23,13 +23,13 @@ use crate::app::run::merged_record::{NO_TRACE, PENDING, members, outputs_of};
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::background_run::{self, NodeRow};
-use crate::store::graph::{GraphRef, Pick};
+use crate::store::graph::{GraphRef, VersionSelection};
 use crate::store::run::{self, RunRow, RunStatus};
 
 /// How to resume a run.
 pub(crate) struct ResumeRequest {
     /// The versions; by default those of the run.
-    pub(crate) pick: Pick,
+    pub(crate) pick: VersionSelection,
     /// The time limit of an attempt, if it is below the server's.
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
@@ -83,15 +83,16 @@ impl App {
         self: &Arc<Self>,
         scope: &Scope,
         run: &RunRow,
-        pick: Pick,
+        pick: VersionSelection,
     ) -> Result<(Arc<Program>, (i32, i32)), AppError> {
-        if pick == Pick::NEWEST {
+        if pick == VersionSelection::NEWEST {
             let program = self.recorded_program(scope, run).await?;
             return Ok((program, (run.graph_version, run.state_version)));
         }
         let version = pick.version.or(Some(run.graph_version));
         let graph = GraphRef::Id(run.graph_id);
-        let (pin, program) = self.ready(scope, &graph, Pick { version, ..pick }).await?;
+        let (pin, program) =
+            self.ready(scope, &graph, VersionSelection { version, ..pick }).await?;
         Ok((program, (pin.version, pin.state_version)))
     }
 }

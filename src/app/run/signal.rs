@@ -11,15 +11,15 @@ use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
+use crate::app::job::request::JobRequest;
 use crate::app::json::JsonObject;
-use crate::app::run::attempt::JobRequest;
 use crate::app::run::documents::usage_json;
 use crate::app::run::merged_record::{NO_TRACE, has_ended, is_waiting, members};
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::background_run::NodeRow;
 use crate::store::run::{self, RunRow};
-use crate::store::waiting_run::{self, Signalled};
+use crate::store::waiting_run::{self, SignalOutcome};
 
 /// A value for a node that waits.
 pub(crate) struct SignalRequest {
@@ -68,12 +68,12 @@ impl App {
         let value = merge_faults(request.faults, value)?;
         let row = signalled(&request.node, waiting, &value, now());
         match waiting_run::signal(scope, &self.db, id, &row, now()).await? {
-            Signalled::Taken => self.run_get(scope, id).await,
-            Signalled::Already => {
+            SignalOutcome::Accepted => self.run_get(scope, id).await,
+            SignalOutcome::Already => {
                 let detail = format!("the node `{}` has its value already", request.node);
                 Err(AppError::NotWaiting(detail))
             }
-            Signalled::Ended => {
+            SignalOutcome::Ended => {
                 Err(AppError::RunFinished("the run has ended in the meantime".to_owned()))
             }
         }

@@ -10,8 +10,8 @@ use crate::app::clock::now;
 use crate::app::state::{StateText, overrides};
 use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
-use crate::store::graph::{self, GraphRef, Pick};
-use crate::store::graph_edit::{self, Expect};
+use crate::store::graph::{self, GraphRef, VersionSelection};
+use crate::store::graph_edit::{self, ExpectedVersion};
 use crate::store::state::{NewState, StateRow};
 
 /// A state version to store without activating it.
@@ -58,14 +58,14 @@ impl App {
         candidate: StateCandidate<'_>,
     ) -> Result<StateRow, AppError> {
         let by_id = GraphRef::Id(candidate.graph);
-        let pick = Pick { version: Some(candidate.graph_version), state_version: None };
+        let pick = VersionSelection { version: Some(candidate.graph_version), state_version: None };
         let row = graph::get(scope, &self.db, &by_id, pick).await?;
         let plain = self.plain_program(scope, &row.definition, &row.content_hash).await?;
         let tune = |env: &dyn BuildEnv| plain.with_state(env, candidate.state, &At::Root);
         let tuned = self.written(scope, None, tune).await?;
         let tuned = tuned.map_err(|problems| AppError::invalid(Invalid::State, problems))?;
         let text = StateText::of(&overrides(&plain, &tuned));
-        let mut locked = graph_edit::lock(scope, &self.db, &by_id, Expect::Newest).await?;
+        let mut locked = graph_edit::lock(scope, &self.db, &by_id, ExpectedVersion::Newest).await?;
         locked.state(candidate.parent).await?;
         let new = NewState {
             parent: Some(candidate.parent),
@@ -89,7 +89,7 @@ impl App {
         promotion: StatePromotion,
     ) -> Result<bool, AppError> {
         let by_id = GraphRef::Id(promotion.graph);
-        let mut locked = graph_edit::lock(scope, &self.db, &by_id, Expect::Newest).await?;
+        let mut locked = graph_edit::lock(scope, &self.db, &by_id, ExpectedVersion::Newest).await?;
         let (row, active) = locked.state(promotion.version).await?;
         if active == promotion.instead_of && active != row.version {
             locked.activate_state(&row, Some(promotion.optimization), now()).await?;

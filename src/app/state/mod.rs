@@ -18,11 +18,11 @@ use crate::app::error::merge_faults;
 use crate::app::precondition::Precondition;
 use crate::app::program::read_state;
 use crate::app::{App, AppError, Invalid};
-use crate::store::graph::{self, GraphRef, Pick};
-use crate::store::graph_edit::{self, Expect, LockedGraph};
-use crate::store::state::{self, NewState, StateItem, StateRow};
+use crate::store::graph::{self, GraphRef, VersionSelection};
+use crate::store::graph_edit::{self, ExpectedVersion, LockedGraph};
+use crate::store::state::{self, NewState, StateRow, StateSummaryRow};
 use crate::store::state_activation::{self, ActivationItem};
-use crate::store::{Page, Scope};
+use crate::store::{ListQuery, Page, Scope};
 
 /// A state to activate.
 pub(crate) struct StateRequest<'r> {
@@ -118,7 +118,7 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
     ) -> Result<(Uuid, i32), AppError> {
-        match self.remembered_pin(scope, graph, Pick::NEWEST) {
+        match self.remembered_pin(scope, graph, VersionSelection::NEWEST) {
             Some(pin) => Ok((pin.id, pin.state_version)),
             None => Ok(state::in_force(scope, &self.db, graph).await?),
         }
@@ -130,7 +130,7 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
     ) -> Result<StateView, AppError> {
-        let row = graph::get(scope, &self.db, graph, Pick::NEWEST).await?;
+        let row = graph::get(scope, &self.db, graph, VersionSelection::NEWEST).await?;
         let program = self.program_of(scope, &row).await?;
         Ok(StateView { graph: row.id, row: row.state, program })
     }
@@ -169,10 +169,9 @@ impl App {
         &self,
         scope: &Scope,
         graph: Uuid,
-        before: Option<i32>,
-        limit: u32,
-    ) -> Result<Page<StateItem, i32>, AppError> {
-        Ok(state::list(scope, &self.db, graph, before, limit).await?)
+        list: ListQuery<i32>,
+    ) -> Result<Page<StateSummaryRow, i32>, AppError> {
+        Ok(state::list(scope, &self.db, graph, list).await?)
     }
 
     /// Replaces the whole state, unless it equals the active one.
@@ -254,7 +253,7 @@ impl App {
         version: i32,
         precondition: &Precondition,
     ) -> Result<StateActivation, AppError> {
-        let mut locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let mut locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
         let (id, newest_version) = (locked.head().id, locked.head().version);
         let (row, before) = locked.state(version).await?;
         precondition.check(id, before)?;
@@ -273,10 +272,9 @@ impl App {
         &self,
         scope: &Scope,
         graph: Uuid,
-        before: Option<i64>,
-        limit: u32,
+        list: ListQuery<i64>,
     ) -> Result<Page<ActivationItem, i64>, AppError> {
-        Ok(state_activation::list(scope, &self.db, graph, before, limit).await?)
+        Ok(state_activation::list(scope, &self.db, graph, list).await?)
     }
 
     async fn state_lock(
@@ -285,7 +283,7 @@ impl App {
         graph: &GraphRef,
         precondition: &Precondition,
     ) -> Result<LockedGraph, AppError> {
-        let locked = graph_edit::lock(scope, &self.db, graph, Expect::Newest).await?;
+        let locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
         precondition.check(locked.head().id, locked.head().state.version)?;
         Ok(locked)
     }
@@ -296,7 +294,8 @@ impl App {
         graph: Uuid,
         row: StateRow,
     ) -> Result<StateView, AppError> {
-        let pick = Pick { version: Some(row.graph_version), state_version: Some(row.version) };
+        let pick =
+            VersionSelection { version: Some(row.graph_version), state_version: Some(row.version) };
         let found = graph::get(scope, &self.db, &GraphRef::Id(graph), pick).await?;
         let program = self.program_of(scope, &found).await?;
         Ok(StateView { graph, row, program })

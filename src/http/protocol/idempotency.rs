@@ -24,7 +24,7 @@ use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::{ApiProblem, PendingProblem};
 use crate::http::protocol::status::ProblemCode;
 use crate::store::Scope;
-use crate::store::idempotency::{self, Answer, Begun, KeyRef, Lease, Times};
+use crate::store::idempotency::{self, KeyLease, KeyLookup, KeyRef, KeyTimes, StoredResponse};
 
 /// The header that carries the key.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -137,7 +137,7 @@ pub(crate) enum KeyState {
 /// The claim of a first request on its key.
 pub(crate) struct KeyClaim {
     request: KeyedRequest,
-    lease: Lease,
+    lease: KeyLease,
 }
 
 impl KeyedRequest {
@@ -162,10 +162,10 @@ impl KeyedRequest {
     /// Claims the key, unless an earlier request has.
     pub(crate) async fn claim(self) -> KeyState {
         KeyState::Repeated(match self.begin().await {
-            Ok(Begun::New(lease)) => return KeyState::First(KeyClaim { request: self, lease }),
-            Ok(Begun::Replay(answer)) => replay(answer),
-            Ok(Begun::InProgress) => in_progress().into_response(),
-            Ok(Begun::Reused) => reused().into_response(),
+            Ok(KeyLookup::New(lease)) => return KeyState::First(KeyClaim { request: self, lease }),
+            Ok(KeyLookup::Replay(answer)) => replay(answer),
+            Ok(KeyLookup::InProgress) => in_progress().into_response(),
+            Ok(KeyLookup::Reused) => reused().into_response(),
             Err(problem) => problem.into_response(),
         })
     }
@@ -180,11 +180,11 @@ impl KeyedRequest {
         }
     }
 
-    async fn begin(&self) -> Result<Begun, ApiProblem> {
+    async fn begin(&self) -> Result<KeyLookup, ApiProblem> {
         let longest = delta(self.app.limits.run_timeout) + MARGIN;
         let keep = delta(self.app.idempotency_window);
         let now = now();
-        let times = Times { now, lease_until: now + longest, expires_at: now + keep };
+        let times = KeyTimes { now, lease_until: now + longest, expires_at: now + keep };
         let (key, holder) = (self.key(), Uuid::now_v7());
         let begun =
             idempotency::begin(&self.scope, &self.app.db, &key, &self.body_hash, holder, times);
@@ -196,7 +196,7 @@ impl KeyedRequest {
     }
 
     /// The answer in both forms: to be sent, and to be stored.
-    async fn render(&self, mut response: Response) -> (Response, Answer) {
+    async fn render(&self, mut response: Response) -> (Response, StoredResponse) {
         let kind = response.extensions_mut().remove::<AnswerKind>();
         if let Some(PendingProblem(problem)) = response.extensions_mut().remove::<PendingProblem>()
         {
@@ -210,7 +210,7 @@ impl KeyedRequest {
             Some((name.as_str().to_owned(), value.to_owned()))
         };
         let kind = kind.map(|AnswerKind(kind)| (KIND.as_str().to_owned(), kind));
-        let answer = Answer {
+        let answer = StoredResponse {
             status: parts.status.as_u16(),
             headers: STORED.iter().filter_map(stored).chain(kind).collect(),
             body: body.to_vec(),
@@ -256,7 +256,7 @@ fn delta(duration: Duration) -> TimeDelta {
     TimeDelta::from_std(duration).map_or(year, |delta| delta.min(year))
 }
 
-fn replay(answer: Answer) -> Response {
+fn replay(answer: StoredResponse) -> Response {
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     for (name, value) in answer.headers {

@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 use tempfile::SpooledTempFile;
 
-use crate::app::{ItemSource, Said, WrittenItem};
+use crate::app::{ItemContent, ItemSource, WrittenItem};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::protocol::upload::{SpooledBody, UploadFormat};
@@ -75,7 +75,7 @@ impl BodyItems {
             let flow = match text.len() {
                 0 => ControlFlow::Continue(()),
                 length if length > longest => take(too_long(longest, Some(number))),
-                _ => take(WrittenItem { said: Said::Text(text), line: Some(number) }),
+                _ => take(WrittenItem { content: ItemContent::Text(text), line: Some(number) }),
             };
             if flow.is_break() {
                 return Ok(());
@@ -99,7 +99,7 @@ impl ItemSource for BodyItems {
 /// An item that is too long to be read.
 pub(crate) fn too_long(longest: usize, line: Option<u64>) -> WrittenItem<'static> {
     let detail = format!("an item is over the limit of {longest} bytes (`limits.body_bytes`)");
-    WrittenItem { said: Said::Misfit(Code::TooLarge, detail), line }
+    WrittenItem { content: ItemContent::Unreadable(Code::TooLarge, detail), line }
 }
 
 fn refusal(error: &serde_json::Error, gauge: &Gauge, member: &str, longest: usize) -> ApiProblem {
@@ -306,8 +306,8 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
             let flow = match access.next_element::<Box<RawValue>>() {
                 Ok(None) => return Ok(()),
                 Ok(Some(item)) => {
-                    let said = Said::Text(item.get().as_bytes());
-                    (self.take)(WrittenItem { said, line: None })
+                    let content = ItemContent::Text(item.get().as_bytes());
+                    (self.take)(WrittenItem { content, line: None })
                 }
                 Err(error) if self.gauge.broken.get() => return Err(error),
                 Err(_) if self.gauge.is_used_up() => {
@@ -317,8 +317,8 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
                 // All of it was JSON before: what is left is text that is not UTF-8.
                 Err(error) => {
                     let detail = format!("not JSON: {error}");
-                    let said = Said::Misfit(Code::InvalidValue, detail);
-                    let _ = (self.take)(WrittenItem { said, line: None });
+                    let content = ItemContent::Unreadable(Code::InvalidValue, detail);
+                    let _ = (self.take)(WrittenItem { content, line: None });
                     ControlFlow::Break(())
                 }
             };
@@ -346,10 +346,10 @@ mod tests {
     fn items(form: UploadFormat, text: &str) -> Vec<String> {
         let mut found = Vec::new();
         let read = body(form, text).each(&mut |item| {
-            found.push(match item.said {
-                Said::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
-                Said::Value(value) => value.to_json(),
-                Said::Misfit(code, _) => code.to_string(),
+            found.push(match item.content {
+                ItemContent::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
+                ItemContent::Value(value) => value.to_json(),
+                ItemContent::Unreadable(code, _) => code.to_string(),
             });
             if found.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

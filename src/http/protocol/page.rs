@@ -20,7 +20,7 @@ use crate::http::protocol::answer;
 use crate::http::protocol::query::{Query, plain_number};
 use crate::http::protocol::raw_json::RawJson;
 use crate::store;
-use crate::store::Cursor;
+use crate::store::{Cursor, ListQuery};
 
 /// Items on a page if the request names no limit.
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
@@ -112,14 +112,19 @@ impl PageRequest {
         Self { list, limit: limit.unwrap_or(DEFAULT_LIMIT), after }
     }
 
-    /// The last row of the previous page, in lists that are ordered by time.
-    pub(crate) fn cursor(&self) -> Option<Cursor> {
-        self.after.as_deref().and_then(cursor_of)
+    /// The page of a list that is ordered by time.
+    pub(crate) fn newest(&self) -> ListQuery {
+        self.list(cursor_of)
     }
 
-    /// The last number of the previous page, in lists that are ordered by number.
-    pub(crate) fn number<N: FromStr>(&self) -> Option<N> {
-        self.after.as_deref()?.parse().ok()
+    /// The page of a list that is ordered by number.
+    pub(crate) fn numbered<N: FromStr>(&self) -> ListQuery<N> {
+        self.list(|key| key.parse().ok())
+    }
+
+    /// The page of a list; `read` reads the key of its last row.
+    pub(crate) fn list<K>(&self, read: impl FnOnce(&str) -> Option<K>) -> ListQuery<K> {
+        ListQuery::new(self.after.as_deref().and_then(read), self.limit)
     }
 
     /// Answers a page of rows, each as its view.

@@ -12,7 +12,7 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::value::{Map, Payload};
 use tempfile::SpooledTempFile;
 
-use crate::app::{ItemSource, Said, WrittenItem};
+use crate::app::{ItemContent, ItemSource, WrittenItem};
 use crate::http::protocol::json_items::{Gauge, Metered, too_long, unreadable};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
@@ -116,10 +116,11 @@ impl ItemSource for TableItems {
                     let row = match record.as_slice().len() > longest {
                         true => too_long(longest, line),
                         false if slipped => {
-                            let said = Said::Misfit(Code::InvalidValue, SLIP.to_owned());
-                            WrittenItem { said, line }
+                            let content =
+                                ItemContent::Unreadable(Code::InvalidValue, SLIP.to_owned());
+                            WrittenItem { content, line }
                         }
-                        false => WrittenItem { said: row(&columns, &record), line },
+                        false => WrittenItem { content: row(&columns, &record), line },
                     };
                     drop(marks);
                     if take(row).is_break() {
@@ -129,8 +130,9 @@ impl ItemSource for TableItems {
                 Ok(false) => {
                     if let Some(line) = marks.borrow().open() {
                         let detail = "a cell is not closed, or a quotation mark in it not doubled";
-                        let said = Said::Misfit(Code::InvalidValue, detail.to_owned());
-                        let _ = take(WrittenItem { said, line: Some(line) });
+                        let content =
+                            ItemContent::Unreadable(Code::InvalidValue, detail.to_owned());
+                        let _ = take(WrittenItem { content, line: Some(line) });
                     }
                     return Ok(());
                 }
@@ -146,10 +148,10 @@ impl ItemSource for TableItems {
 }
 
 /// A row as an object of texts.
-fn row(columns: &[Arc<str>], record: &ByteRecord) -> Said<'static> {
+fn row(columns: &[Arc<str>], record: &ByteRecord) -> ItemContent<'static> {
     if record.len() != columns.len() {
         let detail = format!("the row has {} cells, the header {}", record.len(), columns.len());
-        return Said::Misfit(Code::InvalidValue, detail);
+        return ItemContent::Unreadable(Code::InvalidValue, detail);
     }
     let mut cells = Map::with_capacity(columns.len());
     for (name, cell) in columns.iter().zip(record) {
@@ -157,11 +159,11 @@ fn row(columns: &[Arc<str>], record: &ByteRecord) -> Said<'static> {
             Ok(cell) => drop(cells.insert(name.clone(), Payload::from(cell))),
             Err(_) => {
                 let detail = format!("the cell of `{name}` is not UTF-8");
-                return Said::Misfit(Code::InvalidValue, detail);
+                return ItemContent::Unreadable(Code::InvalidValue, detail);
             }
         }
     }
-    Said::Value(Payload::map(cells))
+    ItemContent::Value(Payload::map(cells))
 }
 
 fn reader<'a, R: Read>(
@@ -297,10 +299,10 @@ mod tests {
         let mut found = Vec::new();
         let read = table(text).unwrap().each(&mut |item| {
             let line = item.line.map_or("-".to_owned(), |line| line.to_string());
-            found.push(match item.said {
-                Said::Value(value) => format!("{line} {}", value.to_json()),
-                Said::Misfit(_, detail) => format!("{line} {detail}"),
-                Said::Text(_) => unreachable!("a table has no JSON"),
+            found.push(match item.content {
+                ItemContent::Value(value) => format!("{line} {}", value.to_json()),
+                ItemContent::Unreadable(_, detail) => format!("{line} {detail}"),
+                ItemContent::Text(_) => unreachable!("a table has no JSON"),
             });
             ControlFlow::Continue(())
         });

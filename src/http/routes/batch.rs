@@ -26,9 +26,9 @@ use crate::http::protocol::query::{NoQuery, Query, plain_number};
 use crate::http::protocol::upload::{BatchUpload, SpooledBody, UploadFormat, UploadedBody};
 use crate::http::routes::run::{millis, read_pick};
 use crate::http::views::{BatchBody, BatchPage, BatchResultPage, BatchResultView, BatchView};
-use crate::store::Scope;
 use crate::store::batch::BatchRow;
-use crate::store::graph::{GraphRef, Pick};
+use crate::store::graph::{GraphRef, VersionSelection};
+use crate::store::{ListQuery, Scope};
 
 /// The setting that limits how many items run at the same time.
 const CONCURRENCY: &str = "worker.batch_concurrency";
@@ -107,8 +107,10 @@ fn read_query(
     most: u32,
     request_id: Arc<str>,
 ) -> Result<BatchRequest, ApiProblem> {
-    let pick =
-        Pick { version: query.number("version"), state_version: query.number("state_version") };
+    let pick = VersionSelection {
+        version: query.number("version"),
+        state_version: query.number("state_version"),
+    };
     let positive = |text: &str| plain_number(text).filter(|millis: &u64| *millis > 0);
     let timeout = query.read("timeout_ms", "1 or more milliseconds", positive);
     let in_range = |text: &str| plain_number(text).filter(|n: &u32| (1..=most).contains(n));
@@ -189,7 +191,7 @@ pub(crate) async fn batch_list(
 ) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "batches");
     query.close()?;
-    let found = app.batch_list(&caller.scope(), page.cursor(), page.limit).await?;
+    let found = app.batch_list(&caller.scope(), page.newest()).await?;
     Ok(page.respond(&found, BatchView::from))
 }
 
@@ -263,7 +265,7 @@ pub(crate) async fn batch_results(
     let page = PageRequest::read(&mut query, format!("results of {id}"));
     query.close()?;
     let batch = app.batch_get(&scope, id).await?;
-    let found = app.batch_results(&scope, id, page.number(), page.limit).await?;
+    let found = app.batch_results(&scope, id, page.numbered()).await?;
     let ended = batch.status.has_ended();
     Ok(page.respond(&found, |row| BatchResultView::new(row, ended)))
 }
@@ -281,7 +283,7 @@ fn download(download: Download) -> Response {
     let lines = stream::try_unfold((download, Some(None)), |(download, next)| async move {
         let Some(after) = next else { return Ok::<_, AppError>(None) };
         let Download { app, scope, id, ended } = &download;
-        let page = app.batch_results(scope, *id, after, DOWNLOAD_PAGE).await?;
+        let page = app.batch_results(scope, *id, ListQuery::new(after, DOWNLOAD_PAGE)).await?;
         let lines = page.items.iter().map(|row| BatchResultView::new(row, *ended));
         let lines = answer::json_lines(lines);
         Ok(Some((lines, (download, page.next.map(Some)))))

@@ -254,7 +254,7 @@ pub(crate) async fn dataset_list(
 ) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "datasets");
     query.close()?;
-    let found = app.dataset_list(&caller.scope(), page.cursor(), page.limit).await?;
+    let found = app.dataset_list(&caller.scope(), page.newest()).await?;
     Ok(page.respond(&found, DatasetView::from))
 }
 
@@ -307,7 +307,7 @@ pub(crate) async fn dataset_versions(
     let id = app.dataset_get(&caller.scope(), &name, None).await?.id;
     let page = PageRequest::read(&mut query, format!("dataset_versions/{id}"));
     query.close()?;
-    let found = app.dataset_versions(&caller.scope(), id, page.number(), page.limit).await?;
+    let found = app.dataset_versions(&caller.scope(), id, page.numbered()).await?;
     Ok(page.respond(&found, DatasetVersionView::from))
 }
 

@@ -19,13 +19,13 @@ use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{Query, plain_number};
 use crate::http::views::{DatasetExamplePage, DatasetExampleView};
 use crate::store::Scope;
-use crate::store::dataset_example::{ExampleRow, Room};
+use crate::store::dataset_example::{ExampleRow, PageLimits};
 
 /// The greatest size of a page, whatever its limit of examples.
 const PAGE_BYTES: i64 = 16 << 20;
 
 /// Examples per read of a download.
-const DOWNLOAD: Room = Room { count: 500, bytes: 1 << 20 };
+const DOWNLOAD: PageLimits = PageLimits { count: 500, bytes: 1 << 20 };
 
 /// Read the examples of a dataset
 ///
@@ -69,7 +69,7 @@ pub(crate) async fn dataset_examples(
     query.close()?;
     let after = page.after.as_deref().and_then(plain_number).unwrap_or(-1);
     // One more than the page holds: it shows whether another page follows.
-    let room = Room { count: i64::from(page.limit) + 1, bytes: PAGE_BYTES };
+    let room = PageLimits { count: i64::from(page.limit) + 1, bytes: PAGE_BYTES };
     let mut rows = app.dataset_examples(&scope, version, split.as_deref(), after, room).await?;
     let more = rows.len() > page.limit as usize || fill(&rows);
     rows.truncate(page.limit as usize);

@@ -7,7 +7,7 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{list, listed, nearest, shared_text};
 use dsrs::value::Payload;
 
-use crate::app::{AppError, Columns, DatasetRequest, ItemSource, WrittenItem, run_blocking};
+use crate::app::{AppError, ColumnMapping, DatasetRequest, ItemSource, WrittenItem, run_blocking};
 use crate::http::protocol::body::parse;
 use crate::http::protocol::json_items::BodyItems;
 use crate::http::protocol::problem::ApiProblem;
@@ -83,7 +83,7 @@ fn read_query(mut query: Query) -> Result<DatasetRequest, ApiProblem> {
         return Err(ApiProblem::parameter("`expected` requires `inputs`"));
     }
     query.close()?;
-    let columns = inputs.map(|inputs| Columns { inputs, expected });
+    let columns = inputs.map(|inputs| ColumnMapping { inputs, expected });
     Ok(DatasetRequest { name, description, columns, ..DatasetRequest::default() })
 }
 
@@ -114,7 +114,7 @@ fn read_options(text: &str) -> Result<DatasetRequest, ApiProblem> {
             object.problems().add(&At::Root.key("inputs"), Code::MissingField, detail);
         }
         examples?;
-        let columns = inputs.map(|inputs| Columns { inputs, expected });
+        let columns = inputs.map(|inputs| ColumnMapping { inputs, expected });
         Some(DatasetRequest { name, description, columns, ..DatasetRequest::default() })
     })?;
     request.faults = faults;
@@ -131,9 +131,9 @@ fn read_names(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option
 }
 
 /// Checks that a table has the columns that the request names.
-fn check_columns(named: Option<&Columns>, columns: &[Arc<str>]) -> Result<(), ApiProblem> {
+fn check_columns(named: Option<&ColumnMapping>, columns: &[Arc<str>]) -> Result<(), ApiProblem> {
     let known = || columns.iter().map(AsRef::as_ref);
-    let Some(Columns { inputs, expected }) = named else {
+    let Some(ColumnMapping { inputs, expected }) = named else {
         let detail = format!(
             "name the columns that are inputs, comma-separated: `?inputs=…`; the table has {}",
             listed(known())

@@ -23,7 +23,7 @@ use crate::http::routes::run::{millis, read_pick};
 use crate::http::views::{
     EvaluationBody, EvaluationPage, EvaluationResultPage, EvaluationResultView, EvaluationView,
 };
-use crate::store::evaluation::{EvaluationRow, ResultKey, Wanted};
+use crate::store::evaluation::{EvaluationRow, ResultCursor, ResultFilter};
 use crate::store::graph::GraphRef;
 
 /// Evaluate a graph on a dataset
@@ -125,8 +125,7 @@ pub(crate) async fn evaluation_list(
     let page = PageRequest::read(&mut query, list);
     query.close()?;
     let graph = graph.map(|graph| GraphRef::parse(&graph));
-    let after = page.cursor();
-    let found = app.evaluation_list(&caller.scope(), graph.as_ref(), after, page.limit).await?;
+    let found = app.evaluation_list(&caller.scope(), graph.as_ref(), page.newest()).await?;
     Ok(page.respond(&found, EvaluationView::from))
 }
 
@@ -198,25 +197,24 @@ pub(crate) async fn evaluation_results(
         "worst" => Some(true),
         _ => None,
     });
-    let wanted = Wanted { failed, worst_first: worst_first.unwrap_or(false) };
+    let wanted = ResultFilter { failed, worst_first: worst_first.unwrap_or(false) };
     let list = format!("results of {id} {failed:?} {}", wanted.worst_first);
     let page = PageRequest::read(&mut query, list);
     query.close()?;
     app.evaluation_get(&scope, id).await?;
-    let after = page.after.as_deref().and_then(result_key_of);
-    let found = app.evaluation_results(&scope, id, wanted, after, page.limit).await?;
+    let found = app.evaluation_results(&scope, id, wanted, page.list(result_key_of)).await?;
     Ok(page.respond(&found, EvaluationResultView::from))
 }
 
-impl PageKey for ResultKey {
+impl PageKey for ResultCursor {
     fn page_key(&self) -> String {
         format!("{} {}", self.position, self.score)
     }
 }
 
-fn result_key_of(key: &str) -> Option<ResultKey> {
+fn result_key_of(key: &str) -> Option<ResultCursor> {
     let (position, score) = key.split_once(' ')?;
-    Some(ResultKey { position: plain_number(position)?, score: score.parse().ok()? })
+    Some(ResultCursor { position: plain_number(position)?, score: score.parse().ok()? })
 }
 
 /// The answer to an evaluation that a worker will run, with its address.

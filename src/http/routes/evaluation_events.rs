@@ -20,7 +20,7 @@ use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::sse;
 use crate::http::views::{EvaluationEvents, EvaluationProgressView, EvaluationView};
 use crate::store::Scope;
-use crate::store::evaluation::{EvaluationRow, Tally};
+use crate::store::evaluation::{EvaluationRow, EvaluationTotals};
 use crate::store::run::RunStatus;
 
 /// The interval of the polling.
@@ -58,7 +58,7 @@ struct Following {
     /// What was looked up and is not told yet.
     next: Option<EvaluationRow>,
     /// What was told last; nothing follows the end.
-    told: Option<(RunStatus, Tally)>,
+    told: Option<(RunStatus, EvaluationTotals)>,
 }
 
 fn told(following: Following) -> impl Stream<Item = Result<Event, Infallible>> + Send {

@@ -13,14 +13,14 @@ use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
-use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
 use crate::http::views::{Graph, GraphDefinition, GraphPage, PutGraph, ValidGraph, VersionPage};
 use crate::store::graph::{self, GraphRef, GraphRow};
-use crate::store::graph_version::VersionItem;
+use crate::store::graph_version::GraphVersionRow;
 
 /// The kind of the tags of graph versions.
 pub(crate) const GRAPH_TAG: char = 'g';
@@ -100,8 +100,7 @@ pub(crate) async fn graph_list(
 ) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "graphs");
     query.close()?;
-    let after = page.after.as_deref().and_then(cursor_of);
-    let found = app.graph_list(&caller.scope(), after, page.limit).await?;
+    let found = app.graph_list(&caller.scope(), page.newest()).await?;
     let items = found.items.into_iter().map(|item| item_json(&item));
     Ok(page.answer(items, found.next.map(key_of)))
 }
@@ -207,7 +206,7 @@ pub(crate) async fn version_list(
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
     let page = PageRequest::read(&mut query, format!("graph_versions/{graph}"));
     query.close()?;
-    let found = app.graph_versions(&caller.scope(), graph, page.number(), page.limit).await?;
+    let found = app.graph_versions(&caller.scope(), graph, page.numbered()).await?;
     let items = found.items.into_iter().map(|item| version_json(&item));
     Ok(page.answer(items, found.next))
 }
@@ -268,7 +267,7 @@ pub(crate) fn carried_json(put: &GraphUpdate) -> String {
     object.finish()
 }
 
-fn item_json(item: &graph::GraphItem) -> String {
+fn item_json(item: &graph::GraphSummaryRow) -> String {
     let mut object = JsonObject::new();
     object.shown_text("id", item.id).text("name", &item.name);
     object.text_or_null("description", item.description.as_deref());
@@ -278,7 +277,7 @@ fn item_json(item: &graph::GraphItem) -> String {
     object.finish()
 }
 
-fn version_json(item: &VersionItem) -> String {
+fn version_json(item: &GraphVersionRow) -> String {
     let mut object = JsonObject::new();
     object.shown("version", item.version);
     object.text_or_null("description", item.description.as_deref());

@@ -196,7 +196,7 @@ pub(crate) async fn optimization_list(
     let list = graph.map_or_else(|| "optimizations".into(), |id| format!("optimizations of {id}"));
     let page = PageRequest::read(&mut query, list);
     query.close()?;
-    let found = app.optimization_list(&scope, graph, page.cursor(), page.limit).await?;
+    let found = app.optimization_list(&scope, graph, page.newest()).await?;
     Ok(page.respond(&found, OptimizationView::listed))
 }
 
@@ -324,8 +324,7 @@ pub(crate) async fn optimization_candidate_list(
     let id = path::id(&id)?;
     let page = PageRequest::read(&mut query, format!("candidates of {id}"));
     query.close()?;
-    let after = page.number();
-    let found = app.optimization_candidates(&caller.scope(), id, after, page.limit).await?;
+    let found = app.optimization_candidates(&caller.scope(), id, page.numbered()).await?;
     Ok(page.respond(&found, OptimizationCandidateItemView::from))
 }
 

@@ -18,7 +18,7 @@ use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, once};
-use crate::http::protocol::page::{PageParams, PageRequest, cursor_of, key_of};
+use crate::http::protocol::page::{PageParams, PageRequest, key_of};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::problem_view::ProblemView;
@@ -28,8 +28,8 @@ use crate::http::protocol::refusal::run_problem;
 use crate::http::routes::background_run::accepted;
 use crate::http::routes::run_events::{self, StreamRequest};
 use crate::http::views::{ExecuteBody, Executed, Run, RunEvents, RunPage};
-use crate::store::graph::{GraphRef, Pick};
-use crate::store::run::{RunFilter, RunItem, RunRow, RunStatus};
+use crate::store::graph::{GraphRef, VersionSelection};
+use crate::store::run::{RunFilter, RunRow, RunStatus, RunSummaryRow};
 
 /// Execute a graph
 ///
@@ -117,11 +117,11 @@ pub(crate) fn read_request(
 }
 
 /// Reads `version` and `state_version`; `None` when one of them is not a version.
-pub(crate) fn read_pick(object: &mut Object<'_, '_, '_>) -> Option<Pick> {
+pub(crate) fn read_pick(object: &mut Object<'_, '_, '_>) -> Option<VersionSelection> {
     let known = object.problems().len();
     let version = object.optional("version", version);
     let state_version = object.optional("state_version", self::version);
-    (object.problems().len() == known).then_some(Pick { version, state_version })
+    (object.problems().len() == known).then_some(VersionSelection { version, state_version })
 }
 
 fn version(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32> {
@@ -169,8 +169,7 @@ pub(crate) async fn run_list(
         until: query.read("until", "an RFC 3339 time", time),
     };
     query.close()?;
-    let after = page.after.as_deref().and_then(cursor_of);
-    let found = app.run_list(&caller.scope(), &filter, after, page.limit).await?;
+    let found = app.run_list(&caller.scope(), &filter, page.newest()).await?;
     let items = found.items.into_iter().map(|item| item_json(&item));
     Ok(page.answer(items, found.next.map(key_of)))
 }
@@ -245,7 +244,7 @@ fn run_object(run: &RunRow, names_run_id: bool, with_trace: bool) -> JsonObject 
     object
 }
 
-fn item_json(run: &RunItem) -> String {
+fn item_json(run: &RunSummaryRow) -> String {
     let mut object = JsonObject::new();
     object.shown_text("id", run.id);
     object.text("graph", &run.graph_name).shown("version", run.graph_version);

@@ -27,7 +27,7 @@ use crate::http::views::{
     ActivatedState, ActivationPage, PutState, State as StateSchema, StateDiff, StatePage, StatePut,
 };
 use crate::store::graph::GraphRef;
-use crate::store::state::StateItem;
+use crate::store::state::StateSummaryRow;
 use crate::store::state_activation::ActivationItem;
 
 /// Members of a state that are accepted in a request and ignored.
@@ -210,7 +210,7 @@ pub(crate) async fn state_version_list(
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
     let page = PageRequest::read(&mut query, format!("state_versions/{graph}"));
     query.close()?;
-    let found = app.state_list(&caller.scope(), graph, page.number(), page.limit).await?;
+    let found = app.state_list(&caller.scope(), graph, page.numbered()).await?;
     let items = found.items.into_iter().map(|item| item_json(&item));
     Ok(page.answer(items, found.next))
 }
@@ -332,7 +332,7 @@ pub(crate) async fn state_activation_list(
     let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
     let page = PageRequest::read(&mut query, format!("state_activations/{graph}"));
     query.close()?;
-    let found = app.state_activations(&caller.scope(), graph, page.number(), page.limit).await?;
+    let found = app.state_activations(&caller.scope(), graph, page.numbered()).await?;
     let items = found.items.into_iter().map(|item| activation_json(&item));
     Ok(page.answer(items, found.next))
 }
@@ -353,7 +353,7 @@ fn state_json(view: &StateView) -> String {
     object.finish()
 }
 
-fn item_json(item: &StateItem) -> String {
+fn item_json(item: &StateSummaryRow) -> String {
     let mut object = JsonObject::new();
     object.shown("version", item.version).shown("graph_version", item.graph_version);
     object.shown("in_force", item.in_force);

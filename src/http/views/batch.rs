@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::time::{timestamp, timestamp_or_null};
 use super::{Json, Page, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
-use crate::store::batch::{BatchRow, ResultRow};
+use crate::store::batch::{BatchResultRow, BatchRow};
 
 /// The inputs to run a graph with.
 #[derive(ToSchema)]
@@ -163,7 +163,7 @@ pub struct BatchResultView<'a> {
 }
 
 impl<'a> BatchResultView<'a> {
-    pub(crate) fn new(row: &'a ResultRow, batch_has_ended: bool) -> Self {
+    pub(crate) fn new(row: &'a BatchResultRow, batch_has_ended: bool) -> Self {
         let open = if batch_has_ended { "cancelled" } else { "pending" };
         Self {
             index: row.position,

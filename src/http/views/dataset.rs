@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::time::timestamp;
 use super::{Json, Page, RawJson, example};
-use crate::app::{DatasetPick, DatasetPut, Fitting};
-use crate::store::dataset::{DatasetRow, VersionRow};
+use crate::app::{DatasetFit, DatasetPick, DatasetPut};
+use crate::store::dataset::{DatasetRow, DatasetVersionRow};
 use crate::store::dataset_example::ExampleRow;
 
 /// A dataset to create, or its next version.
@@ -180,8 +180,8 @@ pub struct DatasetVersionView<'a> {
     pub created_by: &'a str,
 }
 
-impl<'a> From<&'a VersionRow> for DatasetVersionView<'a> {
-    fn from(row: &'a VersionRow) -> Self {
+impl<'a> From<&'a DatasetVersionRow> for DatasetVersionView<'a> {
+    fn from(row: &'a DatasetVersionRow) -> Self {
         Self {
             description: row.description.as_ref().map(RawJson::from),
             version: row.version,
@@ -292,7 +292,7 @@ pub struct FittingDatasetView<'a> {
 }
 
 impl<'a> FittingDatasetView<'a> {
-    pub(crate) fn new(pick: &'a DatasetPick, fitting: &'a Fitting) -> Self {
+    pub(crate) fn new(pick: &'a DatasetPick, fitting: &'a DatasetFit) -> Self {
         let beside = fitting.beside.iter().map(AsRef::as_ref).collect();
         Self { valid: true, dataset: pick.into(), beside }
     }

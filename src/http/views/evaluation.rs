@@ -8,10 +8,12 @@ use uuid::Uuid;
 use super::dataset::PickedDatasetView;
 use super::time::{timestamp, timestamp_or_null};
 use super::{Json, Page, RawJson, UsageView, example};
-use crate::app::Compared;
+use crate::app::ScoreComparison;
 use crate::http::protocol::problem_view::{LeniencyView, ProblemView};
-use crate::store::batch::Spent;
-use crate::store::evaluation::{EvaluationRow, PairRow, ScoredRow, Tally};
+use crate::store::batch::UsageTotals;
+use crate::store::evaluation::{
+    EvaluationResultRow, EvaluationRow, EvaluationTotals, ScorePairRow,
+};
 
 /// The dataset and the metric to evaluate a graph with.
 #[derive(ToSchema)]
@@ -108,7 +110,7 @@ impl<'a> From<&'a EvaluationRow> for EvaluationView<'a> {
             counts: row.tally.into(),
             mean_score: row.tally.mean(),
             usage: (&row.spent).into(),
-            judging: (&Spent::from(row.judging)).into(),
+            judging: (&UsageTotals::from(row.judging)).into(),
             error: row.error.as_deref().map(ProblemView::recorded),
             created_at: row.created_at,
             started_at: row.started_at,
@@ -158,8 +160,8 @@ pub struct EvaluationCountsView {
     pub failed: i32,
 }
 
-impl From<Tally> for EvaluationCountsView {
-    fn from(tally: Tally) -> Self {
+impl From<EvaluationTotals> for EvaluationCountsView {
+    fn from(tally: EvaluationTotals) -> Self {
         Self { total: tally.total, done: tally.done, failed: tally.failed }
     }
 }
@@ -199,8 +201,8 @@ pub struct EvaluationResultView<'a> {
     pub run_id: Option<Uuid>,
 }
 
-impl<'a> From<&'a ScoredRow> for EvaluationResultView<'a> {
-    fn from(row: &'a ScoredRow) -> Self {
+impl<'a> From<&'a EvaluationResultRow> for EvaluationResultView<'a> {
+    fn from(row: &'a EvaluationResultRow) -> Self {
         Self {
             position: row.position,
             example_id: &row.example_id,
@@ -291,8 +293,12 @@ pub struct EvaluationComparisonView<'a> {
 }
 
 impl<'a> EvaluationComparisonView<'a> {
-    pub(crate) fn new(compared: &'a Compared, pairs: &'a [PairRow], next: Option<String>) -> Self {
-        let Compared { before, after, sum, .. } = compared;
+    pub(crate) fn new(
+        compared: &'a ScoreComparison,
+        pairs: &'a [ScorePairRow],
+        next: Option<String>,
+    ) -> Self {
+        let ScoreComparison { before, after, sum, .. } = compared;
         Self {
             before: ComparedEvaluationView::new(before, sum.mean_before),
             after: ComparedEvaluationView::new(after, sum.mean_after),
@@ -395,8 +401,8 @@ pub struct ComparedExampleView<'a> {
     pub gain: f64,
 }
 
-impl<'a> From<&'a PairRow> for ComparedExampleView<'a> {
-    fn from(pair: &'a PairRow) -> Self {
+impl<'a> From<&'a ScorePairRow> for ComparedExampleView<'a> {
+    fn from(pair: &'a ScorePairRow) -> Self {
         let (before, after) = (pair.before, pair.after);
         Self { example_id: &pair.example_id, before, after, gain: after - before }
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::store::batch::Spent;
+use crate::store::batch::UsageTotals;
 
 /// Calls, tokens and cost.
 #[derive(Default, Serialize, ToSchema)]
@@ -25,9 +25,9 @@ pub struct UsageView {
     pub cost: Option<f64>,
 }
 
-impl From<&Spent> for UsageView {
-    fn from(spent: &Spent) -> Self {
-        let Spent { lm_calls, input_tokens, output_tokens, cached_tokens, cost } = *spent;
+impl From<&UsageTotals> for UsageView {
+    fn from(spent: &UsageTotals) -> Self {
+        let UsageTotals { lm_calls, input_tokens, output_tokens, cached_tokens, cost } = *spent;
         Self { lm_calls, input_tokens, output_tokens, cached_tokens, cost }
     }
 }

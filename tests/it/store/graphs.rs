@@ -1,11 +1,11 @@
 //! Graphs and states: versions, locks, names, pages.
 
-use dsrs_server::store::graph::{self, GraphRef, NewGraph, Pick};
-use dsrs_server::store::graph_edit::{Expect, lock};
+use dsrs_server::store::graph::{self, GraphRef, NewGraph, VersionSelection};
+use dsrs_server::store::graph_edit::{ExpectedVersion, lock};
 use dsrs_server::store::scope::DEFAULT_WORKSPACE;
 use dsrs_server::store::state::NewState;
 use dsrs_server::store::{
-    Scope, StoreError, graph_version, state as states, state_activation, workspace,
+    ListQuery, Scope, StoreError, graph_version, state as states, state_activation, workspace,
 };
 use uuid::Uuid;
 
@@ -23,12 +23,12 @@ async fn a_document_comes_back_byte_for_byte_with_nul_order_and_spacing() {
     let (id, at) = (Uuid::now_v7(), tick());
     let new = NewGraph { id, name: "odd", version: new_version, state: state(ODD), at };
     let made = graph::create(&ann(), &db, new).await.unwrap();
-    let read = graph::get(&ann(), &db, &GraphRef::Id(id), Pick::NEWEST).await.unwrap();
+    let read = graph::get(&ann(), &db, &GraphRef::Id(id), VersionSelection::NEWEST).await.unwrap();
     assert_eq!(read, made);
     assert_eq!(read.definition, ODD);
     assert_eq!(read.state.predictors, ODD);
     assert_eq!(read.description.as_deref(), Some("ends in nul \0"));
-    let listed = graph::list(&ann(), &db, None, 10).await.unwrap();
+    let listed = graph::list(&ann(), &db, ListQuery::new(None, 10)).await.unwrap();
     assert_eq!(listed.items[0].description.as_deref(), Some("ends in nul \0"));
 }
 
@@ -38,15 +38,17 @@ async fn a_name_is_taken_until_its_graph_is_deleted() {
     let first = make(&db, "reply").await.unwrap();
     let refused = make(&db, "reply").await.unwrap_err();
     assert_eq!(refused.to_string(), "graph \"reply\" already exists");
-    let locked = lock(&ann(), &db, &name("reply"), Expect::Newest).await.unwrap();
+    let locked = lock(&ann(), &db, &name("reply"), ExpectedVersion::Newest).await.unwrap();
     locked.delete(tick()).await.unwrap();
-    let gone = graph::get(&ann(), &db, &GraphRef::Id(first.id), Pick::NEWEST).await.unwrap_err();
+    let gone = graph::get(&ann(), &db, &GraphRef::Id(first.id), VersionSelection::NEWEST)
+        .await
+        .unwrap_err();
     assert_eq!(gone.to_string(), format!("no graph \"{}\"", first.id));
     let second = make(&db, "reply").await.unwrap();
     assert_ne!(second.id, first.id);
     assert_eq!(graph::id_of(&ann(), &db, &name("reply")).await.unwrap(), second.id);
     // an ETag of the deleted graph names version 1 as well, but of another graph
-    let expect = Expect::Graph { id: first.id, version: 1 };
+    let expect = ExpectedVersion::Graph { id: first.id, version: 1 };
     let stale = lock(&ann(), &db, &name("reply"), expect).await.err().unwrap();
     assert!(matches!(stale, StoreError::Stale { current: 1 }), "{stale}");
 }
@@ -58,7 +60,8 @@ async fn two_writers_are_serialised_and_never_merged() {
     let add_one = || {
         let db = db.clone();
         tokio::spawn(async move {
-            let locked = lock(&ann(), &db, &name("counter"), Expect::Newest).await.unwrap();
+            let locked =
+                lock(&ann(), &db, &name("counter"), ExpectedVersion::Newest).await.unwrap();
             // each writes what it read and one letter: a lost update would lose a letter
             let next = locked.head().definition.replace('}', "1}");
             let next = if next == "{1}" { "{\"n\":1}".to_owned() } else { next };
@@ -72,7 +75,7 @@ async fn two_writers_are_serialised_and_never_merged() {
     }
     versions.sort_unstable();
     assert_eq!(versions, (2..=13).collect::<Vec<_>>());
-    let head = graph::get(&ann(), &db, &name("counter"), Pick::NEWEST).await.unwrap();
+    let head = graph::get(&ann(), &db, &name("counter"), VersionSelection::NEWEST).await.unwrap();
     assert_eq!(head.definition, format!("{{\"n\":{}}}", "1".repeat(12)));
     assert_eq!((head.version, head.state.version), (13, 13));
 }
@@ -81,7 +84,7 @@ async fn two_writers_are_serialised_and_never_merged() {
 async fn of_two_writers_who_expect_the_same_version_one_is_stale() {
     let db = database().await;
     let made = make(&db, "reply").await.unwrap();
-    let expect = Expect::Graph { id: made.id, version: 1 };
+    let expect = ExpectedVersion::Graph { id: made.id, version: 1 };
     let locked = lock(&ann(), &db, &name("reply"), expect).await.unwrap();
     let other = {
         let db = db.clone();
@@ -90,9 +93,9 @@ async fn of_two_writers_who_expect_the_same_version_one_is_stale() {
     locked.put_version(version("{\"v\":2}"), state("{}"), None, tick()).await.unwrap();
     let refused = other.await.unwrap().unwrap();
     assert_eq!(refused.to_string(), "the version has changed: the current one is 2");
-    let dropped = lock(&ann(), &db, &name("reply"), Expect::Newest).await.unwrap();
+    let dropped = lock(&ann(), &db, &name("reply"), ExpectedVersion::Newest).await.unwrap();
     drop(dropped);
-    let head = graph::get(&ann(), &db, &name("reply"), Pick::NEWEST).await.unwrap();
+    let head = graph::get(&ann(), &db, &name("reply"), VersionSelection::NEWEST).await.unwrap();
     assert_eq!(head.version, 2);
 }
 
@@ -101,11 +104,11 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     let (db, ann) = (database().await, ann());
     let id = make(&db, "reply").await.unwrap().id;
     let by_id = GraphRef::Id(id);
-    let edit = || lock(&ann, &db, &by_id, Expect::Newest);
+    let edit = || lock(&ann, &db, &by_id, ExpectedVersion::Newest);
     let second = edit().await.unwrap().put_state(state("{\"s\":2}"), tick()).await.unwrap();
     assert_eq!((second.version, second.graph_version), (2, 1));
     let third = edit().await.unwrap().add_state(1, state("{\"s\":3}"), tick()).await.unwrap();
-    let in_force = || graph::pin(&ann, &db, &by_id, Pick::NEWEST);
+    let in_force = || graph::pin(&ann, &db, &by_id, VersionSelection::NEWEST);
     assert_eq!(in_force().await.unwrap().state_version, 2, "a candidate is not in force");
     let activate = async |version| {
         let mut locked = edit().await.unwrap();
@@ -120,7 +123,7 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     assert_eq!(states::in_force(&ann, &db, &by_id).await.unwrap(), (id, 1));
     assert_eq!(states::in_force(&ann, &db, &name("reply")).await.unwrap(), (id, 1));
 
-    let stale = Expect::State { id, version: 2 };
+    let stale = ExpectedVersion::State { id, version: 2 };
     let refused = lock(&ann, &db, &GraphRef::Id(id), stale).await.err().unwrap();
     assert!(matches!(refused, StoreError::Stale { current: 1 }), "{refused}");
 
@@ -131,14 +134,14 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
         .await
         .unwrap();
     assert_eq!(in_force().await.unwrap().state_version, 4);
-    let older = Pick { version: Some(1), state_version: None };
+    let older = VersionSelection { version: Some(1), state_version: None };
     let older = graph::get(&ann, &db, &GraphRef::Id(id), older).await.unwrap();
     assert_eq!((older.version, older.newest_version, older.state.version), (1, 2, 1));
     assert_eq!(activate(3).await, 1, "what an older graph version runs with moves by itself");
     assert_eq!(in_force().await.unwrap().state_version, 4);
-    let older = Pick { version: Some(1), state_version: None };
+    let older = VersionSelection { version: Some(1), state_version: None };
     assert_eq!(graph::pin(&ann, &db, &by_id, older).await.unwrap().state_version, 3);
-    let moves = state_activation::list(&ann, &db, id, None, 9).await.unwrap().items;
+    let moves = state_activation::list(&ann, &db, id, ListQuery::new(None, 9)).await.unwrap().items;
     let told: Vec<_> = moves.iter().map(|m| (m.graph_version, m.before, m.state_version)).collect();
     assert_eq!(
         told,
@@ -153,10 +156,10 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     );
     activate(1).await;
 
-    let page = states::list(&ann, &db, id, None, 3).await.unwrap();
+    let page = states::list(&ann, &db, id, ListQuery::new(None, 3)).await.unwrap();
     let told: Vec<_> = page.items.iter().map(|s| (s.version, s.in_force)).collect();
     assert_eq!(told, [(4, true), (3, false), (2, false)]);
-    let page = states::list(&ann, &db, id, page.next, 3).await.unwrap();
+    let page = states::list(&ann, &db, id, ListQuery::new(page.next, 3)).await.unwrap();
     assert_eq!((page.items[0].version, page.items[0].in_force, page.next), (1, true, None));
     assert_eq!(states::get(&ann, &db, id, 2).await.unwrap(), second);
 }
@@ -166,7 +169,7 @@ async fn a_candidate_is_written_once_for_any_graph_version_and_keeps_who_made_it
     let (db, ann) = (database().await, ann());
     let id = make(&db, "reply").await.unwrap().id;
     let by_id = GraphRef::Id(id);
-    let edit = || lock(&ann, &db, &by_id, Expect::Newest);
+    let edit = || lock(&ann, &db, &by_id, ExpectedVersion::Newest);
     edit()
         .await
         .unwrap()
@@ -192,11 +195,11 @@ async fn a_candidate_is_written_once_for_any_graph_version_and_keeps_who_made_it
     assert_eq!(add(1, by(optimization)).await, found, "who begins again writes nothing twice");
     assert_eq!(add(2, by(optimization)).await.version, 4, "another graph version is another state");
     assert_eq!(add(1, by(other)).await.version, 5);
-    let listed = states::list(&ann, &db, id, None, 9).await.unwrap().items;
+    let listed = states::list(&ann, &db, id, ListQuery::new(None, 9)).await.unwrap().items;
     let told: Vec<_> = listed.iter().map(|s| (s.version, s.optimization, s.in_force)).collect();
     assert_eq!(told[0], (5, Some(other), false));
     assert_eq!(told[4], (1, None, true));
-    let head = graph::get(&ann, &db, &by_id, Pick::NEWEST).await.unwrap();
+    let head = graph::get(&ann, &db, &by_id, VersionSelection::NEWEST).await.unwrap();
     assert_eq!((head.version, head.state.version), (2, 2), "nothing is in force that was not");
 }
 
@@ -205,7 +208,7 @@ async fn what_is_missing_is_named() {
     let (db, ann) = (database().await, ann());
     let id = make(&db, "reply").await.unwrap().id;
     let ask = |version, state_version| {
-        let pick = Pick { version, state_version };
+        let pick = VersionSelection { version, state_version };
         let (db, ann) = (&db, &ann);
         async move {
             let full = graph::get(ann, db, &GraphRef::Id(id), pick).await.unwrap_err();
@@ -217,14 +220,14 @@ async fn what_is_missing_is_named() {
     assert_eq!(ask(Some(7), None).await, "no graph version \"7\"");
     assert_eq!(ask(None, Some(8)).await, "no state version \"8\"");
     assert_eq!(ask(Some(1), Some(9)).await, "no state version \"9\"");
-    lock(&ann, &db, &name("reply"), Expect::Newest)
+    lock(&ann, &db, &name("reply"), ExpectedVersion::Newest)
         .await
         .unwrap()
         .put_version(version("[]"), state("{}"), None, tick())
         .await
         .unwrap();
     assert_eq!(ask(Some(2), Some(1)).await, "state version 1 fits graph version 1, not 2");
-    let versions = graph_version::list(&ann, &db, id, None, 1).await.unwrap();
+    let versions = graph_version::list(&ann, &db, id, ListQuery::new(None, 1)).await.unwrap();
     assert_eq!((versions.items[0].version, versions.next), (2, Some(2)));
 }
 
@@ -234,10 +237,10 @@ async fn another_workspace_sees_nothing() {
     let id = make(&db, "reply").await.unwrap().id;
     let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
     let by_id = GraphRef::Id(id);
-    assert!(graph::get(&stranger, &db, &by_id, Pick::NEWEST).await.is_err());
-    assert!(lock(&stranger, &db, &name("reply"), Expect::Newest).await.is_err());
+    assert!(graph::get(&stranger, &db, &by_id, VersionSelection::NEWEST).await.is_err());
+    assert!(lock(&stranger, &db, &name("reply"), ExpectedVersion::Newest).await.is_err());
     assert!(states::get(&stranger, &db, id, 1).await.is_err());
-    assert!(graph::list(&stranger, &db, None, 10).await.unwrap().items.is_empty());
+    assert!(graph::list(&stranger, &db, ListQuery::new(None, 10)).await.unwrap().items.is_empty());
     assert!(workspace::get(&stranger, &db).await.is_err());
     assert_eq!(workspace::get(&ann, &db).await.unwrap().id, DEFAULT_WORKSPACE);
 }
@@ -250,7 +253,7 @@ async fn pages_do_not_shift_when_graphs_arrive_meanwhile() {
     }
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
-        let page = graph::list(&ann, &db, cursor, 3).await.unwrap();
+        let page = graph::list(&ann, &db, ListQuery::new(cursor, 3)).await.unwrap();
         seen.extend(page.items.into_iter().map(|graph| graph.name));
         make(&db, &format!("late-{}", seen.len())).await.unwrap();
         cursor = page.next;

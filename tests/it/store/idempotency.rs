@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs_server::store::idempotency::{
-    Answer, Begun, KeyRef, Lease, Times, abandon, begin, complete, purge,
+    KeyLease, KeyLookup, KeyRef, KeyTimes, StoredResponse, abandon, begin, complete, purge,
 };
 use dsrs_server::store::{Db, Scope};
 use uuid::Uuid;
@@ -12,36 +12,36 @@ use super::{ann, database, tick};
 const KEEP: TimeDelta = TimeDelta::hours(24);
 const KEY: KeyRef<'static> = KeyRef { route: "POST /v1/graphs", key: "k-1" };
 
-async fn begin_as(scope: &Scope, db: &Db, body: &[u8], now: DateTime<Utc>) -> Begun {
+async fn begin_as(scope: &Scope, db: &Db, body: &[u8], now: DateTime<Utc>) -> KeyLookup {
     let lease_until = now + TimeDelta::minutes(10);
-    let times = Times { now, lease_until, expires_at: now + KEEP };
+    let times = KeyTimes { now, lease_until, expires_at: now + KEEP };
     begin(scope, db, &KEY, body, Uuid::now_v7(), times).await.unwrap()
 }
 
-fn lease(begun: Begun) -> Lease {
+fn lease(begun: KeyLookup) -> KeyLease {
     match begun {
-        Begun::New(lease) => lease,
+        KeyLookup::New(lease) => lease,
         other => panic!("not the first: {other:?}"),
     }
 }
 
-fn answer() -> Answer {
+fn answer() -> StoredResponse {
     let headers = vec![("etag".to_owned(), "\"1\"".to_owned())];
-    Answer { status: 201, headers, body: b"{\"a\":\"\\u0000\0\xff\"}".to_vec() }
+    StoredResponse { status: 201, headers, body: b"{\"a\":\"\\u0000\0\xff\"}".to_vec() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeat_waits_for_the_first_and_then_gets_its_answer() {
     let (db, ann, now) = (database().await, ann(), tick());
     let lease = lease(begin_as(&ann, &db, b"body", now).await);
-    assert_eq!(begin_as(&ann, &db, b"body", now).await, Begun::InProgress);
-    assert_eq!(begin_as(&ann, &db, b"other", now).await, Begun::Reused);
+    assert_eq!(begin_as(&ann, &db, b"body", now).await, KeyLookup::InProgress);
+    assert_eq!(begin_as(&ann, &db, b"other", now).await, KeyLookup::Reused);
     assert!(complete(&ann, &db, &KEY, lease, &answer()).await.unwrap());
-    assert_eq!(begin_as(&ann, &db, b"body", now).await, Begun::Replay(answer()));
-    assert_eq!(begin_as(&ann, &db, b"other", now).await, Begun::Reused);
-    assert!(matches!(begin_as(&Scope::of("bob"), &db, b"other", now).await, Begun::New(_)));
+    assert_eq!(begin_as(&ann, &db, b"body", now).await, KeyLookup::Replay(answer()));
+    assert_eq!(begin_as(&ann, &db, b"other", now).await, KeyLookup::Reused);
+    assert!(matches!(begin_as(&Scope::of("bob"), &db, b"other", now).await, KeyLookup::New(_)));
     let next_day = now + KEEP;
-    assert!(matches!(begin_as(&ann, &db, b"other", next_day).await, Begun::New(_)));
+    assert!(matches!(begin_as(&ann, &db, b"other", next_day).await, KeyLookup::New(_)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,7 +57,7 @@ async fn a_crashed_request_is_taken_over_when_its_lease_has_lapsed() {
     let (db, ann, now) = (database().await, ann(), tick());
     let crashed = lease(begin_as(&ann, &db, b"body", now).await);
     let later = now + TimeDelta::minutes(10);
-    assert_eq!(begin_as(&ann, &db, b"other", later).await, Begun::Reused);
+    assert_eq!(begin_as(&ann, &db, b"other", later).await, KeyLookup::Reused);
     let second = lease(begin_as(&ann, &db, b"body", later).await);
     assert!(!complete(&ann, &db, &KEY, crashed, &answer()).await.unwrap(), "it came too late");
     abandon(&ann, &db, &KEY, crashed).await.unwrap();
@@ -76,8 +76,8 @@ async fn of_many_at_once_exactly_one_is_the_first() {
     let mut first = 0;
     for task in tasks {
         match task.await.unwrap() {
-            Begun::New(_) => first += 1,
-            other => assert_eq!(other, Begun::InProgress),
+            KeyLookup::New(_) => first += 1,
+            other => assert_eq!(other, KeyLookup::InProgress),
         }
     }
     assert_eq!(first, 1);

@@ -1,17 +1,20 @@
-//! Jobs: taken by one at a time, held by a lease, written only by the holder.
+//! Jobs: claimed by one worker at a time, leased, and written only by the holder of the lease.
 
 use std::time::Duration;
 
-use dsrs_server::store::background_run::{self, Finished, NodeRow};
-use dsrs_server::store::job::{self, Held, Job, JobKind, Lease};
+use dsrs_server::store::background_run::{self, FinishOutcome, NodeRow};
+use dsrs_server::store::job::{self, ClaimState, Job, Lease};
 use dsrs_server::store::run::{self, RunRow, RunStatus};
-use dsrs_server::store::{Db, Scope};
+use dsrs_server::store::waiting_run::{self, ParkOutcome, SignalOutcome};
+use dsrs_server::store::{Db, PoolSettings, Scope, batch, evaluation};
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use super::{ann, database, run as new_run, tick};
+use crate::support::test_database;
 
-/// A run that was accepted.
-async fn accepted(db: &Db) -> RunRow {
+/// A queued run.
+async fn queued(db: &Db) -> RunRow {
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
     background_run::accept(&ann(), db, &run, r#"{"timeout_ms": 5}"#).await.unwrap();
     run
@@ -19,9 +22,13 @@ async fn accepted(db: &Db) -> RunRow {
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-async fn take(db: &Db) -> Option<Job> {
-    let queue = db.queue().await.unwrap();
-    job::take(db, &queue, Uuid::now_v7(), MINUTE).await.unwrap()
+async fn claim_many(db: &Db, count: usize) -> Vec<Job> {
+    let holders: Vec<Uuid> = (0..count).map(|_| Uuid::now_v7()).collect();
+    job::claim(db, &[background_run::JOB], &holders, MINUTE).await.unwrap()
+}
+
+async fn claim(db: &Db) -> Option<Job> {
+    claim_many(db, 1).await.pop()
 }
 
 fn node(name: &str, outcome: &str) -> NodeRow {
@@ -30,92 +37,250 @@ fn node(name: &str, outcome: &str) -> NodeRow {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_job_is_taken_once_however_many_take() {
+async fn each_job_is_claimed_once_by_many_workers() {
     let db = database().await;
     let mut runs = Vec::new();
-    for _ in 0..20 {
-        runs.push(accepted(&db).await.id);
+    for _ in 0..200 {
+        runs.push(queued(&db).await.id);
     }
-    let takers = (0..8).map(|_| {
+    let workers = (0..8).map(|worker| {
         let db = db.clone();
         tokio::spawn(async move {
-            let mut taken = Vec::new();
-            while let Some(job) = take(&db).await {
-                assert_eq!((job.attempt, job.cancelled), (1, false));
-                assert_eq!((job.scope, job.request.as_str()), (ann(), r#"{"timeout_ms": 5}"#));
-                taken.push(job.lease.job);
+            let mut claimed = Vec::new();
+            loop {
+                let jobs = claim_many(&db, 1 + worker).await;
+                if jobs.is_empty() {
+                    return claimed;
+                }
+                assert!(jobs.len() <= 1 + worker, "no more than there are slots");
+                for job in jobs {
+                    assert_eq!((job.attempt, job.cancelled), (1, false));
+                    assert_eq!((job.scope, job.request.as_str()), (ann(), r#"{"timeout_ms": 5}"#));
+                    claimed.push(job.lease);
+                }
             }
-            taken
         })
     });
-    let mut taken = Vec::new();
-    for taker in takers {
-        taken.extend(taker.await.unwrap());
+    let mut claimed = Vec::new();
+    for worker in workers {
+        claimed.extend(worker.await.unwrap());
     }
-    taken.sort_unstable();
+    let mut jobs: Vec<Uuid> = claimed.iter().map(|lease| lease.job).collect();
+    jobs.sort_unstable();
     runs.sort_unstable();
-    assert_eq!(taken, runs);
+    assert_eq!(jobs, runs, "no job twice, none lost");
+    let mut holders: Vec<Uuid> = claimed.iter().map(|lease| lease.holder).collect();
+    holders.sort_unstable();
+    holders.dedup();
+    assert_eq!(holders.len(), runs.len(), "each job has a holder of its own");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lapsed_lease_goes_to_another_and_its_holder_writes_nothing_any_more() {
+async fn workers_requeue_and_finish_jobs_without_losing_any() {
     let db = database().await;
-    let run = accepted(&db).await;
-    let first = take(&db).await.unwrap().lease;
-    assert!(background_run::begin(&db, first, tick()).await.unwrap());
-    assert!(background_run::keep(&db, first, &node("a", "{}"), tick()).await.unwrap());
-    assert_eq!(job::reclaim(&db).await.unwrap(), 0, "it has not lapsed");
+    let mut runs = Vec::new();
+    for _ in 0..60 {
+        runs.push(queued(&db).await.id);
+    }
+    // Each worker requeues every third job, lets every third lease expire, and finishes the others.
+    let workers = (0..6).map(|_| {
+        let db = db.clone();
+        tokio::spawn(async move {
+            let (mut ended, mut empty) = (Vec::new(), 0);
+            while empty < 20 {
+                let jobs = claim_many(&db, 4).await;
+                if jobs.is_empty() {
+                    empty += 1;
+                    job::requeue_expired(&db).await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                for (number, job) in jobs.into_iter().enumerate() {
+                    let lease = job.lease;
+                    match number % 3 {
+                        0 => assert!(job::requeue(&db, lease).await.unwrap()),
+                        1 => {
+                            job::renew(&db, &[lease.holder], Duration::ZERO).await.unwrap();
+                            job::requeue_expired(&db).await.unwrap();
+                        }
+                        _ => {
+                            let done = RunRow { id: lease.job, ..new_run("lasting") };
+                            let outcome = background_run::finish(&db, lease, &done, 0).await;
+                            assert_eq!(outcome.unwrap(), FinishOutcome::Done);
+                            ended.push(lease.job);
+                        }
+                    }
+                }
+            }
+            ended
+        })
+    });
+    let mut ended = Vec::new();
+    for worker in workers {
+        ended.extend(worker.await.unwrap());
+    }
+    // What the workers have left in the queue is there once.
+    let mut left: Vec<Uuid> = claim_many(&db, 100).await.iter().map(|job| job.lease.job).collect();
+    left.append(&mut ended);
+    left.sort_unstable();
+    runs.sort_unstable();
+    assert_eq!(left, runs);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_oldest_jobs_are_claimed_first() {
+    let db = database().await;
+    let mut runs = Vec::new();
+    for _ in 0..5 {
+        runs.push(queued(&db).await.id);
+    }
+    let mut first: Vec<Uuid> = claim_many(&db, 2).await.iter().map(|job| job.lease.job).collect();
+    first.sort_unstable();
+    let mut oldest = runs[..2].to_vec();
+    oldest.sort_unstable();
+    assert_eq!(first, oldest);
+    assert_eq!(claim(&db).await.unwrap().lease.job, runs[2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_jobs_of_the_requested_types_are_claimed() {
+    let db = database().await;
+    let run = queued(&db).await;
+    let holders = [Uuid::now_v7(), Uuid::now_v7()];
+    let others = [batch::JOB, evaluation::JOB];
+    assert!(job::claim(&db, &others, &holders, MINUTE).await.unwrap().is_empty());
+    let claimed = claim(&db).await.unwrap();
+    assert_eq!((claimed.lease.job, claimed.attempt), (run.id, 1), "that was no attempt");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
+    let db = database().await;
+    let run = queued(&db).await;
+    let first = claim(&db).await.unwrap().lease;
+    let begin = |lease| job::begin(&db, background_run::JOB, lease, tick());
+    assert!(begin(first).await.unwrap());
+    assert!(background_run::record_node(&db, first, &node("a", "{}"), tick()).await.unwrap());
+    assert_eq!(job::requeue_expired(&db).await.unwrap(), 0, "it has not expired");
     let renewed = job::renew(&db, &[first.holder], MINUTE).await.unwrap();
     assert_eq!(renewed.len(), 1);
-    assert_eq!(job::reclaim(&db).await.unwrap(), 0);
+    assert_eq!(job::requeue_expired(&db).await.unwrap(), 0);
     job::renew(&db, &[first.holder], Duration::ZERO).await.unwrap();
-    assert_eq!(job::reclaim(&db).await.unwrap(), 1);
+    assert_eq!(job::requeue_expired(&db).await.unwrap(), 1);
 
-    let second = take(&db).await.unwrap();
+    let second = claim(&db).await.unwrap();
     assert_eq!((second.lease.job, second.attempt), (run.id, 2));
-    assert!(!background_run::begin(&db, first, tick()).await.unwrap());
-    assert!(!background_run::keep(&db, first, &node("b", "{}"), tick()).await.unwrap());
-    assert_eq!(background_run::finish(&db, first, &run, 1).await.unwrap(), Finished::Lost);
-    assert!(!job::give_back(&db, first).await.unwrap());
+    assert!(!begin(first).await.unwrap());
+    assert!(!background_run::record_node(&db, first, &node("b", "{}"), tick()).await.unwrap());
+    assert_eq!(background_run::finish(&db, first, &run, 1).await.unwrap(), FinishOutcome::Lost);
+    assert!(!job::requeue(&db, first).await.unwrap());
     assert!(job::renew(&db, &[first.holder], MINUTE).await.unwrap().is_empty());
-    let kept = background_run::nodes(&ann(), &db, run.id).await.unwrap();
-    assert_eq!(kept.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
+    let stored = background_run::nodes(&ann(), &db, run.id).await.unwrap();
+    assert_eq!(stored.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
     let finish = |known| background_run::finish(&db, second.lease, &done, known);
-    assert_eq!(finish(0).await.unwrap(), Finished::Behind, "a node has ended meanwhile");
-    assert_eq!(finish(1).await.unwrap(), Finished::Done);
-    assert_eq!(finish(1).await.unwrap(), Finished::Lost, "once");
+    assert_eq!(finish(0).await.unwrap(), FinishOutcome::Behind, "a node has ended meanwhile");
+    assert_eq!(finish(1).await.unwrap(), FinishOutcome::Done);
+    assert_eq!(finish(1).await.unwrap(), FinishOutcome::Lost, "once");
     assert_eq!(run::get(&ann(), &db, done.id).await.unwrap().status, RunStatus::Succeeded);
     assert!(background_run::nodes(&ann(), &db, done.id).await.unwrap().is_empty());
-    assert!(take(&db).await.is_none());
+    assert!(claim(&db).await.is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_given_back_is_next_again_and_was_no_attempt() {
+async fn a_requeued_job_is_claimable_and_its_attempt_does_not_count() {
     let db = database().await;
-    let run = accepted(&db).await;
-    let first = take(&db).await.unwrap();
-    assert!(job::give_back(&db, first.lease).await.unwrap());
-    let again = take(&db).await.unwrap();
+    let run = queued(&db).await;
+    let first = claim(&db).await.unwrap();
+    assert!(job::requeue(&db, first.lease).await.unwrap());
+    let again = claim(&db).await.unwrap();
     assert_eq!((again.lease.job, again.attempt), (run.id, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_is_told_to_stop_whoever_holds_it_and_only_within_its_workspace() {
+async fn cancelling_reaches_any_holder_within_the_workspace() {
     let db = database().await;
-    let run = accepted(&db).await;
+    let run = queued(&db).await;
     let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
-    assert_eq!(job::cancel(&stranger, &db, JobKind::Run, run.id).await.unwrap(), None);
-    assert_eq!(job::cancel(&ann(), &db, JobKind::Run, run.id).await.unwrap(), Some(Held::ByNobody));
+    let cancel =
+        async |scope: &Scope| job::cancel(scope, &db, background_run::JOB, run.id).await.unwrap();
+    assert_eq!(cancel(&stranger).await, None);
+    assert_eq!(cancel(&ann()).await, Some(ClaimState::Unclaimed));
     let lease = Lease { job: run.id, holder: Uuid::now_v7() };
-    assert!(job::seize(&db, lease, MINUTE).await.unwrap().unwrap().cancelled);
-    assert_eq!(
-        job::cancel(&ann(), &db, JobKind::Run, run.id).await.unwrap(),
-        Some(Held::BySomeone)
-    );
+    assert!(job::claim_by_id(&db, lease, MINUTE).await.unwrap().unwrap().cancelled);
+    assert_eq!(cancel(&ann()).await, Some(ClaimState::Claimed));
     let other = Lease { holder: Uuid::now_v7(), ..lease };
-    assert!(job::seize(&db, other, MINUTE).await.unwrap().is_none());
+    assert!(job::claim_by_id(&db, other, MINUTE).await.unwrap().is_none());
     let renewed = job::renew(&db, &[lease.holder], MINUTE).await.unwrap();
     assert!(renewed[0].cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_job_in_the_queue_is_still_claimable() {
+    let db = database().await;
+    let run = queued(&db).await;
+    job::cancel(&ann(), &db, background_run::JOB, run.id).await.unwrap();
+    let claimed = claim(&db).await.unwrap();
+    assert_eq!((claimed.lease.job, claimed.cancelled), (run.id, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parked_job_is_claimable_once_its_value_arrives() {
+    let db = database().await;
+    let run = queued(&db).await;
+    let lease = claim(&db).await.unwrap().lease;
+    let waiting = ["approve".to_owned()];
+    let parked = waiting_run::park(&db, lease, "{}", &waiting).await.unwrap();
+    assert_eq!(parked, ParkOutcome::Done);
+    assert!(claim(&db).await.is_none(), "it is parked");
+    let signal = |name: &str| {
+        let value = node(name, "{}");
+        let (db, id) = (db.clone(), run.id);
+        async move { waiting_run::signal(&ann(), &db, id, &value, tick()).await.unwrap() }
+    };
+    assert_eq!(signal("approve").await, SignalOutcome::Accepted);
+    assert_eq!(signal("approve").await, SignalOutcome::Already);
+    let claimed = claim(&db).await.unwrap();
+    assert_eq!((claimed.lease.job, claimed.attempt), (run.id, 1));
+    // The value has arrived before the run is parked again.
+    waiting_run::park(&db, claimed.lease, "{}", &waiting).await.unwrap();
+    assert!(claim(&db).await.is_some(), "it is queued at once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_a_server_of_the_release_before_are_claimed() {
+    let url = test_database().await;
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let mut old_server = PgConnection::connect(&url).await.unwrap();
+    let run = queued(&db).await;
+    // That release knows no `waiting`: it enqueues a job by its row and an entry in its own queue.
+    let enqueue = "delete from jobs;
+        insert into jobs (id, workspace_id, kind, request, created_at, created_by)
+        select id, workspace_id, 'run', '{}', created_at, created_by from runs";
+    sqlx::raw_sql(enqueue).execute(&mut old_server).await.unwrap();
+    let lease = claim(&db).await.unwrap().lease;
+    assert_eq!(lease.job, run.id);
+    // It wakes a run that this release has parked.
+    waiting_run::park(&db, lease, "{}", &["approve".to_owned()]).await.unwrap();
+    assert!(claim(&db).await.is_none());
+    let wake = "update runs set status = 'queued' where status = 'waiting'";
+    sqlx::raw_sql(wake).execute(&mut old_server).await.unwrap();
+    assert!(claim(&db).await.is_some());
+    // A job that it has claimed is not claimed twice.
+    assert!(claim(&db).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_upgrade_parks_the_jobs_of_waiting_runs_only() {
+    let url = test_database().await;
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let (waiting, _) = (queued(&db).await, queued(&db).await);
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    let park = format!("update runs set status = 'waiting' where id = '{}'", waiting.id);
+    sqlx::raw_sql(sqlx::AssertSqlSafe(park)).execute(&mut connection).await.unwrap();
+    let backfill = include_str!("../../../migrations/0014_parked_jobs.sql");
+    sqlx::raw_sql(backfill).execute(&mut connection).await.unwrap();
+    let claimed = claim_many(&db, 9).await;
+    assert_eq!(claimed.len(), 1);
+    assert_ne!(claimed[0].lease.job, waiting.id);
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs_server::store::graph::{self, GraphRef, GraphRow, NewGraph};
-use dsrs_server::store::graph_version::NewVersion;
+use dsrs_server::store::graph_version::NewGraphVersion;
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::state::NewState;
 use dsrs_server::store::{Db, PoolSettings, Scope, StoreError};
@@ -40,8 +40,8 @@ fn name(text: &str) -> GraphRef {
     GraphRef::Name(text.into())
 }
 
-fn version(definition: &str) -> NewVersion<'_> {
-    NewVersion { description: None, format: 1, definition, content_hash: definition }
+fn version(definition: &str) -> NewGraphVersion<'_> {
+    NewGraphVersion { description: None, format: 1, definition, content_hash: definition }
 }
 
 fn state(predictors: &str) -> NewState<'_> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use dsrs_server::config::Record;
 use dsrs_server::store::run::{self, RunFilter};
 use dsrs_server::store::run_recorder::recorder;
-use dsrs_server::store::{Db, PoolSettings, StoreError};
+use dsrs_server::store::{Db, ListQuery, PoolSettings, StoreError};
 
 use super::{ann, database, run as new_run};
 
@@ -13,7 +13,9 @@ async fn count(db: &Db) -> usize {
     let mut cursor = None;
     let mut count = 0;
     loop {
-        let page = run::list(&ann(), db, &RunFilter::default(), cursor, 1000).await.unwrap();
+        let page = run::list(&ann(), db, &RunFilter::default(), ListQuery::new(cursor, 1000))
+            .await
+            .unwrap();
         count += page.items.len();
         cursor = page.next;
         if cursor.is_none() {
@@ -133,7 +135,8 @@ async fn without_a_database_callers_get_an_error_and_do_not_hang() {
     let lost = recorder.record(&ann(), new_run("after")).await.unwrap_err();
     assert!(matches!(lost, StoreError::Unavailable { .. }), "{lost}");
     assert!(matches!(db.ping().await.unwrap_err(), StoreError::Unavailable { .. }));
-    let read = run::list(&ann(), &db, &RunFilter::default(), None, 1).await.unwrap_err();
+    let read =
+        run::list(&ann(), &db, &RunFilter::default(), ListQuery::new(None, 1)).await.unwrap_err();
     assert!(matches!(read, StoreError::Unavailable { .. }), "{read}");
     recorder.close();
     writer.await.unwrap();

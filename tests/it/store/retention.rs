@@ -1,26 +1,27 @@
 //! What is old goes, in steps; what is not stays.
 
-use dsrs_server::store::batch::{self, BatchRow, Counts, Spent};
-use dsrs_server::store::batch_upload::Upload;
+use dsrs_server::store::batch::{self, BatchRow, ItemCounts, UsageTotals};
+use dsrs_server::store::batch_upload::BatchUpload;
 use dsrs_server::store::batch_work::finish;
 use dsrs_server::store::dataset;
-use dsrs_server::store::dataset_edit::{self, NewExample, NewVersion};
-use dsrs_server::store::job::{Lease, seize};
-use dsrs_server::store::retention::{Old, remove};
+use dsrs_server::store::dataset_edit::{self, NewDatasetVersion, NewExample};
+use dsrs_server::store::job::{Lease, claim_by_id};
+use dsrs_server::store::retention::{ExpiredRows, remove};
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
-use dsrs_server::store::{Db, StoreError, background_run};
+use dsrs_server::store::{Db, ListQuery, StoreError, background_run};
 use sqlx::Connection;
 use uuid::Uuid;
 
 use super::{ann, database, run, tick};
 
 async fn ids(db: &Db) -> Vec<Uuid> {
-    let page = run::list(&ann(), db, &RunFilter::default(), None, 200).await.unwrap();
+    let page =
+        run::list(&ann(), db, &RunFilter::default(), ListQuery::new(None, 200)).await.unwrap();
     page.items.iter().map(|run| run.id).collect()
 }
 
 /// How many rows of a kind go that ended before now, at most 10 at a time.
-async fn steps(db: &Db, old: Old) -> Vec<u64> {
+async fn steps(db: &Db, old: ExpiredRows) -> Vec<u64> {
     let before = tick();
     let mut steps = vec![remove(&ann(), db, old, before, 10).await.unwrap()];
     while steps.last() == Some(&10) {
@@ -34,9 +35,9 @@ async fn ended(db: &Db) -> Uuid {
     let row = RunRow { finished_at: Some(tick()), ..row };
     background_run::accept(&ann(), db, &row, "{}").await.unwrap();
     let lease = Lease { job: row.id, holder: Uuid::now_v7() };
-    seize(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
+    claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
     let finished = background_run::finish(db, lease, &row, 0).await.unwrap();
-    assert_eq!(finished, background_run::Finished::Done);
+    assert_eq!(finished, background_run::FinishOutcome::Done);
     row.id
 }
 
@@ -51,7 +52,7 @@ async fn runs_that_ended_long_ago_go_step_by_step_and_others_stay() {
     let before = tick();
     let young = ended(&db).await;
     for count in [10, 10, 4, 0] {
-        assert_eq!(remove(&ann(), &db, Old::Runs, before, 10).await.unwrap(), count);
+        assert_eq!(remove(&ann(), &db, ExpiredRows::Runs, before, 10).await.unwrap(), count);
     }
     assert_eq!(ids(&db).await, [young, waiting.id], "one that has not ended is never old");
 }
@@ -59,7 +60,7 @@ async fn runs_that_ended_long_ago_go_step_by_step_and_others_stay() {
 async fn batch_of(db: &Db, items: usize) -> Uuid {
     let id = Uuid::now_v7();
     let scope = ann();
-    let mut upload = Upload::begin(&scope, db, id).await.unwrap();
+    let mut upload = BatchUpload::begin(&scope, db, id).await.unwrap();
     upload.add(&vec!["{}".to_owned(); items]).await.unwrap();
     let row = BatchRow {
         id,
@@ -70,8 +71,8 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
         status: RunStatus::Queued,
         concurrency: None,
         dedupe: false,
-        counts: Counts { total: i32::try_from(items).unwrap(), ..Counts::default() },
-        spent: Spent::default(),
+        counts: ItemCounts { total: i32::try_from(items).unwrap(), ..ItemCounts::default() },
+        spent: UsageTotals::default(),
         error: None,
         created_at: tick(),
         started_at: None,
@@ -84,7 +85,7 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
 
 async fn end(db: &Db, batch: Uuid) {
     let lease = Lease { job: batch, holder: Uuid::now_v7() };
-    seize(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
+    claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
     assert!(finish(db, lease, RunStatus::Cancelled, None, tick()).await.unwrap());
 }
 
@@ -93,15 +94,15 @@ async fn a_batch_goes_out_of_sight_at_once_and_its_items_step_by_step() {
     let db = database().await;
     let (old, other) = (batch_of(&db, 25).await, batch_of(&db, 3).await);
     end(&db, old).await;
-    for kind in [Old::BatchItems, Old::EmptyBatches, Old::Runs] {
+    for kind in [ExpiredRows::BatchItems, ExpiredRows::EmptyBatches, ExpiredRows::Runs] {
         assert_eq!(steps(&db, kind).await, [0], "{kind:?}: it is still seen");
     }
-    assert_eq!(steps(&db, Old::Batches).await, [1]);
+    assert_eq!(steps(&db, ExpiredRows::Batches).await, [1]);
     let gone = batch::get(&ann(), &db, old).await;
     assert!(matches!(gone, Err(StoreError::NotFound { .. })));
-    assert_eq!(steps(&db, Old::EmptyBatches).await, [0], "it is not empty yet");
-    assert_eq!(steps(&db, Old::BatchItems).await, [10, 10, 5]);
-    assert_eq!(steps(&db, Old::EmptyBatches).await, [1]);
+    assert_eq!(steps(&db, ExpiredRows::EmptyBatches).await, [0], "it is not empty yet");
+    assert_eq!(steps(&db, ExpiredRows::BatchItems).await, [10, 10, 5]);
+    assert_eq!(steps(&db, ExpiredRows::EmptyBatches).await, [1]);
     assert_eq!(batch::get(&ann(), &db, other).await.unwrap().counts.open(), 3);
     assert_eq!(batch::results(&ann(), &db, other, None, 10).await.unwrap().items.len(), 3);
 }
@@ -121,13 +122,22 @@ async fn dataset_of(db: &Db, name: &str, examples: usize) {
         })
         .collect();
     edit.add(&examples).await.unwrap();
-    let version =
-        NewVersion { description: None, bytes: 2, splits: "{}", content_hash: "hash", at: tick() };
+    let version = NewDatasetVersion {
+        description: None,
+        bytes: 2,
+        splits: "{}",
+        content_hash: "hash",
+        at: tick(),
+    };
     edit.finish(version).await.unwrap();
 }
 
-const OF_DATASETS: [Old; 4] =
-    [Old::Examples, Old::ExampleTexts, Old::DatasetVersions, Old::EmptyDatasets];
+const OF_DATASETS: [ExpiredRows; 4] = [
+    ExpiredRows::Examples,
+    ExpiredRows::ExampleTexts,
+    ExpiredRows::DatasetVersions,
+    ExpiredRows::EmptyDatasets,
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dataset_goes_once_it_was_deleted_long_ago_and_no_job_may_read_it() {
@@ -153,12 +163,12 @@ async fn a_dataset_goes_once_it_was_deleted_long_ago_and_no_job_may_read_it() {
         assert_eq!(steps(&db, kind).await, [0], "{kind:?}: a job may read it");
     }
     sqlx::raw_sql("delete from jobs").execute(&mut connection).await.unwrap();
-    assert_eq!(steps(&db, Old::EmptyDatasets).await, [0], "it is not empty yet");
-    assert_eq!(steps(&db, Old::DatasetVersions).await, [0], "its examples are there");
-    assert_eq!(steps(&db, Old::Examples).await, [10, 2]);
-    assert_eq!(steps(&db, Old::ExampleTexts).await, [10, 2]);
-    assert_eq!(steps(&db, Old::DatasetVersions).await, [1]);
-    assert_eq!(steps(&db, Old::EmptyDatasets).await, [1]);
+    assert_eq!(steps(&db, ExpiredRows::EmptyDatasets).await, [0], "it is not empty yet");
+    assert_eq!(steps(&db, ExpiredRows::DatasetVersions).await, [0], "its examples are there");
+    assert_eq!(steps(&db, ExpiredRows::Examples).await, [10, 2]);
+    assert_eq!(steps(&db, ExpiredRows::ExampleTexts).await, [10, 2]);
+    assert_eq!(steps(&db, ExpiredRows::DatasetVersions).await, [1]);
+    assert_eq!(steps(&db, ExpiredRows::EmptyDatasets).await, [1]);
     assert_eq!(dataset::get(&ann(), &db, "other", None).await.unwrap().version.count, 12);
     for kind in OF_DATASETS {
         assert_eq!(steps(&db, kind).await, [0], "{kind:?}: only that one");

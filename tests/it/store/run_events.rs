@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use dsrs_server::store::background_run::Finished;
+use dsrs_server::store::background_run::FinishOutcome;
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::run_event::{self, EventsRow};
 use dsrs_server::store::{Db, background_run, job};
@@ -26,10 +26,10 @@ async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
     let db = database().await;
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
     background_run::accept(&ann(), &db, &run, "{}").await.unwrap();
-    let queue = db.queue().await.unwrap();
     let start = tick();
     let until = Duration::from_secs(3 * 3600);
-    let lease = job::take(&db, &queue, Uuid::now_v7(), until).await.unwrap().unwrap().lease;
+    let jobs = job::claim(&db, &[background_run::JOB], &[Uuid::now_v7()], until).await.unwrap();
+    let lease = jobs[0].lease;
     for last_id in [2, 5, 9] {
         let row = EventsRow { last_id, events: "[]".to_owned() };
         assert!(run_event::append(&db, lease, &row, start).await.unwrap());
@@ -47,7 +47,7 @@ async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
     let finished = background_run::finish(&db, lease, &done, 0).await.unwrap();
-    assert_eq!(finished, Finished::Done);
+    assert_eq!(finished, FinishOutcome::Done);
     purge(&db, later).await;
     assert_eq!(run_event::newest(&db, done.id).await.unwrap(), None);
 }

@@ -4,7 +4,7 @@ use dsrs_server::config::Record;
 use dsrs_server::store::graph::GraphRef;
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_server::store::run_recorder::recorder;
-use dsrs_server::store::{Db, Scope};
+use dsrs_server::store::{Db, ListQuery, Scope};
 use uuid::Uuid;
 
 use super::{ann, database, make, name, run as new_run};
@@ -20,7 +20,7 @@ async fn record(db: &Db, runs: &[RunRow]) {
 }
 
 async fn names(db: &Db, filter: RunFilter) -> Vec<String> {
-    let page = run::list(&ann(), db, &filter, None, 100).await.unwrap();
+    let page = run::list(&ann(), db, &filter, ListQuery::new(None, 100)).await.unwrap();
     page.items.into_iter().map(|run| format!("{} {}", run.graph_name, run.status)).collect()
 }
 
@@ -68,7 +68,8 @@ async fn runs_of_one_instant_are_paged_without_gaps_or_repeats() {
     record(&db, &runs).await;
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
-        let page = run::list(&ann(), &db, &RunFilter::default(), cursor, 3).await.unwrap();
+        let page =
+            run::list(&ann(), &db, &RunFilter::default(), ListQuery::new(cursor, 3)).await.unwrap();
         seen.extend(page.items.into_iter().map(|run| run.id));
         record(&db, &[new_run("late")]).await;
         cursor = page.next;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dsrs_server::store::graph_edit::{Expect, lock};
+use dsrs_server::store::graph_edit::{ExpectedVersion, lock};
 use dsrs_server::store::{Db, PoolSettings, StoreError};
 
 use sqlx::Connection;
@@ -70,7 +70,7 @@ async fn every_change_of_a_graph_moves_the_epoch_here_and_on_other_servers() {
     wait_until(|| there.changes().epoch() != before.1).await;
 
     let before = there.changes().epoch();
-    let locked = lock(&ann(), &here, &name("reply"), Expect::Newest).await.unwrap();
+    let locked = lock(&ann(), &here, &name("reply"), ExpectedVersion::Newest).await.unwrap();
     locked.put_state(state("{}"), tick()).await.unwrap();
     wait_until(|| there.changes().epoch() != before).await;
 

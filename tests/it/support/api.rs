@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dsrs::lm::{Lm, Model, Models, ScriptedLm};
 use dsrs_server::app::metrics::Metrics;
-use dsrs_server::app::{App, Background};
+use dsrs_server::app::{App, BackgroundTasks};
 use dsrs_server::config::{Config, Environment, Flags};
 use dsrs_server::http;
 use dsrs_server::shutdown::Shutdown;
@@ -22,7 +22,7 @@ pub struct Api {
     pub shutdown: Shutdown,
     pub app: Arc<App>,
     remote: Remote,
-    background: Background,
+    background: BackgroundTasks,
     server: tokio::task::JoinHandle<()>,
 }
 

@@ -191,7 +191,7 @@ async fn a_run_fails_after_the_maximum_number_of_attempts() {
     assert_eq!(lm.requests().len(), 0);
 }
 
-/// Inserts runs with their jobs into the queue as the server does.
+/// Runs and their jobs, as the server would have stored them.
 const TEN_THOUSAND: &str = "
     with copies as (
         insert into runs
@@ -204,7 +204,7 @@ const TEN_THOUSAND: &str = "
         insert into jobs (id, workspace_id, kind, request, created_at, created_by)
         select id, workspace_id, 'run', '{}', created_at, created_by from copies
         returning id)
-    select count(dsrs_queue.add_job('work', json_build_object('id', id))) from work";
+    select count(*) from work";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_queued_runs_need_no_task() {

@@ -512,19 +512,26 @@ async fn replies_that_no_longer_fit_into_memory_are_not_paid_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kind_of_job_that_a_worker_does_not_know_waits_for_one_who_does() {
+async fn a_job_of_an_unknown_kind_waits_and_does_not_block_others() {
     let (api, lm) = api_with(&NO_WORKER).await;
-    let accepted = api.post(START, few_shot(json!({}))).await.expect(202);
+    let unknown = api.post(START, few_shot(json!({}))).await.expect(202);
     let dream = "alter table jobs drop constraint jobs_kind_check; update jobs set kind = 'dream'";
     sql(&api, dream).await;
-    let settings = [("DSRS_WORKER_LEASE", "1s"), ("DSRS_WORKER_ATTEMPTS", "1")];
+    let known = api.post(START, few_shot(json!({}))).await.expect(202);
+    let settings = [
+        ("DSRS_WORKER_LEASE", "1s"),
+        ("DSRS_WORKER_ATTEMPTS", "1"),
+        ("DSRS_WORKER_CONCURRENCY", "1"),
+    ];
     let worker = Api::start(&api.database, Some(lm), &settings).await;
+    let found = ended(&worker, &known).await;
+    assert_eq!(found["status"], "succeeded", "{found}");
     let mut connection = PgConnection::connect(&api.database).await.unwrap();
-    let tries = "select count(*) from jobs where holder is not null";
-    while sqlx::query_scalar::<_, i64>(tries).fetch_one(&mut connection).await.unwrap() == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let untouched = "select count(*) from jobs
+                     where kind = 'dream' and holder is null and attempts = 0";
+    let count: i64 = sqlx::query_scalar(untouched).fetch_one(&mut connection).await.unwrap();
+    assert_eq!(count, 1, "no worker has claimed it");
     sql(&api, "update jobs set kind = 'optimization'").await;
-    let found = ended(&worker, &accepted).await;
+    let found = ended(&worker, &unknown).await;
     assert_eq!(found["status"], "succeeded", "{found}");
 }

@@ -1,0 +1,68 @@
+//! Cancelling a job of any kind, on whichever server it runs. May not know any particular kind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::app::job::attempt::JobAttempt;
+use crate::app::job::conclusion::Conclusion;
+use crate::app::job::kind::JobKind;
+use crate::app::{App, AppError};
+use crate::store::Scope;
+use crate::store::job::{self, ClaimState, Lease};
+
+/// How long a cancellation waits for a job to end.
+const JOB_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The same for an id without a job: a run on another server, or nothing at all.
+const UNKNOWN_PATIENCE: Duration = Duration::from_secs(1);
+
+const POLL: Duration = Duration::from_millis(50);
+
+impl App {
+    /// Cancels a job, whether it is queued, parked, or running on any server. Returns its row once it
+    /// has ended. If the worker does not respond in time, the row still says `running`.
+    pub(crate) async fn job_cancel<K: JobKind>(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<K::Row, AppError> {
+        match K::row(self, scope, id).await {
+            Ok(row) if K::status(&row).has_ended() => {
+                let (kind, status) = (K::TYPE.as_str(), K::status(&row));
+                let detail = format!("the {kind} has already ended ({status})");
+                return Err(AppError::RunFinished(detail));
+            }
+            Err(AppError::NotFound(_)) if K::RUNS_WITHOUT_JOB => {}
+            row => drop(row?),
+        }
+        let state = job::cancel(scope, &self.db, K::TYPE, id).await?;
+        if state == Some(ClaimState::Unclaimed) {
+            self.conclude_unclaimed::<K>(id).await?;
+        }
+        let is_here = self.active_work.cancel(Some(scope.workspace), id);
+        let patience = if state.is_some() || is_here { JOB_PATIENCE } else { UNKNOWN_PATIENCE };
+        let deadline = Instant::now() + patience;
+        loop {
+            match K::row(self, scope, id).await {
+                Ok(row) if K::status(&row).has_ended() => return Ok(row),
+                row if Instant::now() >= deadline => return row,
+                Ok(_) | Err(AppError::NotFound(_)) => tokio::time::sleep(POLL).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Ends a job that no worker has claimed. A worker that claims it first sees that it is cancelled.
+    async fn conclude_unclaimed<K: JobKind>(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
+        let lease = Lease { job: id, holder: Uuid::now_v7() };
+        let Some(job) = job::claim_by_id(&self.db, lease, self.worker.lease).await? else {
+            return Ok(());
+        };
+        let attempt = JobAttempt::new(self.clone(), job, CancellationToken::new());
+        attempt.conclude::<K>(Conclusion::Cancelled).await
+    }
+}

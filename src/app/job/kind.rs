@@ -1,0 +1,65 @@
+//! The trait of a kind of job. May not know the driver.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::app::job::active::ActiveGuard;
+use crate::app::job::attempt::JobAttempt;
+use crate::app::job::conclusion::{AttemptEnd, Conclusion};
+use crate::app::{App, AppError};
+use crate::store::Scope;
+use crate::store::job::JobType;
+use crate::store::run::RunStatus;
+
+/// A kind of job. The driver does what all kinds share: it claims a job, renews the lease, stops a
+/// cancelled job, counts attempts, and requeues a job when the server stops.
+pub(crate) trait JobKind: Send + Sync + 'static {
+    /// The status row, as clients read it.
+    type Row: Send + Sync;
+
+    /// Everything that an attempt needs, loaded.
+    type Work: Send;
+
+    /// The result of an attempt that finished the work.
+    type Output: Send;
+
+    /// The type of the job in the store.
+    const TYPE: JobType;
+
+    /// Whether work of this kind also runs without a job, and has no row until it ends.
+    const RUNS_WITHOUT_JOB: bool = false;
+
+    /// Reads the status row.
+    fn row(
+        app: &Arc<App>,
+        scope: &Scope,
+        id: Uuid,
+    ) -> impl Future<Output = Result<Self::Row, AppError>> + Send;
+
+    /// The status in the row.
+    fn status(row: &Self::Row) -> RunStatus;
+
+    /// Loads what an attempt needs. If the database is unavailable, the job is requeued; any other
+    /// error fails it.
+    fn load(
+        attempt: &JobAttempt,
+        guard: &ActiveGuard,
+    ) -> impl Future<Output = Result<Self::Work, AppError>> + Send;
+
+    /// Runs one attempt. After an error the lease expires, and another attempt follows.
+    fn run(
+        attempt: &JobAttempt,
+        work: Self::Work,
+        guard: &Arc<ActiveGuard>,
+    ) -> impl Future<Output = Result<AttemptEnd<Self::Output>, AppError>> + Send;
+
+    /// Writes how the job ended. False if the lease is lost.
+    fn conclude(
+        attempt: &JobAttempt,
+        conclusion: Conclusion<Self::Output>,
+    ) -> impl Future<Output = Result<bool, AppError>> + Send;
+
+    /// The error detail of a job that `limit` attempts did not finish.
+    fn abandoned(limit: u32) -> String;
+}

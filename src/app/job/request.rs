@@ -1,0 +1,53 @@
+//! The options that every job has, as stored with it. May not know what else a kind of job needs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::value::Payload;
+
+use crate::app::json::JsonObject;
+
+/// The options of the request that started a job.
+pub(crate) struct JobRequest {
+    /// The time limit of a run, if shorter than that of the server.
+    pub(crate) timeout: Option<Duration>,
+    /// The id of the request.
+    pub(crate) request_id: Arc<str>,
+}
+
+impl JobRequest {
+    pub(crate) fn to_json(&self) -> String {
+        let mut object = JsonObject::new();
+        object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
+        object.text("request_id", &self.request_id);
+        object.finish()
+    }
+
+    /// Reads what [`JobRequest::to_json`] wrote. Missing members have defaults: an older or a newer
+    /// release may have written the text.
+    pub(crate) fn read(json: &str) -> Self {
+        let document = Payload::from_record(json).unwrap_or(Payload::Null);
+        let member = |name: &str| document.as_map().and_then(|members| members.get(name));
+        let millis = match member("timeout_ms") {
+            Some(Payload::Int(millis)) => u64::try_from(*millis).ok(),
+            _ => None,
+        };
+        let request_id = member("request_id").and_then(Payload::as_str).unwrap_or_default();
+        Self { timeout: millis.map(Duration::from_millis), request_id: Arc::from(request_id) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_reads_back_as_written() {
+        for timeout in [None, Some(Duration::from_millis(1500))] {
+            let written = JobRequest { timeout, request_id: "r-1".into() };
+            let read = JobRequest::read(&written.to_json());
+            assert_eq!((read.timeout, &*read.request_id), (timeout, "r-1"));
+        }
+        assert_eq!(&*JobRequest::read("{}").request_id, "");
+    }
+}

@@ -1,0 +1,170 @@
+//! Recorded replies and rollouts of an optimization: what one attempt has paid for, later attempts find
+//! in the database. The writer (`writer`) stores them. This attempt reads them back, too: the engine
+//! holds only some in memory. May not know optimizers.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dsrs::lm::{LmReply, RecordedReply, RecordingError, ReplyStore, RequestKey};
+use dsrs::optimize::{Rollout, RolloutKey, RolloutStore};
+use dsrs::value::Payload;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::app::persist::persist;
+use crate::store::optimization_work::{self, RecordKey};
+use crate::store::{Scope, StoreError};
+
+/// Records that may wait for the writer. A sender of more waits.
+const WAITING: usize = 256;
+
+/// A record that waits to be written.
+pub(crate) enum PendingRecord {
+    /// A reply, and the channel to confirm that it is written.
+    Purchase(RecordKey, LmReply, oneshot::Sender<()>),
+    /// A finished rollout.
+    Rollout(RecordKey, Arc<Rollout>),
+}
+
+/// Records what an attempt pays for, and finds the records of all attempts by their keys.
+pub(crate) struct OptimizationStore {
+    app: Arc<App>,
+    scope: Scope,
+    optimization: Uuid,
+    purchases: Mutex<HashSet<RecordKey>>,
+    rollouts: Mutex<HashSet<RecordKey>>,
+    sender: mpsc::Sender<PendingRecord>,
+}
+
+impl OptimizationStore {
+    /// Loads the keys of earlier attempts. New records arrive at the receiver.
+    pub(crate) async fn open(
+        app: Arc<App>,
+        scope: Scope,
+        optimization: Uuid,
+    ) -> Result<(Self, mpsc::Receiver<PendingRecord>), StoreError> {
+        let keys = persist(|| optimization_work::keys(&scope, &app.db, optimization)).await?;
+        let (purchases, rollouts) = (known(&keys.0), known(&keys.1));
+        let (sender, items) = mpsc::channel(WAITING);
+        Ok((Self { app, scope, optimization, purchases, rollouts, sender }, items))
+    }
+
+    /// Refuses new requests once the server is stopping. Requests in flight finish and are recorded, and
+    /// another attempt continues from there.
+    fn accepts_requests(&self) -> Result<(), RecordingError> {
+        match self.app.shutdown.is_draining() {
+            true => Err(RecordingError(
+                "the server is stopping; another worker continues the optimization".to_owned(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Sends a record to the writer, without waiting if there is space: a task that is stopped while it
+    /// waits would lose a paid reply.
+    async fn send(&self, item: PendingRecord) -> Result<(), RecordingError> {
+        let sent = match self.sender.try_send(item) {
+            Err(TrySendError::Full(item)) => self.sender.send(item).await.is_ok(),
+            sent => sent.is_ok(),
+        };
+        sent.then_some(()).ok_or_else(lease_lost)
+    }
+
+    /// Records a reply. It is used only once it is written, so that a killed server loses only requests in
+    /// flight.
+    async fn record_reply(&self, key: RecordKey, reply: LmReply) -> Result<(), RecordingError> {
+        let (written, is_written) = oneshot::channel();
+        self.send(PendingRecord::Purchase(key, reply, written)).await?;
+        // Before waiting: if this task is stopped meanwhile, the reply is paid for and can be found.
+        keys(&self.purchases).insert(key);
+        is_written.await.map_err(|_| lease_lost())
+    }
+
+    async fn recorded_reply(&self, key: &RecordKey) -> Result<Option<LmReply>, RecordingError> {
+        let (scope, db, id) = (&self.scope, &self.app.db, self.optimization);
+        let found = persist(|| optimization_work::purchase(scope, db, id, key)).await;
+        Ok(read(found)?.as_ref().and_then(LmReply::from_payload))
+    }
+
+    async fn recorded_rollout(&self, key: &RecordKey) -> Result<Option<Rollout>, RecordingError> {
+        let (scope, db, id) = (&self.scope, &self.app.db, self.optimization);
+        let found = persist(|| optimization_work::rollout(scope, db, id, key)).await;
+        Ok(read(found)?.as_ref().and_then(Rollout::from_payload))
+    }
+}
+
+fn lease_lost() -> RecordingError {
+    RecordingError("another worker has claimed the optimization".to_owned())
+}
+
+fn known(found: &[Vec<u8>]) -> Mutex<HashSet<RecordKey>> {
+    Mutex::new(found.iter().filter_map(|key| RecordKey::try_from(key.as_slice()).ok()).collect())
+}
+
+fn keys(known: &Mutex<HashSet<RecordKey>>) -> MutexGuard<'_, HashSet<RecordKey>> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A record that cannot be read counts as missing: the request is paid for again.
+fn read(found: Result<Option<String>, StoreError>) -> Result<Option<Payload>, RecordingError> {
+    let found = found.map_err(|error| RecordingError(error.cause()))?;
+    Ok(found.and_then(|text| Payload::from_record(&text).ok()))
+}
+
+impl ReplyStore for OptimizationStore {
+    fn find(&self, key: RequestKey) -> BoxFuture<'_, Result<Option<LmReply>, RecordingError>> {
+        async move {
+            self.accepts_requests()?;
+            let is_recorded = keys(&self.purchases).contains(key.as_bytes());
+            match is_recorded {
+                true => self.recorded_reply(key.as_bytes()).await,
+                false => Ok(None),
+            }
+        }
+        .boxed()
+    }
+
+    /// A failed request has no reply to record. Its cost is written with the totals.
+    fn record(&self, recorded: RecordedReply) -> BoxFuture<'_, Result<(), RecordingError>> {
+        let RecordedReply { key, reply, .. } = recorded;
+        async move {
+            match reply {
+                Some(reply) => self.record_reply(*key.as_bytes(), reply).await,
+                None => Ok(()),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl RolloutStore for OptimizationStore {
+    fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, RecordingError>> {
+        async move {
+            self.accepts_requests()?;
+            let is_recorded = keys(&self.rollouts).contains(&key.0);
+            match is_recorded {
+                true => self.recorded_rollout(&key.0).await,
+                false => Ok(None),
+            }
+        }
+        .boxed()
+    }
+
+    /// Does not wait for the database: the replies of the rollout are recorded already.
+    fn keep<'a>(
+        &'a self,
+        key: RolloutKey,
+        rollout: &'a Arc<Rollout>,
+    ) -> BoxFuture<'a, Result<(), RecordingError>> {
+        async move {
+            self.send(PendingRecord::Rollout(key.0, rollout.clone())).await?;
+            keys(&self.rollouts).insert(key.0);
+            Ok(())
+        }
+        .boxed()
+    }
+}
