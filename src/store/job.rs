@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::run::{RunRow, RunStatus};
-use super::run_batch::{self, OwnedRun};
+use super::run_batch;
 use super::{Db, Scope, StoreError};
 
 /// The channel that announces claimable jobs.
@@ -355,10 +355,9 @@ pub(super) async fn begin_results(
     if !progress(&mut tx, lease).await? {
         return Ok(None);
     }
-    let runs: Vec<OwnedRun> =
-        runs.map(|run| OwnedRun { workspace: scope.workspace, run: run.clone() }).collect();
+    let runs: Vec<_> = runs.map(|run| (scope, run)).collect();
     if !runs.is_empty() {
-        run_batch::insert(&mut *tx, runs.iter()).await?;
+        run_batch::insert(&mut *tx, runs.into_iter()).await?;
     }
     Ok(Some(tx))
 }

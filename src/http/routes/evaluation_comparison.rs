@@ -43,7 +43,7 @@ pub(crate) async fn evaluation_comparison(
     query.close()?;
     let against = against.unwrap_or_default();
     let compared = app.evaluation_compare(&caller.scope(), id, against).await?;
-    let from = page.number::<usize>().unwrap_or(0);
+    let from = page.numbered::<usize>().after.unwrap_or(0);
     let pairs = compared.pairs.get(from..).unwrap_or_default();
     let shown = pairs.get(..page.limit as usize).unwrap_or(pairs);
     let next = page.next((shown.len() < pairs.len()).then_some(from + shown.len()));
