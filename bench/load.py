@@ -240,7 +240,7 @@ def row(record, case, concurrency, m):
 
 def run(options, scratch):
     server_binary, fakelm_binary = build(options)
-    fakelm, lm = start_fakelm(fakelm_binary)
+    fakelm, lm = start_fakelm(fakelm_binary, "--latency-ms", str(options.latency))
     data, server, lines = scratch / "data", None, []
     try:
         for record in options.record:
@@ -273,6 +273,7 @@ def main():
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--wide", type=int, default=256, help="one more row at this concurrency, for memory; 0: none")
     parser.add_argument("--starts", type=int, default=5, help="cold starts to time; 0: none")
+    parser.add_argument("--latency", type=int, default=0, help="milliseconds until the fake LM answers")
     parser.add_argument("--server", help="a binary to measure instead of building one")
     options = parser.parse_args()
     options.case, options.record = options.case or CASES, options.record or RECORDS

@@ -46,7 +46,6 @@ const CIRCULAR: &[&str] = &[
     "crates/dsrs/src/adapter",
     "crates/dsrs/src/adapter/constrain",
     "crates/dsrs/src/coerce/fit",
-    "crates/dsrs/src/lm/http",
     "crates/dsrs/src/optimize/metric",
     "crates/dsrs/src/optimize/optimizers/strategy_search",
     "crates/dsrs/src/predict",

@@ -9,7 +9,7 @@ use dsrs_sandbox::ChildSandbox;
 use dsrs_server::config::SANDBOX_COMMAND;
 
 #[tokio::test]
-async fn the_server_starts_itself_to_run_a_program() {
+async fn the_server_runs_a_program_in_a_child_of_itself() {
     let limits = SandboxLimits { time: Duration::from_secs(30), ..SandboxLimits::default() };
     let sandbox = ChildSandbox::new(env!("CARGO_BIN_EXE_dsrs-server"), &[SANDBOX_COMMAND], limits);
     let inputs = Fields::from_iter([("n".into(), Payload::Int(7))]);

@@ -1,4 +1,4 @@
-//! The child: gives away what it may do, reads one request, answers it, ends.
+//! The child: confines itself, reads one request, answers it and ends.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -7,19 +7,19 @@ use std::thread;
 use crate::interpret::interpret;
 use crate::{confine, report, wire};
 
-/// The interpreter's stack: its own bounds on nesting are far inside of it, whatever the system
-/// gives a program's first thread.
+/// The stack of the interpreter, far above its own limits of nesting and independent of the system's
+/// default.
 const STACK: usize = 16 << 20;
 
-/// Runs the program that stands on stdin and tells of its end on stdout. It must be the first thing
-/// that a process does, and the last: the process is confined afterwards.
+/// Runs the program on stdin and writes the result to stdout. A process must do nothing before or after
+/// it, because it confines the process.
 pub fn child_main() -> ExitCode {
     confine::give_up_privileges();
     let worker = thread::Builder::new().stack_size(STACK).spawn(serve);
     match worker.map(thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => return ExitCode::SUCCESS,
         Ok(Ok(Err(error))) | Err(error) => eprintln!("{error}"),
-        // The interpreter panicked and has said so.
+        // The interpreter panicked and has written a message.
         Ok(Err(_)) => {}
     }
     ExitCode::FAILURE
@@ -27,7 +27,7 @@ pub fn child_main() -> ExitCode {
 
 fn serve() -> io::Result<()> {
     let before = confine::address_space();
-    confine::close_doors()?;
+    confine::forbid_resources()?;
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text)?;
     let outcome = match wire::read_request(&text) {

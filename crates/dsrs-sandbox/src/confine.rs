@@ -1,7 +1,6 @@
-//! What the child gives up, so that a program which broke out of the interpreter would find
-//! nothing: user, files, processes, network. Limits are set or the program does not run; beyond
-//! them each wall is one more, and where the system refuses one (a container without the right to
-//! change users, say) the others stand.
+//! Confines the child, so that a program that escapes the interpreter finds no user, files, processes or
+//! network. The limits are mandatory. Each further measure is independent: if the system refuses one
+//! (for example a container that may not change users), the others still apply.
 
 use std::{fs, io};
 
@@ -9,25 +8,25 @@ use dsrs::sandbox::SandboxLimits;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::unistd::{Gid, SysconfVar, Uid, geteuid, setgid, setgroups, setuid, sysconf};
 
-/// The user and group that own nothing.
+/// A user and group without files.
 const NOBODY: u32 = 65_534;
 
-/// Taken as the size of a process that cannot be asked for.
+/// The assumed size of a process if the system does not report it.
 const UNKNOWN_SIZE: u64 = 512 << 20;
 
-/// Leaves root, and ties the process to its parent.
+/// Drops root privileges and binds the process to its parent.
 pub(crate) fn give_up_privileges() {
     if geteuid().is_root() {
         let _ = setgroups(&[]);
         let _ = setgid(Gid::from_raw(NOBODY));
         let _ = setuid(Uid::from_raw(NOBODY));
     }
-    // After the change of user, which would undo it.
+    // A later change of user would undo it.
     #[cfg(target_os = "linux")]
-    linux::tie();
+    linux::bind_to_parent();
 }
 
-/// The bytes of address space that the process takes before any program.
+/// The address space of the process before the program, in bytes.
 pub(crate) fn address_space() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
@@ -36,8 +35,8 @@ pub(crate) fn address_space() -> u64 {
     pages.map_or(UNKNOWN_SIZE, |pages| pages.saturating_mul(page))
 }
 
-/// From here on no file can be opened or grow, and no process started.
-pub(crate) fn close_doors() -> io::Result<()> {
+/// Forbids opening and extending files and starting processes.
+pub(crate) fn forbid_resources() -> io::Result<()> {
     lower(Resource::RLIMIT_CORE, 0)?;
     lower(Resource::RLIMIT_FSIZE, 0)?;
     lower(Resource::RLIMIT_NOFILE, 3)?;
@@ -46,16 +45,15 @@ pub(crate) fn close_doors() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the limits of one program, and then takes away every call that a computation can do
-/// without, that for setting limits too. The interpreter has limits of its own; these hold where
-/// it does not look.
+/// Sets the limits of one program, then forbids every system call that a computation does not need,
+/// including those for limits. The interpreter has its own limits; these apply beyond them.
 ///
 /// # Errors
-/// When the system takes no limit: the one thing that no program may run without.
+/// When the system refuses a limit: no program may run without limits.
 pub(crate) fn limit(before: u64, limits: &SandboxLimits) -> io::Result<()> {
     let seconds = limits.time.as_secs().saturating_add(1);
     lower(Resource::RLIMIT_AS, before.saturating_add(limits.memory))?;
-    // The soft one tells the parent what happened; the hard one nobody survives.
+    // The soft limit ends the process with a signal that the parent recognizes; the hard limit kills it.
     let (_, hard) = getrlimit(Resource::RLIMIT_CPU)?;
     setrlimit(Resource::RLIMIT_CPU, hard.min(seconds), hard.min(seconds.saturating_add(1)))?;
     #[cfg(target_os = "linux")]
@@ -70,7 +68,7 @@ fn lower(resource: Resource, to: rlim_t) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    //! What only Linux has: death with the parent, and a list of the calls that are left.
+    //! Linux only: the child dies with its parent, and a filter of system calls.
 
     use std::collections::BTreeMap;
     use std::env::consts::ARCH;
@@ -82,7 +80,7 @@ mod linux {
         SeccompRule, apply_filter_all_threads,
     };
 
-    /// What is left to a process that computes: memory, its pipes, its threads' waiting, its end.
+    /// The calls that a computation needs: memory, pipes, waiting of threads, exit.
     const CALLS: &[i64] = &[
         libc::SYS_read,
         libc::SYS_write,
@@ -108,14 +106,14 @@ mod linux {
         libc::SYS_exit_group,
     ];
 
-    pub(super) fn tie() {
+    pub(super) fn bind_to_parent() {
         let _ = prctl::set_dumpable(false);
         let _ = prctl::set_pdeathsig(Signal::SIGKILL);
         let _ = prctl::set_no_new_privs();
     }
 
-    /// Every other call fails as if forbidden, rather than killing: a library that tries one has
-    /// another way or an error to tell.
+    /// Every other call fails with `EPERM` instead of killing the process, so that libraries can fall back
+    /// or report an error.
     pub(super) fn filter_calls() {
         if let Some(program) = filter() {
             let _ = apply_filter_all_threads(&program);
@@ -125,7 +123,7 @@ mod linux {
     fn filter() -> Option<BpfProgram> {
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             CALLS.iter().map(|call| (*call, Vec::new())).collect();
-        // How a process aborts. No other process may be meant.
+        // Aborts the process itself. No other process is allowed as target.
         let me = u64::from(std::process::id());
         let itself =
             SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, me).ok()?;

@@ -1,5 +1,5 @@
-//! One program in the interpreter, with its answer. Files, clock and environment, which the
-//! interpreter asks its host for, are refused. Knows no processes.
+//! Runs one program in the interpreter. Refuses files, clock and environment, which the interpreter
+//! requests from its host. Knows no processes.
 
 use std::borrow::Cow;
 
@@ -14,11 +14,11 @@ use crate::report;
 use crate::values::{to_payload, to_python};
 use crate::wire::SandboxRequest;
 
-/// How a program's own traceback would name it; never shown.
+/// The name of the program in its traceback, which is not shown.
 const NAME: &str = "program.py";
 
-/// How often a program may ask the host for what is refused anyway.
-const ASKING: usize = 1_000;
+/// The most requests of a program to its host, all of which are refused.
+const HOST_CALLS: usize = 1_000;
 
 /// Runs a program to its end.
 pub(crate) fn interpret(request: SandboxRequest) -> Result<SandboxOutput, SandboxError> {
@@ -28,7 +28,7 @@ pub(crate) fn interpret(request: SandboxRequest) -> Result<SandboxOutput, Sandbo
     drop(inputs);
     let program = MontyRun::new(code, NAME, names, CompileOptions::default())
         .map_err(|exception| unreadable(&exception))?;
-    let mut printed = Printed { text: String::new(), limit: limits.output, overflowed: false };
+    let mut printed = PrintBuffer { text: String::new(), limit: limits.output, overflowed: false };
     let ended = run(program, values, &limits, &mut printed);
     if printed.overflowed {
         return Err(report::printed_too_much(&limits));
@@ -45,7 +45,7 @@ fn run(
     program: MontyRun,
     inputs: Vec<MontyObject>,
     limits: &SandboxLimits,
-    printed: &mut Printed,
+    printed: &mut PrintBuffer,
 ) -> Result<MontyObject, MontyException> {
     let tracker = ResourceTracker::new(
         ResourceLimits::default()
@@ -53,7 +53,7 @@ fn run(
             .max_memory(usize::try_from(limits.memory).unwrap_or(usize::MAX)),
     );
     let mut progress = program.start(inputs, tracker, PrintWriter::Callback(printed))?;
-    for _ in 0..ASKING {
+    for _ in 0..HOST_CALLS {
         let print = PrintWriter::Callback(printed);
         progress = match progress {
             RunProgress::Complete(value) => return Ok(value),
@@ -71,7 +71,7 @@ fn run(
             }
         };
     }
-    Err(refusal("asked too often for what no program has".to_owned()))
+    Err(refusal("made too many requests that are refused".to_owned()))
 }
 
 fn denied(what: &str) -> MontyException {
@@ -94,8 +94,8 @@ fn stopped(exception: &MontyException, limits: &SandboxLimits) -> SandboxError {
     }
 }
 
-/// The interpreter says that a limit was hit by exceptions that a program may raise too: only
-/// the text tells them apart.
+/// The interpreter reports an exceeded limit by exceptions that a program may raise, too. Only their
+/// messages differ.
 fn kind_of(exception: &MontyException, otherwise: SandboxFailure) -> SandboxFailure {
     let message = exception.message().unwrap_or_default();
     match exception.exc_type() {
@@ -108,15 +108,15 @@ fn kind_of(exception: &MontyException, otherwise: SandboxFailure) -> SandboxFail
     }
 }
 
-/// What the program printed, up to its limit.
-struct Printed {
+/// The printed text, up to its limit.
+struct PrintBuffer {
     text: String,
     limit: usize,
-    /// Stays, even when the program catches the exception.
+    /// Stays true if the program catches the exception.
     overflowed: bool,
 }
 
-impl Printed {
+impl PrintBuffer {
     fn push(&mut self, text: &str) -> Result<(), MontyException> {
         if self.overflowed || self.text.len() + text.len() > self.limit {
             self.overflowed = true;
@@ -127,7 +127,7 @@ impl Printed {
     }
 }
 
-impl PrintWriterCallback for Printed {
+impl PrintWriterCallback for PrintBuffer {
     fn stdout_write(&mut self, output: Cow<'_, str>) -> Result<(), MontyException> {
         self.push(&output)
     }

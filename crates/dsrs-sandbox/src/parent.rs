@@ -1,5 +1,5 @@
-//! The side that asks: starts a child for each program, holds it to the clock and to its output,
-//! and makes a plain failure of whatever way it ended. Knows nothing of Python.
+//! The parent: starts a child for each program, enforces the limits of time and output, and translates
+//! every way in which a child can end. Knows nothing of Python.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -19,14 +19,14 @@ use tokio::time::timeout;
 
 use crate::{report, wire};
 
-/// What a child gets beyond its time limit to start and to tell of its end by itself, with the
-/// line where it was.
+/// The time beyond the limit in which a child can start, and can report the line at which it was
+/// stopped.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How much is read of what a dying child complains about.
-const COMPLAINT: u64 = 4 << 10;
+/// How much is read of the standard error of a failed child.
+const STDERR_BYTES: u64 = 4 << 10;
 
-/// A sandbox that runs each program in a child process of its own.
+/// A sandbox that runs each program in its own child process.
 ///
 /// ```no_run
 /// use dsrs::sandbox::{Sandbox, SandboxLimits};
@@ -44,13 +44,13 @@ pub struct ChildSandbox {
     program: PathBuf,
     args: Vec<String>,
     limits: SandboxLimits,
-    /// Programs that run at once.
-    turns: Semaphore,
+    /// Limits concurrent programs.
+    permits: Semaphore,
 }
 
 impl ChildSandbox {
-    /// A sandbox whose children are `program` with `args`, which must do what [`crate::child_main`] does. As
-    /// many run at once as there are processors; others wait for their turn.
+    /// A sandbox whose children run `program` with `args`, which must call [`crate::child_main`]. As many
+    /// programs run at once as there are processors; others wait.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, args: &[&str], limits: SandboxLimits) -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -58,19 +58,19 @@ impl ChildSandbox {
             program: program.into(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             limits,
-            turns: Semaphore::new(processors),
+            permits: Semaphore::new(processors),
         }
     }
 
-    /// Lets this many programs run at once.
+    /// Changes how many programs run at once.
     #[must_use]
     pub fn at_once(mut self, programs: usize) -> Self {
-        self.turns = Semaphore::new(programs.clamp(1, Semaphore::MAX_PERMITS));
+        self.permits = Semaphore::new(programs.clamp(1, Semaphore::MAX_PERMITS));
         self
     }
 
     async fn run_child(&self, code: &str, inputs: &Fields) -> Result<SandboxOutput, SandboxError> {
-        let _turn = self.turns.acquire().await.map_err(report::broken)?;
+        let _permit = self.permits.acquire().await.map_err(report::broken)?;
         let mut child = self.start().map_err(|error| {
             report::broken(format_args!("{} does not start: {error}", self.program.display()))
         })?;
@@ -97,9 +97,9 @@ impl ChildSandbox {
             .spawn()
     }
 
-    /// Ends a child before its turn goes to the next.
+    /// Kills a child before its permit is released.
     async fn kill(&self, mut child: Child, why: SandboxError) -> SandboxError {
-        // It may have ended by itself meanwhile.
+        // The child may have ended meanwhile.
         let _ = child.kill().await;
         why
     }
@@ -109,25 +109,29 @@ impl ChildSandbox {
             let unreadable = || Err(report::broken("its answer cannot be read"));
             return wire::read_answer(&ended.answer).unwrap_or_else(unreadable);
         }
-        let complaint = String::from_utf8_lossy(&ended.complaint);
-        Err(if complaint.contains("has overflowed its stack") {
+        let stderr_text = String::from_utf8_lossy(&ended.stderr_text);
+        Err(if stderr_text.contains("has overflowed its stack") {
             report::too_deep()
-        } else if complaint.contains("memory allocation of") {
+        } else if stderr_text.contains("memory allocation of") {
             report::out_of_memory(&self.limits)
         } else {
-            self.judge_status(ended.status, complaint.lines().find(|line| !line.trim().is_empty()))
+            self.judge_status(
+                ended.status,
+                stderr_text.lines().find(|line| !line.trim().is_empty()),
+            )
         })
     }
 
-    fn judge_status(&self, status: ExitStatus, complaint: Option<&str>) -> SandboxError {
+    fn judge_status(&self, status: ExitStatus, stderr_text: Option<&str>) -> SandboxError {
         match status.signal() {
-            // The processor's time limit.
+            // The limit of processor time.
             Some(libc::SIGXCPU) => report::out_of_time(&self.limits),
-            // Not by us: the system was short of memory.
+            // The parent did not send it: the system was out of memory.
             Some(libc::SIGKILL) => report::out_of_memory(&self.limits),
             _ => {
-                let complaint: String = complaint.unwrap_or_default().chars().take(200).collect();
-                report::broken(format_args!("its process ended with {status}: {complaint}"))
+                let stderr_text: String =
+                    stderr_text.unwrap_or_default().chars().take(200).collect();
+                report::broken(format_args!("its process ended with {status}: {stderr_text}"))
             }
         }
     }
@@ -143,14 +147,14 @@ impl Sandbox for ChildSandbox {
     }
 }
 
-/// A child's last words.
+/// The end of a child.
 struct ChildExit {
     status: ExitStatus,
     answer: Vec<u8>,
-    complaint: Vec<u8>,
+    stderr_text: Vec<u8>,
 }
 
-/// Hands over the request and takes the answer. None when the answer has no end.
+/// Sends the request and receives the answer. `None` if the answer is too long.
 async fn talk(
     child: &mut Child,
     request: Vec<u8>,
@@ -161,7 +165,7 @@ async fn talk(
         return Err(io::Error::other("no pipes"));
     };
     let ask = async move {
-        // A child that ends before it has read everything says why by its status.
+        // If a child ends before it has read everything, its status has the reason.
         let _ = stdin.write_all(&request).await;
         drop(stdin);
         io::Result::Ok(())
@@ -169,19 +173,19 @@ async fn talk(
     let longest = longest as u64;
     let listen = async {
         let answer = read(stdout, longest + 1).await?;
-        if answer.len() as u64 > longest { Err(endless()) } else { Ok(answer) }
+        if answer.len() as u64 > longest { Err(too_long()) } else { Ok(answer) }
     };
-    let talked = futures_util::future::try_join3(ask, listen, read(stderr, COMPLAINT)).await;
+    let talked = futures_util::future::try_join3(ask, listen, read(stderr, STDERR_BYTES)).await;
     match talked {
-        Ok(((), answer, complaint)) => {
-            Ok(Some(ChildExit { status: child.wait().await?, answer, complaint }))
+        Ok(((), answer, stderr_text)) => {
+            Ok(Some(ChildExit { status: child.wait().await?, answer, stderr_text }))
         }
-        Err(error) if error.kind() == endless().kind() => Ok(None),
+        Err(error) if error.kind() == too_long().kind() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn endless() -> io::Error {
+fn too_long() -> io::Error {
     io::ErrorKind::FileTooLarge.into()
 }
 

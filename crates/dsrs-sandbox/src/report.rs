@@ -1,5 +1,5 @@
-//! What a model is told of a failure: the limit in plain words, or the place and the exception,
-//! short enough for a prompt. Knows no processes.
+//! Messages of failures for a model: the exceeded limit, or the exception with its place, short enough
+//! for a prompt. Knows no processes.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits};
 use monty_types::{MontyException, StackFrame};
 
-/// How many frames of a traceback are told, counted from where it was raised.
+/// The number of frames of a traceback in a message, from the innermost.
 const FRAMES: usize = 4;
 
 /// The longest line of source, and the longest message of an exception, in characters.
@@ -50,7 +50,7 @@ pub(crate) fn raised(kind: SandboxFailure, exception: &MontyException) -> Sandbo
     SandboxError::new(kind, text)
 }
 
-/// A limit that was hit, with its place.
+/// An exceeded limit with its place.
 pub(crate) fn at(exception: &MontyException, error: &SandboxError) -> SandboxError {
     SandboxError::new(error.kind, format!("{}{}", place(exception), error.message))
 }

@@ -1,14 +1,14 @@
-//! Payloads to Python's values and back. What JSON does not have comes back as text.
+//! Converts payloads to Python values and back. Values that JSON lacks become text.
 
 use std::fmt::Write;
 
 use dsrs::value::{Map, Payload};
 use monty_types::{DictPairs, MontyDate, MontyDateTime, MontyObject, MontyTime};
 
-/// How deep a value may nest; what reads the answer takes little more.
+/// The deepest nesting of a value; the reader of the answer allows little more.
 const DEPTH: usize = 100;
 
-/// A payload as Python has it.
+/// A payload as a Python value.
 pub(crate) fn to_python(payload: &Payload) -> MontyObject {
     match payload {
         Payload::Null => MontyObject::None,
@@ -28,7 +28,7 @@ pub(crate) fn to_python(payload: &Payload) -> MontyObject {
     }
 }
 
-/// A value of Python as a payload; none when it nests too deeply.
+/// A Python value as a payload; `None` if it nests too deeply.
 pub(crate) fn to_payload(object: &MontyObject) -> Option<Payload> {
     nested(object, DEPTH)
 }
@@ -66,7 +66,7 @@ fn nested(object: &MontyObject, depth: usize) -> Option<Payload> {
     })
 }
 
-/// Keys that are no text are told as `str` tells them.
+/// Keys that are not strings are converted with `str`.
 fn members(pairs: &DictPairs, depth: usize) -> Option<Payload> {
     let member = |(key, value): &(MontyObject, MontyObject)| {
         Some((key.to_string().into(), nested(value, depth)?))

@@ -1,5 +1,5 @@
-//! What passes between parent and child: a request and an answer, as JSON text. Knows neither
-//! processes nor Python.
+//! The protocol between parent and child: a request and an answer as JSON. Knows neither processes nor
+//! Python.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
 use dsrs::value::{Fields, Map, Payload, parse_json};
 use serde::Serialize;
 
-/// A program, what it starts with and what it may use.
+/// A program with its inputs and limits.
 pub(crate) struct SandboxRequest {
     pub(crate) code: String,
     pub(crate) inputs: Fields,
@@ -31,7 +31,7 @@ enum AnswerDocument<'a> {
     Failed { failure: &'a str, message: &'a str },
 }
 
-/// Every failure, to find one by its name.
+/// All failures, for lookup by name.
 const FAILURES: [SandboxFailure; 7] = [
     SandboxFailure::Syntax,
     SandboxFailure::Raised,
@@ -42,16 +42,16 @@ const FAILURES: [SandboxFailure; 7] = [
     SandboxFailure::Broken,
 ];
 
-/// The text of a request.
+/// Writes a request.
 pub(crate) fn ask(code: &str, inputs: &Fields, limits: &SandboxLimits) -> Vec<u8> {
     let time_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
     let asked =
         RequestDocument { code, inputs, time_ms, memory: limits.memory, output: limits.output };
     // Every payload has a JSON form.
-    serde_json::to_vec(&asked).unwrap_or_default()
+    serde_json::to_vec(&document).unwrap_or_default()
 }
 
-/// Reads a request; says what is wrong with it if it is none.
+/// Reads a request; the error says what is wrong with it.
 pub(crate) fn read_request(text: &[u8]) -> Result<SandboxRequest, String> {
     let document = parse_json(text).map_err(|error| error.to_string())?.payload;
     let members = document.as_map().ok_or("not an object")?;
@@ -70,24 +70,24 @@ fn number(members: &Map, name: &str) -> Result<u64, String> {
         Some(Payload::Int(number)) => {
             u64::try_from(*number).map_err(|_| format!("`{name}` is negative"))
         }
-        // Beyond 63 bits it reads as a float, and is no limit.
+        // A number beyond 63 bits is read as a float and means no limit.
         Some(Payload::Float(_)) => Ok(u64::MAX),
         _ => Err(format!("no `{name}`")),
     }
 }
 
-/// The text of an answer.
+/// Writes an answer.
 pub(crate) fn answer(outcome: &Result<SandboxOutput, SandboxError>) -> Vec<u8> {
-    let answered = match outcome {
+    let document = match outcome {
         Ok(ran) => AnswerDocument::Output { printed: &ran.printed, value: &ran.value },
         Err(error) => {
             AnswerDocument::Failed { failure: error.kind.code(), message: &error.message }
         }
     };
-    serde_json::to_vec(&answered).unwrap_or_default()
+    serde_json::to_vec(&document).unwrap_or_default()
 }
 
-/// Reads an answer; none if it is none.
+/// Reads an answer; `None` if it is invalid.
 pub(crate) fn read_answer(text: &[u8]) -> Option<Result<SandboxOutput, SandboxError>> {
     let document = parse_json(text).ok()?.payload;
     let members = document.as_map()?;
@@ -100,8 +100,8 @@ pub(crate) fn read_answer(text: &[u8]) -> Option<Result<SandboxOutput, SandboxEr
     Some(Ok(SandboxOutput { printed, value: members.get("value")?.clone() }))
 }
 
-/// The longest text that an honest answer can have: every character of the printed text and of
-/// the value may be one that JSON spells with six.
+/// The longest valid answer: JSON may need six bytes for each character of the printed text and of the
+/// value.
 pub(crate) fn longest_answer(limits: &SandboxLimits) -> usize {
     limits.output.saturating_mul(12).saturating_add(64 << 10)
 }

@@ -40,7 +40,7 @@ async fn refusal(sandbox: &ChildSandbox, code: &str) -> SandboxError {
 }
 
 #[tokio::test]
-async fn what_a_program_prints_and_its_last_value_both_come_back() {
+async fn output_and_last_value_are_returned() {
     let code = "
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -56,7 +56,7 @@ fib(20)
 }
 
 #[tokio::test]
-async fn a_program_has_what_the_dialect_promises() {
+async fn a_program_has_everything_that_the_dialect_lists() {
     for (code, json) in [
         ("7 // 2 + 2 ** 10 % 7", "5"),
         (
@@ -99,7 +99,7 @@ async fn a_program_has_what_the_dialect_promises() {
 
 /// When one of these runs, `DIALECT` is out of date.
 #[tokio::test]
-async fn what_the_dialect_says_is_missing_is_missing() {
+async fn missing_features_of_the_dialect_are_missing() {
     for code in [
         "import decimal",
         "import random",
@@ -127,7 +127,7 @@ async fn what_the_dialect_says_is_missing_is_missing() {
 }
 
 #[tokio::test]
-async fn what_json_does_not_have_comes_back_as_text() {
+async fn values_that_json_lacks_are_returned_as_text() {
     for (code, json) in [
         ("2 ** 70", r#""1180591620717411303424""#),
         ("[float('nan'), float('inf')]", r#"["nan","inf"]"#),
@@ -145,7 +145,7 @@ async fn what_json_does_not_have_comes_back_as_text() {
 }
 
 #[tokio::test]
-async fn inputs_are_variables_and_come_back_as_they_went_in() {
+async fn inputs_are_variables_and_survive_the_round_trip() {
     let inputs = r#"{"n":9223372036854775807,"low":-9223372036854775808,"x":0.1,"whole":1.0,"big":1e+300,"text":"naïve \"q\" 雪 🦀 \u0000","none":null,"nested":{"a":[{"b":[[],{}]}],"z":true}}"#;
     let Payload::Map(fields) = Payload::from_json(inputs).unwrap() else { unreachable!() };
     let code = "[n, low, x, whole, big, text, none, nested]";
@@ -162,7 +162,7 @@ async fn inputs_are_variables_and_come_back_as_they_went_in() {
 }
 
 #[tokio::test]
-async fn an_error_is_told_with_its_line() {
+async fn an_error_has_its_line() {
     let error = refusal(&sandbox(), "x = 1\ndef f(:\n    pass").await;
     assert_eq!(error.kind, SandboxFailure::Syntax);
     assert!(error.message.starts_with("line 2\n    def f(:\nSyntaxError: "), "{error}");
@@ -183,7 +183,7 @@ async fn an_error_is_told_with_its_line() {
 }
 
 #[tokio::test]
-async fn a_program_without_end_is_stopped_in_time() {
+async fn an_endless_program_is_stopped_in_time() {
     for code in [
         "while True: pass",
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
@@ -196,7 +196,7 @@ async fn a_program_without_end_is_stopped_in_time() {
 }
 
 #[tokio::test]
-async fn a_program_that_wants_too_much_memory_is_stopped() {
+async fn a_program_with_too_much_memory_is_stopped() {
     let sandbox = within(SandboxLimits { memory: 64 << 20, ..limits_of_a_minute() });
     for code in [
         "[0] * 10 ** 10",
@@ -225,7 +225,7 @@ async fn repeated_squaring_is_stopped_from_outside() {
 }
 
 #[tokio::test]
-async fn a_program_that_tells_too_much_is_stopped() {
+async fn a_program_with_too_much_output_is_stopped() {
     for code in [
         "while True: print('again')",
         "while True:\n    try:\n        print('a' * 1000)\n    except BaseException: pass",
@@ -243,7 +243,7 @@ async fn a_program_that_tells_too_much_is_stopped() {
 }
 
 #[tokio::test]
-async fn nothing_outside_can_be_reached() {
+async fn a_program_reaches_nothing_outside() {
     for code in [
         "open('/etc/passwd')",
         "open('/tmp/x', 'w').write('x')",
@@ -314,7 +314,7 @@ async fn a_program_too_large_or_too_deep_is_an_error_or_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_programs_at_once_take_their_turns_and_do_not_mix() {
+async fn fifty_concurrent_programs_do_not_interfere() {
     let sandbox = Arc::new(sandbox());
     let programs = (0..50).map(|number| {
         let sandbox = sandbox.clone();
@@ -332,7 +332,7 @@ async fn fifty_programs_at_once_take_their_turns_and_do_not_mix() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_the_child_is_told_plainly() {
+async fn a_wrong_child_program_is_a_clear_error() {
     let missing = ChildSandbox::new("/nowhere/at/all", &[], SandboxLimits::default());
     let error = refusal(&missing, "1").await;
     assert_eq!(error.kind, SandboxFailure::Broken);

@@ -1,6 +1,6 @@
-//! Running a program that a language model wrote: what a sandbox takes, what it gives back, how it
-//! refuses, and what the model is told about the language. Knows payloads and nothing of
-//! processes: how a program is confined is for who implements [`Sandbox`].
+//! Runs programs that language models write: inputs, outputs and failures of a sandbox, and the
+//! description of its language for models. Knows payloads and nothing of processes: implementations of
+//! [`Sandbox`] confine the program.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 
 use crate::value::{Fields, Payload};
 
-/// Where programs run that nobody trusts.
+/// Runs untrusted programs.
 ///
-/// Dropping the future ends the program at once.
+/// Dropping the future stops the program at once.
 ///
 /// ```
 /// use dsrs::sandbox::{SandboxFailure, SandboxOutput, Sandbox, SandboxError};
@@ -20,9 +20,9 @@ use crate::value::{Fields, Payload};
 /// use futures_util::future::{BoxFuture, FutureExt};
 ///
 /// /// Knows one program.
-/// struct Scripted;
+/// struct OneProgram;
 ///
-/// impl Sandbox for Scripted {
+/// impl Sandbox for OneProgram {
 ///     fn run<'a>(
 ///         &'a self,
 ///         code: &'a str,
@@ -38,13 +38,13 @@ use crate::value::{Fields, Payload};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let inputs = Fields::from_iter([("n".into(), Payload::Int(6))]);
-/// assert_eq!(Scripted.run("n", &inputs).await.unwrap().value, Payload::Int(6));
-/// let refused = Scripted.run("n n", &inputs).await.unwrap_err();
+/// assert_eq!(OneProgram.run("n", &inputs).await.unwrap().value, Payload::Int(6));
+/// let refused = OneProgram.run("n n", &inputs).await.unwrap_err();
 /// assert_eq!(refused.to_string(), "line 1: invalid syntax");
 /// # });
 /// ```
 pub trait Sandbox: Send + Sync {
-    /// Runs a program once. Each input is a global variable of its name.
+    /// Runs a program once. Each input is a global variable.
     fn run<'a>(
         &'a self,
         code: &'a str,
@@ -52,32 +52,32 @@ pub trait Sandbox: Send + Sync {
     ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>>;
 }
 
-/// What a program left behind.
+/// The output of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SandboxOutput {
-    /// What it printed.
+    /// The printed text.
     pub printed: Arc<str>,
-    /// The value of its last line if that is an expression; null otherwise. What JSON does not
-    /// have is told in text: whole numbers beyond 64 bits, NaN and infinities, dates, objects.
+    /// The value of the last line if that is an expression; null otherwise. Values that JSON lacks are
+    /// text: integers beyond 64 bits, NaN and infinities, dates, objects.
     pub value: Payload,
 }
 
-/// Why a program came to no end of its own.
+/// The kind of failure of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SandboxFailure {
-    /// It is not a program of the dialect.
+    /// It is not a valid program of the dialect.
     Syntax,
     /// It raised an exception.
     Raised,
     /// It ran for too long.
     Time,
-    /// It asked for too much memory.
+    /// It needed too much memory.
     Memory,
-    /// It printed or gave back too much.
+    /// It printed or returned too much.
     Output,
-    /// It asked for what no program may have: a file, the network, a process.
+    /// It tried to use a file, the network or a process.
     Denied,
-    /// The sandbox failed, not the program.
+    /// The sandbox itself failed.
     Broken,
 }
 
@@ -96,7 +96,7 @@ impl SandboxFailure {
         }
     }
 
-    /// Whether another program could do better, so that it is worth asking the model for one.
+    /// Whether another program may succeed, so that a retry with the model is useful.
     #[must_use]
     pub const fn is_of_the_program(self) -> bool {
         !matches!(self, Self::Broken)
@@ -109,33 +109,33 @@ impl fmt::Display for SandboxFailure {
     }
 }
 
-/// A program that came to no end of its own.
+/// The failure of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SandboxError {
-    /// In which way.
+    /// The kind of failure.
     pub kind: SandboxFailure,
-    /// What the model is told, so that it can mend its program: the end of the traceback with its
-    /// line, or the limit that was hit. Short.
+    /// A short message with which the model can correct its program: the end of the traceback with its
+    /// line, or the exceeded limit.
     pub message: Arc<str>,
 }
 
 impl SandboxError {
-    /// A failure and what to say about it.
+    /// A failure with a message.
     #[must_use]
     pub fn new(kind: SandboxFailure, message: impl Into<Arc<str>>) -> Self {
         Self { kind, message: message.into() }
     }
 }
 
-/// What one program may use.
+/// The limits of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SandboxLimits {
-    /// Time on the clock, from the start of the program to its end.
+    /// Wall-clock time from the start of the program to its end.
     pub time: Duration,
     /// Bytes of memory.
     pub memory: u64,
-    /// Bytes of what it prints, and again of its value as JSON.
+    /// Bytes of the printed text, and of the value as JSON.
     pub output: usize,
 }
 
@@ -146,8 +146,8 @@ impl Default for SandboxLimits {
     }
 }
 
-/// What a model is told about the language of the sandbox, before it writes a program. It is the
-/// dialect of the interpreter in `dsrs-sandbox`, whose tests hold this text to the truth.
+/// The description of the language for models. It is the dialect of the interpreter in `dsrs-sandbox`,
+/// whose tests check this text.
 pub const DIALECT: &str = "\
 The program is Python 3, in a subset. The value of its last line, if that is an expression, is its \
 result; what it prints is shown too.

@@ -1,5 +1,4 @@
-//! Which model is asked, when, and whether at all: requests that wait for their turn, models that
-//! others fall back to, replies that are kept.
+//! Which model receives a request and when: limits of requests in flight, fallbacks, cached replies.
 #![allow(clippy::unwrap_used)]
 
 mod story;
@@ -38,25 +37,25 @@ fn fail(kind: LmErrorKind) -> ScriptedAnswer {
     ScriptedAnswer::fail(kind, format!("{kind:?} it was"))
 }
 
-/// A run of its own over shared models.
+/// A new run over shared models.
 fn run_over(models: &Arc<Models>) -> Ctx {
     Ctx::within(models.clone(), Duration::from_secs(60))
 }
 
-/// The requests of a run: which model each went to, and how it ended.
+/// The requests of a run with their model and status.
 fn requests(spans: &[Span]) -> Vec<String> {
     let sent = spans.iter().filter(|span| span.kind == SpanKind::Lm);
-    let told = sent.map(|span| {
+    let lines = sent.map(|span| {
         let cached = if span.cached { " kept" } else { "" };
         format!("{} {:?}{cached}", span.model.as_deref().unwrap_or_default(), span.status)
     });
-    told.collect()
+    lines.collect()
 }
 
 mod turns {
     use super::*;
 
-    /// Asks so many times at once; tells after how many seconds each was answered.
+    /// Sends so many requests at once; returns the seconds until each was answered.
     async fn answered(ctx: &Ctx, times: usize) -> Vec<u64> {
         let start = Instant::now();
         let one = || async {
@@ -71,7 +70,7 @@ mod turns {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_with_one_request_is_served_between_those_of_a_run_with_many() {
+    async fn one_request_is_served_between_the_many_of_another_run() {
         let models = Models::new([Model::of("default", slow())], None);
         let models = Arc::new(models.limited(Some(1), None));
         let (busy, modest) = (run_over(&models), run_over(&models));
@@ -86,7 +85,7 @@ mod turns {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_model_and_a_run_have_limits_of_their_own() {
+    async fn a_model_and_a_run_have_their_own_limits() {
         let narrow = Model { gate: Some(Gate::of(2)), ..Model::of("default", slow()) };
         let models = Arc::new(Models::new([narrow], None));
         assert_eq!(answered(&run_over(&models), 5).await, [1, 1, 2, 2, 3]);
@@ -99,7 +98,7 @@ mod turns {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waiting_counts_against_the_time_of_the_node_and_ends_with_the_run() {
+    async fn waiting_counts_against_the_time_of_the_node() {
         let models = Models::only(Arc::new(ScriptedLm::always(ScriptedAnswer::hang())))
             .limited(Some(1), None);
         let models = Arc::new(models);
@@ -127,7 +126,7 @@ mod fallbacks {
         Model { fallback, model, ..Model::of(alias, lm.clone()) }
     }
 
-    /// A run without retries over models of which the first is the default.
+    /// A run without retries. The first model is the default.
     fn run(models: impl IntoIterator<Item = Model>) -> Ctx {
         let models: Vec<Model> = models.into_iter().collect();
         let default = models.first().map(|model| model.alias.clone());
@@ -137,7 +136,7 @@ mod fallbacks {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn when_a_model_fails_for_good_the_next_one_is_asked_with_settings_of_its_own() {
+    async fn after_a_model_fails_its_fallback_is_asked_with_its_own_settings() {
         let busy = script([fail(LmErrorKind::Provider), fail(LmErrorKind::RateLimited)]);
         let down = Arc::new(ScriptedLm::always(fail(LmErrorKind::Connection)));
         let good = script([GOOD]);
@@ -161,7 +160,7 @@ mod fallbacks {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_failures_that_another_model_may_not_have_are_a_reason() {
+    async fn only_failures_of_the_model_lead_to_a_fallback() {
         use LmErrorKind::{
             Connection, ContextOverflow, Malformed, Provider, RateLimited, Refused, Timeout,
         };
@@ -177,8 +176,7 @@ mod fallbacks {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_does_not_fit_a_run_that_is_cancelled_and_a_time_that_is_over_are_none()
-    {
+    async fn misfits_cancellation_and_timeouts_lead_to_no_fallback() {
         let (bad, good) = (script([BAD, BAD]), script([GOOD]));
         let ctx = run([falls_back("a", &bad, &["b"]), falls_back("b", &good, &[])]);
         let error = ask(&ctx, "how many?").await.unwrap_err();
@@ -200,7 +198,7 @@ mod fallbacks {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_models_of_a_fallback_come_right_after_it_and_none_is_asked_twice() {
+    async fn fallbacks_of_a_fallback_follow_it_and_no_model_is_asked_twice() {
         let lms: Vec<_> =
             (0..4).map(|_| Arc::new(ScriptedLm::always(fail(LmErrorKind::Timeout)))).collect();
         let ctx = run([
@@ -216,7 +214,7 @@ mod fallbacks {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_rest_of_a_conversation_stays_with_the_model_that_has_answered() {
+    async fn a_conversation_stays_with_the_model_that_answered() {
         let (bad, good) = (script([fail(LmErrorKind::Provider)]), script([BAD, GOOD]));
         let ctx = run([falls_back("a", &bad, &["b"]), falls_back("b", &good, &[])]);
         assert!(ask(&ctx, "how many?").await.is_ok());
@@ -226,7 +224,7 @@ mod fallbacks {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_model_that_is_not_told_of_tools_is_not_sent_any() {
+    async fn a_model_without_tools_receives_none() {
         let (bad, good) = (script([fail(LmErrorKind::Provider)]), script([GOOD]));
         let first = Model { tools: true, ..falls_back("a", &bad, &["b"]) };
         let ctx = run([first, falls_back("b", &good, &[])]);
@@ -255,7 +253,7 @@ mod kept {
     }
 
     #[tokio::test]
-    async fn the_same_request_is_answered_again_at_no_cost_and_the_trace_says_so() {
+    async fn a_cached_reply_is_free_and_marked_in_the_trace() {
         let lm = script([GOOD]);
         let models = keeping(&lm);
         let first = run_over(&models);
@@ -277,7 +275,7 @@ mod kept {
     }
 
     #[tokio::test]
-    async fn an_answer_that_does_not_fit_and_a_failure_are_not_kept() {
+    async fn misfits_and_failures_are_not_cached() {
         let lm = script([BAD.into(), fail(LmErrorKind::Refused), BAD.into(), GOOD.into()]);
         let models = keeping(&lm);
         assert!(ask(&run_over(&models), "how many?").await.is_err());
@@ -286,7 +284,7 @@ mod kept {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn runs_that_ask_the_same_at_the_same_time_are_answered_by_one_request() {
+    async fn concurrent_equal_requests_of_runs_are_sent_once() {
         let lm =
             Arc::new(ScriptedLm::always(ScriptedAnswer::from(GOOD).after(Duration::from_secs(1))));
         let models = keeping(&lm);
@@ -297,7 +295,7 @@ mod kept {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_the_same_request_of_a_run_whose_turn_has_not_come() {
+    async fn no_request_waits_for_an_equal_one_without_a_permit() {
         let lm =
             Arc::new(ScriptedLm::always(ScriptedAnswer::from(GOOD).after(Duration::from_secs(1))));
         let cache = Some(Arc::new(ReplyCache::of(1 << 20, Duration::from_secs(600))));
@@ -317,7 +315,7 @@ mod kept {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_anothers_request_keeps_a_time_and_a_cancellation_of_its_own() {
+    async fn a_request_that_waits_for_another_keeps_its_own_deadline() {
         let lm = script([ScriptedAnswer::hang(), GOOD.into()]);
         let models = keeping(&lm);
         let (first, second, third) = (run_over(&models), run_over(&models), run_over(&models));
@@ -335,7 +333,7 @@ mod kept {
     }
 
     #[tokio::test]
-    async fn attempts_at_the_same_thing_are_not_answered_with_each_others_replies() {
+    async fn attempts_do_not_share_cached_replies() {
         let lm = script([GOOD, GOOD, GOOD]);
         let run = run_over(&keeping(&lm));
         for number in 0..3 {
@@ -346,7 +344,7 @@ mod kept {
         assert_eq!(lm.requests().len(), 3);
     }
 
-    /// Puts together the text of every field.
+    /// Collects the text of every field.
     #[derive(Default)]
     struct Ear(Mutex<String>);
 
@@ -359,7 +357,7 @@ mod kept {
     }
 
     #[tokio::test]
-    async fn who_listens_hears_a_kept_reply_at_once() {
+    async fn a_listener_receives_a_cached_reply_at_once() {
         let models = keeping(&script([GOOD]));
         ask(&run_over(&models), "how many?").await.unwrap();
         let ear = Arc::new(Ear::default());
@@ -372,7 +370,7 @@ mod kept {
     }
 
     #[tokio::test]
-    async fn calls_of_tools_are_part_of_what_is_kept() {
+    async fn tool_calls_are_part_of_a_cached_reply() {
         let call = ToolCall { id: "c1".into(), name: "search".into(), arguments: "{}".into() };
         let finish_reason = Some("tool_calls".into());
         let reply = LmReply { tool_calls: vec![call], finish_reason, ..LmReply::of("", "m") };

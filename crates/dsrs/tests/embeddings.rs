@@ -18,7 +18,7 @@ use dsrs::lm::{
 use dsrs::predict::{DynPredictor, SchemaPredictor};
 use dsrs::value::Payload;
 use dsrs_synthetic::{SyntheticEmbedder, SyntheticTask};
-use fake_server::{Does, http, server, whole};
+use fake_server::{Reaction, http, server, whole};
 use futures_util::future::{BoxFuture, FutureExt};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ const TWO: &str = r#"{"object":"list","model":"e-1","data":[
     {"object":"embedding","index":1,"embedding":[0.5,-1e-3,3]},
     {"object":"embedding","index":0,"embedding":[1,0,0]}],"usage":{"prompt_tokens":6,"total_tokens":6}}"#;
 
-async fn ask(does: Does) -> Result<Embeddings, LmError> {
+async fn ask(does: Reaction) -> Result<Embeddings, LmError> {
     let (url, _) = server(does).await;
     client(&url).embed(&texts(2)).await
 }
@@ -74,7 +74,7 @@ fn numbers(request: &str) -> String {
 
 #[tokio::test]
 async fn many_texts_go_in_batches_and_no_texts_send_no_request() {
-    let (url, seen) = server(Does::Answer(numbers)).await;
+    let (url, seen) = server(Reaction::Answer(numbers)).await;
     let embedder = client(&url);
     let found = embedder.embed(&texts(600)).await.unwrap();
     let firsts: Vec<usize> = found.vectors.iter().map(|vector| vector[0] as usize).collect();

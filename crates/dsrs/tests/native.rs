@@ -1,5 +1,5 @@
-//! Models over protocols of their providers' own, against a small server that plays Anthropic and
-//! Gemini: what is sent, what whole answers and streamed ones are read as, how failures are told.
+//! Models over protocols of single providers, against a test server for Anthropic and Gemini: requests,
+//! whole and streamed answers, failures.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::{Arc, Mutex};
@@ -17,11 +17,11 @@ use tokio::sync::Notify;
 
 const KEY: &str = "sk-very-secret";
 
-/// A server that answers every request with the same bytes, or with silence.
+/// A server that answers every request with the same bytes, or not at all.
 struct Server {
     url: String,
     seen: Arc<Mutex<Vec<String>>>,
-    /// Told of a request, and of a caller who left without an answer.
+    /// Notified of a request, and of a client that disconnects without an answer.
     arrived: Arc<Notify>,
     left: Arc<Notify>,
 }
@@ -96,7 +96,7 @@ fn ok(body: &Value) -> String {
     http("200 OK", "", &body.to_string())
 }
 
-/// Server-sent events; the connection ends with them.
+/// Server-sent events up to the end of the connection.
 fn events(events: &[(&str, Value)]) -> String {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     let told = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n"));
@@ -135,7 +135,7 @@ async fn stream(lm: &Native, request: &LmRequest) -> (Result<LmReply, LmError>, 
 }
 
 #[tokio::test]
-async fn a_conversation_is_sent_as_the_provider_wants_it_and_its_answer_read() {
+async fn a_conversation_is_sent_in_the_format_of_the_provider() {
     let text = json!([{"type": "thinking", "thinking": "hm", "signature": "s"},
         {"type": "text", "text": "Be"}, {"type": "text", "text": "cause."}]);
     let server = Server::saying(ok(&answer(text, "end_turn"))).await;
@@ -159,7 +159,7 @@ async fn a_conversation_is_sent_as_the_provider_wants_it_and_its_answer_read() {
 }
 
 #[tokio::test]
-async fn tools_are_told_calls_of_them_read_and_their_results_sent_back_together() {
+async fn tools_calls_and_results_are_exchanged() {
     let asked = json!([{"type": "text", "text": "I look."},
         {"type": "tool_use", "id": "c3", "name": "find", "input": {"city": "Turku"}}]);
     let server = Server::saying(ok(&answer(asked, "tool_use"))).await;
@@ -198,7 +198,7 @@ async fn tools_are_told_calls_of_them_read_and_their_results_sent_back_together(
     assert_eq!(ids, ["c1", "c2"]);
 }
 
-/// The events of an answer, up to its end.
+/// The events of a complete answer.
 fn told(pieces: &[&str]) -> Vec<(&'static str, Value)> {
     let usage = json!({"input_tokens": 9, "output_tokens": 1});
     let mut told = vec![
@@ -224,7 +224,7 @@ fn end(reason: &str) -> [(&'static str, Value); 3] {
 }
 
 #[tokio::test]
-async fn a_streamed_answer_is_heard_piece_by_piece() {
+async fn a_streamed_answer_arrives_in_deltas() {
     let all = [told(&["Be", "caüse."]), end("max_tokens").to_vec()].concat();
     let server = Server::saying(events(&all)).await;
     let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
@@ -236,7 +236,7 @@ async fn a_streamed_answer_is_heard_piece_by_piece() {
 }
 
 #[tokio::test]
-async fn calls_of_tools_are_put_together_from_what_is_streamed() {
+async fn streamed_tool_calls_are_combined() {
     let part = |json: &str| json!({"index": 1, "delta": {"type": "input_json_delta", "partial_json": json}});
     let block = json!({"type": "tool_use", "id": "c1", "name": "find", "input": {}});
     let calling = [
@@ -257,7 +257,7 @@ async fn calls_of_tools_are_put_together_from_what_is_streamed() {
 }
 
 #[tokio::test]
-async fn the_status_of_a_failure_says_its_kind_whether_it_was_to_be_streamed_or_not() {
+async fn the_status_decides_the_kind_of_failure_in_both_modes() {
     use LmErrorKind::{ContextOverflow, Provider, RateLimited, Refused};
     let long = "prompt is too long: 210000 tokens > 200000 maximum";
     for (status, words, kind) in [
@@ -283,7 +283,7 @@ async fn the_status_of_a_failure_says_its_kind_whether_it_was_to_be_streamed_or_
 }
 
 #[tokio::test]
-async fn nobody_there_and_nonsense_are_told_apart() {
+async fn no_connection_and_invalid_answers_are_different_failures() {
     let lm = model(Protocol::Anthropic, "http://127.0.0.1:1/v1");
     let whole = lm.complete(&question(), DeltaSink::closed()).await.unwrap_err();
     assert_eq!(whole.kind, LmErrorKind::Connection);
@@ -302,7 +302,7 @@ async fn nobody_there_and_nonsense_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_or_fails_on_its_way_is_no_answer() {
+async fn an_incomplete_or_failed_stream_is_a_failure() {
     let server = Server::saying(events(&told(&["Be"]))).await;
     let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
     assert_eq!((reply.unwrap_err().kind, pieces.len()), (LmErrorKind::Connection, 1));
@@ -321,7 +321,7 @@ async fn an_answer_that_breaks_off_or_fails_on_its_way_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_constraint_that_there_is_no_place_for_or_that_is_refused_is_told_as_that() {
+async fn an_unsupported_or_refused_constraint_is_reported_as_such() {
     let lm = model(Protocol::Anthropic, "http://127.0.0.1:1/v1");
     let held = |constraint| LmRequest { constraint: Some(constraint), ..question() };
     let grammar = held(DecodingConstraint::Gbnf("root ::= x".into()));
@@ -340,7 +340,7 @@ async fn a_constraint_that_there_is_no_place_for_or_that_is_refused_is_told_as_t
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_waits_for_any_more_closes_its_connection() {
+async fn a_cancelled_request_closes_its_connection() {
     for streamed in [false, true] {
         let server = Server::saying(String::new()).await;
         let (lm, request) = (server.model(Protocol::Anthropic), question());
@@ -356,7 +356,7 @@ async fn a_request_that_nobody_waits_for_any_more_closes_its_connection() {
 }
 
 #[tokio::test]
-async fn gemini_speaks_another_protocol_and_is_heard_the_same() {
+async fn gemini_is_streamed_like_the_others() {
     let part = |text: &str, reason: Value| {
         json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": reason}],
             "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11},
@@ -380,7 +380,7 @@ async fn gemini_speaks_another_protocol_and_is_heard_the_same() {
 }
 
 #[test]
-fn neither_client_nor_settings_show_the_key_and_an_address_without_a_host_is_refused() {
+fn debug_output_has_no_key_and_an_address_needs_a_host() {
     let lm = model(Protocol::Anthropic, "http://host/v1/");
     assert_eq!(format!("{lm:?}"), r#"Native { host: "host", model: "claude-tiny", .. }"#);
     for odd in ["", "/v1", "http://me:secret@host/v1"] {

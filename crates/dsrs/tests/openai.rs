@@ -1,5 +1,5 @@
-//! The OpenAI client against a small server that speaks plain TCP, so that it can also break off,
-//! fall silent and talk nonsense.
+//! The OpenAI client against a test server over plain TCP, which can also close connections, stall and
+//! send invalid answers.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -12,7 +12,7 @@ use dsrs::lm::{
     Chat, DecodingConstraint, DeltaSink, GrammarField, HttpLimits, Lm, LmError, LmErrorKind,
     LmParams, LmReply, LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
 };
-use fake_server::{Does, http, server, whole};
+use fake_server::{Reaction, http, server, whole};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -31,13 +31,13 @@ fn request() -> LmRequest {
     LmRequest::new(chat, LmParams { max_tokens: Some(5), ..LmParams::default() })
 }
 
-async fn ask(does: Does) -> Result<LmReply, LmError> {
+async fn ask(does: Reaction) -> Result<LmReply, LmError> {
     let (url, _) = server(does).await;
     client(&url).complete(&request(), DeltaSink::closed()).await
 }
 
 #[tokio::test]
-async fn a_question_is_posted_with_its_key_and_the_answer_read() {
+async fn a_request_has_the_key_and_its_answer_is_read() {
     let (url, seen) = server(http("200 OK", "", GOOD)).await;
     let reply = client(&url).complete(&request(), DeltaSink::closed()).await.unwrap();
     assert_eq!((&*reply.text, &*reply.model, reply.usage.input_tokens), ("hello", "m-1", 3));
@@ -64,7 +64,7 @@ fn held_to_schema() -> LmRequest {
 }
 
 #[tokio::test]
-async fn what_an_answer_is_held_to_is_sent_where_the_endpoint_wants_it() {
+async fn a_constraint_is_sent_in_the_member_of_the_endpoint() {
     let grammar = || held_to(DecodingConstraint::Gbnf("root ::= \"a\"".into()));
     let written = r#""root ::= \"a\"""#;
     for (field, request, expected) in [
@@ -91,7 +91,7 @@ async fn what_an_answer_is_held_to_is_sent_where_the_endpoint_wants_it() {
 }
 
 #[tokio::test]
-async fn a_refused_constraint_is_told_from_a_refused_request() {
+async fn a_refused_constraint_differs_from_a_refused_request() {
     use LmErrorKind::{ConstraintRefused, ContextOverflow, Refused};
     let grammar = || held_to(DecodingConstraint::Gbnf("root ::= \"a\"".into()));
     for (request, status, body, kind) in [
@@ -117,7 +117,7 @@ async fn a_refused_constraint_is_told_from_a_refused_request() {
 }
 
 #[tokio::test]
-async fn connections_are_kept_and_used_again_also_after_a_failed_request() {
+async fn connections_are_reused_even_after_a_failed_request() {
     for does in [http("200 OK", "", GOOD), http("500 Oh No", "", "{}")] {
         let (url, seen) = server(does).await;
         let lm = client(&url);
@@ -130,7 +130,7 @@ async fn connections_are_kept_and_used_again_also_after_a_failed_request() {
 }
 
 #[tokio::test]
-async fn a_refusal_or_failure_tells_kind_status_wait_and_the_providers_words() {
+async fn a_failure_has_kind_status_wait_and_the_providers_message() {
     let cases = [
         ("429 Too Many Requests", LmErrorKind::RateLimited),
         ("500 Internal Server Error", LmErrorKind::Provider),
@@ -160,7 +160,7 @@ async fn an_error_under_status_200_is_the_providers_failure() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_no_connection() {
+async fn an_address_without_a_server_is_a_connection_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
@@ -170,10 +170,10 @@ async fn nobody_at_the_address_is_no_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_off_before_or_within_the_answer_is_a_connection_failure() {
+async fn a_lost_connection_is_a_connection_failure() {
     let half = format!("HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{}", &GOOD[..40]);
     for said in ["", "HTTP/1.1 200", &half] {
-        let error = ask(Does::SayAndClose(said.into())).await.unwrap_err();
+        let error = ask(Reaction::SayAndClose(said.into())).await.unwrap_err();
         assert_eq!((error.kind, error.status), (LmErrorKind::Connection, None), "{said}");
         assert!(error.message.contains("the connection was lost"), "{error}");
     }
@@ -186,20 +186,21 @@ async fn an_answer_that_is_no_completion_is_malformed() {
         assert_eq!((error.kind, error.status), (LmErrorKind::Malformed, Some(200)), "{body}");
         assert!(error.message.contains("not a chat completion"), "{error}");
     }
-    let error = ask(Does::SayAndClose("hello, who is there?\r\n\r\n".into())).await.unwrap_err();
+    let error =
+        ask(Reaction::SayAndClose("hello, who is there?\r\n\r\n".into())).await.unwrap_err();
     assert!(error.is_transient());
 }
 
 #[tokio::test]
-async fn an_answer_beyond_the_limit_is_not_read_to_its_end() {
+async fn an_answer_beyond_the_limit_is_refused() {
     let error = ask(http("200 OK", "", &" ".repeat(100_001))).await.unwrap_err();
     assert_eq!(error.kind, LmErrorKind::Malformed);
     assert!(error.message.contains("too large"), "{error}");
 }
 
 #[tokio::test]
-async fn a_caller_that_gives_up_closes_the_connection_of_a_silent_server() {
-    let (url, seen) = server(Does::Stall).await;
+async fn a_cancelled_request_closes_its_connection() {
+    let (url, seen) = server(Reaction::Stall).await;
     let (lm, request) = (client(&url), request());
     let waiting = tokio::time::timeout(
         Duration::from_millis(100),
@@ -216,14 +217,14 @@ async fn a_caller_that_gives_up_closes_the_connection_of_a_silent_server() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_before_the_question_is_taken_whole_is_read() {
+async fn an_answer_before_the_end_of_the_request_is_read() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let head = stream.read(&mut [0; 64]).await.unwrap();
         assert!(head > 0);
-        let Does::Say(text) = http("413 Payload Too Large", "", "{}") else { unreachable!() };
+        let Reaction::Say(text) = http("413 Payload Too Large", "", "{}") else { unreachable!() };
         stream.write_all(text.as_bytes()).await.unwrap();
         std::future::pending::<()>().await;
     });
@@ -233,7 +234,7 @@ async fn an_answer_that_comes_before_the_question_is_taken_whole_is_read() {
     assert_eq!((error.kind, error.status), (LmErrorKind::Refused, Some(413)));
 }
 
-/// A streamed answer in chunks of HTTP, one for each text; `end` is what stands behind them.
+/// A streamed answer with an HTTP chunk for each event, followed by `end`.
 fn streamed(events: &[&str], end: &str) -> String {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
                 transfer-encoding: chunked\r\n\r\n";
@@ -251,7 +252,7 @@ const PIECES: [&str; 4] = [
     "[DONE]",
 ];
 
-async fn hear(lm: &OpenAi) -> (Result<LmReply, LmError>, Vec<String>) {
+async fn stream(lm: &OpenAi) -> (Result<LmReply, LmError>, Vec<String>) {
     let mut deltas = Vec::new();
     let mut push = |delta: &str| deltas.push(delta.to_owned());
     let reply = lm.complete(&request(), DeltaSink::to(&mut push)).await;
@@ -259,11 +260,11 @@ async fn hear(lm: &OpenAi) -> (Result<LmReply, LmError>, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_streamed_answer_is_heard_in_pieces_and_read_like_a_whole_one() {
-    let (url, seen) = server(Does::Say(streamed(&PIECES, "0\r\n\r\n"))).await;
+async fn a_streamed_answer_is_the_same_reply_as_a_whole_one() {
+    let (url, seen) = server(Reaction::Say(streamed(&PIECES, "0\r\n\r\n"))).await;
     let lm = client(&url);
     for _ in 0..3 {
-        let (reply, heard) = hear(&lm).await;
+        let (reply, heard) = stream(&lm).await;
         assert_eq!(heard, ["hel", "lo"]);
         assert_eq!(reply.unwrap(), ask(http("200 OK", "", GOOD)).await.unwrap());
     }
@@ -274,13 +275,15 @@ async fn a_streamed_answer_is_heard_in_pieces_and_read_like_a_whole_one() {
     assert!(sent.contains("accept: text/event-stream, application/json\r\n"), "{sent}");
 }
 
-/// A streamed answer in one piece, up to the end of the connection.
-fn events(text: &str) -> Does {
-    Does::SayAndClose(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{text}"))
+/// A streamed answer that ends with the connection.
+fn events(text: &str) -> Reaction {
+    Reaction::SayAndClose(format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{text}"
+    ))
 }
 
 #[tokio::test]
-async fn a_stream_is_read_however_its_server_writes_events() {
+async fn a_stream_of_every_spelling_is_read() {
     let usual: String = PIECES.iter().map(|piece| format!("data: {piece}\n\n")).collect();
     for text in [
         format!("\u{FEFF}{usual}"),
@@ -291,48 +294,48 @@ async fn a_stream_is_read_however_its_server_writes_events() {
         usual.trim_end().to_owned(),
     ] {
         let (url, _) = server(events(&text)).await;
-        let (reply, heard) = hear(&client(&url)).await;
+        let (reply, heard) = stream(&client(&url)).await;
         assert_eq!((&*reply.unwrap().text, heard.concat()), ("hello", "hello".into()), "{text:?}");
     }
 }
 
 #[tokio::test]
-async fn a_stream_may_be_longer_than_an_answer_but_its_text_may_not() {
+async fn the_limit_applies_to_the_text_of_a_stream() {
     let chunk = |field: &str| {
         format!(r#"{{"choices":[{{"delta":{{"{field}":"{}"}}}}]}}"#, "x".repeat(1000))
     };
     let (thought, said) = (chunk("reasoning_content"), chunk("content"));
     let mut pieces = vec![thought.as_str(); 300];
     pieces.extend(PIECES);
-    let (url, _) = server(Does::Say(streamed(&pieces, "0\r\n\r\n"))).await;
-    assert_eq!(&*hear(&client(&url)).await.0.unwrap().text, "hello");
-    let (url, _) = server(Does::Say(streamed(&vec![said.as_str(); 101], ""))).await;
-    let (reply, heard) = hear(&client(&url)).await;
+    let (url, _) = server(Reaction::Say(streamed(&pieces, "0\r\n\r\n"))).await;
+    assert_eq!(&*stream(&client(&url)).await.0.unwrap().text, "hello");
+    let (url, _) = server(Reaction::Say(streamed(&vec![said.as_str(); 101], ""))).await;
+    let (reply, heard) = stream(&client(&url)).await;
     assert!(reply.unwrap_err().message.contains("too large"));
     assert_eq!(heard.len(), 100);
 }
 
 #[tokio::test]
-async fn what_comes_of_the_connection_behind_the_end_of_an_answer_does_not_matter() {
+async fn failures_after_the_end_of_an_answer_are_ignored() {
     let all = streamed(&PIECES, "");
     let no_done = streamed(&PIECES[..2], "");
     for does in [
-        Does::Say(all.clone()),
-        Does::SayAndClose(all.clone()),
-        Does::Say(all + "not a chunk"),
-        Does::SayAndClose(no_done.clone()),
-        Does::Say(no_done + "not a chunk\r\n"),
+        Reaction::Say(all.clone()),
+        Reaction::SayAndClose(all.clone()),
+        Reaction::Say(all + "not a chunk"),
+        Reaction::SayAndClose(no_done.clone()),
+        Reaction::Say(no_done + "not a chunk\r\n"),
     ] {
         let (url, seen) = server(does).await;
         let lm = client(&url);
         for _ in 0..2 {
-            assert_eq!(&*hear(&lm).await.0.unwrap().text, "hello");
+            assert_eq!(&*stream(&lm).await.0.unwrap().text, "hello");
         }
         assert_eq!(seen.connections.load(Ordering::SeqCst), 2);
     }
 }
 
-/// Refuses a request that holds the first text with the second, and answers any other as asked.
+/// Refuses requests with certain members and answers all others.
 fn picky(request: &str, name: &str, words: &str) -> String {
     if request.contains(name) {
         let length = words.len();
@@ -343,17 +346,17 @@ fn picky(request: &str, name: &str, words: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_a_way_of_streaming_is_asked_without_it_and_from_then_on() {
+async fn a_refused_stream_mode_is_not_requested_again() {
     let no_options: fn(&str) -> String = |request| {
         picky(request, "stream_options", r#"{"error":"Unrecognized field: stream_options"}"#)
     };
     let no_stream: fn(&str) -> String =
         |request| picky(request, "stream", r#"{"error":"streaming is not supported"}"#);
     for (answer, pieces, requests) in [(no_options, 2, 4), (no_stream, 1, 5)] {
-        let (url, seen) = server(Does::Answer(answer)).await;
+        let (url, seen) = server(Reaction::Answer(answer)).await;
         let lm = client(&url);
         for _ in 0..3 {
-            let (reply, heard) = hear(&lm).await;
+            let (reply, heard) = stream(&lm).await;
             assert_eq!((&*reply.unwrap().text, heard.len()), ("hello", pieces));
         }
         assert_eq!(seen.requests.lock().unwrap().len(), requests);
@@ -361,29 +364,29 @@ async fn a_server_that_refuses_a_way_of_streaming_is_asked_without_it_and_from_t
 }
 
 #[tokio::test]
-async fn another_refusal_of_a_streamed_request_is_not_asked_again() {
+async fn another_refusal_of_a_streamed_request_is_final() {
     let (url, seen) = server(http("400 Bad Request", "", r#"{"error":"no such model"}"#)).await;
-    let (reply, _) = hear(&client(&url)).await;
+    let (reply, _) = stream(&client(&url)).await;
     assert_eq!(reply.unwrap_err().kind, LmErrorKind::Refused);
     assert_eq!(seen.requests.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn an_answer_that_a_server_does_not_stream_is_heard_at_once() {
+async fn an_answer_that_is_not_streamed_is_one_delta() {
     let headers = "content-type: application/json\r\n";
     let (url, _) = server(http("200 OK", headers, GOOD)).await;
-    let (reply, heard) = hear(&client(&url)).await;
+    let (reply, heard) = stream(&client(&url)).await;
     assert_eq!((&*reply.unwrap().text, heard), ("hello", vec!["hello".to_owned()]));
 }
 
 #[tokio::test]
-async fn a_stream_that_fails_says_how_and_what_was_heard_stays_heard() {
+async fn a_failed_stream_reports_the_reason_after_its_deltas() {
     use LmErrorKind::{Connection, Malformed, Provider, RateLimited};
     let failing = r#"{"error":{"message":"overloaded by sk-very-secret"}}"#;
-    let whole = |events: &[&str]| Does::Say(streamed(events, "0\r\n\r\n"));
+    let whole = |events: &[&str]| Reaction::Say(streamed(events, "0\r\n\r\n"));
     let busy = http("429 Too Many Requests", "retry-after: 7\r\n", "{}");
     let cases = [
-        (Does::SayAndClose(streamed(&PIECES[..1], "")), Connection, "is incomplete", 1),
+        (Reaction::SayAndClose(streamed(&PIECES[..1], "")), Connection, "the connection was lost", 1),
         (whole(&PIECES[..1]), Connection, "the answer is incomplete", 1),
         (whole(&[PIECES[0], failing]), Provider, "overloaded by ***", 1),
         (whole(&["so sorry"]), Malformed, "not a chat completion", 0),
@@ -395,7 +398,7 @@ async fn a_stream_that_fails_says_how_and_what_was_heard_stays_heard() {
     ];
     for (does, kind, words, pieces) in cases {
         let (url, _) = server(does).await;
-        let (reply, heard) = hear(&client(&url)).await;
+        let (reply, heard) = stream(&client(&url)).await;
         let error = reply.unwrap_err();
         assert_eq!((error.kind, heard.len()), (kind, pieces), "{error}");
         assert!(error.message.contains(words), "{error}");
@@ -404,8 +407,8 @@ async fn a_stream_that_fails_says_how_and_what_was_heard_stays_heard() {
 }
 
 #[tokio::test]
-async fn a_caller_that_gives_up_in_the_middle_of_a_stream_closes_the_connection() {
-    let (url, seen) = server(Does::Say(streamed(&PIECES[..1], ""))).await;
+async fn a_cancelled_stream_closes_its_connection() {
+    let (url, seen) = server(Reaction::Say(streamed(&PIECES[..1], ""))).await;
     let lm = client(&url);
     let (tell, told) = tokio::sync::oneshot::channel();
     let (mut tell, request) = (Some(tell), request());

@@ -1,6 +1,5 @@
-//! The synthetic LM at its tasks: what it answers depends on the request alone, better prompts make
-//! it better by so much, and whatever it is asked for, it answers in the layout and of the types
-//! that are asked for.
+//! The synthetic LM at its tasks: answers depend on the request alone, better prompts raise the accuracy
+//! by a known amount, and every answer has the requested layout and types.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod story;
@@ -33,7 +32,7 @@ fn task(name: &str) -> &'static SyntheticTask {
     SyntheticTask::named(name).unwrap()
 }
 
-/// The task's program, with this state.
+/// The program of a task with a state.
 fn program(document: &str, state: &str) -> Program {
     let program = Program::from_document(&json(document), &Env).unwrap_or_else(|p| panic!("{p}"));
     let mut problems = Problems::new();
@@ -49,7 +48,7 @@ async fn outputs(program: &Program, lm: &Arc<SyntheticLm>, inputs: &Fields) -> (
     (outcome.outputs.unwrap(), outcome.usage)
 }
 
-/// Which rows a program with a state of its own for each row gets right.
+/// The rows that a program answers correctly, with a state for each row.
 async fn right_by(
     name: &str,
     document: &str,
@@ -69,7 +68,7 @@ async fn right(name: &str, state: &str) -> BTreeSet<usize> {
     right_by(name, task(name).document, |_| state.to_owned()).await
 }
 
-/// The four rows of other seeds that have most words in common with a row.
+/// The four rows of other seeds with the most words in common with a row.
 fn like(name: &str, row: &SyntheticRow) -> Vec<SyntheticRow> {
     let words = |row: &SyntheticRow| -> BTreeSet<String> {
         let texts = row.inputs.values().filter_map(Payload::as_str);
@@ -91,7 +90,7 @@ fn demos(rows: &[SyntheticRow]) -> String {
     rows.iter().map(demo).collect::<Vec<_>>().join(", ")
 }
 
-/// Demos for each node, out of so many runs whose outputs are right.
+/// Demos for each node from so many runs with right outputs.
 async fn bootstrapped(name: &str, state: &str, count: usize) -> Vec<String> {
     let program = program(task(name).document, state);
     let mut demos = vec![Vec::new(); program.graph().nodes().count()];
@@ -118,7 +117,7 @@ const SUMS_WORDS: &str =
     "Do one calculation at a time. Write down every number of the text before you calculate.";
 
 #[tokio::test]
-async fn triage_gets_better_with_the_words_and_with_demos_of_like_messages() {
+async fn triage_improves_with_phrases_and_similar_demos() {
     let name = "triage";
     let bare = right(name, "{}").await;
     let told = right(name, &format!(r#"{{"sort": {{"instruction": "{TRIAGE_WORDS}"}}}}"#)).await;
@@ -148,7 +147,7 @@ async fn triage_gets_better_with_the_words_and_with_demos_of_like_messages() {
 }
 
 #[tokio::test]
-async fn sums_get_better_with_thinking_first() {
+async fn sums_improves_with_reasoning() {
     let name = "sums";
     let bare = right(name, "{}").await;
     let told = right(name, &format!(r#"{{"solve": {{"instruction": "{SUMS_WORDS}"}}}}"#)).await;
@@ -176,7 +175,7 @@ async fn sums_get_better_with_thinking_first() {
 }
 
 #[tokio::test]
-async fn orders_need_both_instructions() {
+async fn orders_needs_both_instructions() {
     let name = "orders";
     let (find, answer) = (
         r#""find": {"instruction": "Look at the current order only. Put the order's number first."}"#,
@@ -220,7 +219,7 @@ async fn the_answer_depends_on_the_request_alone() {
 }
 
 #[tokio::test]
-async fn seeds_and_temperatures_draw_half_of_the_answers_anew() {
+async fn seeds_and_temperatures_redraw_half_of_the_answers() {
     let mut counts = Vec::new();
     let rows = task("triage").rows(1, 200);
     for lm in [
@@ -247,7 +246,7 @@ async fn seeds_and_temperatures_draw_half_of_the_answers_anew() {
 }
 
 #[test]
-fn rows_are_unique_and_enough_and_feedback_tells_right_from_wrong() {
+fn rows_are_unique_and_feedback_depends_on_the_answer() {
     for task in SyntheticTask::all() {
         let rows = task.rows(9, 2000);
         let inputs: BTreeSet<String> =
@@ -264,7 +263,7 @@ fn rows_are_unique_and_enough_and_feedback_tells_right_from_wrong() {
     }
 }
 
-/// What a predictor of a signature gives, at the first try.
+/// The outputs of a predictor at the first attempt.
 async fn asked(schema: &Arc<SignatureSchema>, seed: u64, input: Fields) -> Fields {
     let lm = Arc::new(SyntheticLm::seeded(seed));
     let predictor = SchemaPredictor::new(schema.clone(), "predictor");
@@ -281,7 +280,7 @@ const PROPOSER: &str = r#"{"instructions": "Write a better instruction.",
     "inputs": [{"name": "program"}, {"name": "feedback"}], "outputs": [{"name": "observations"}, {"name": "proposed_instruction"}]}"#;
 
 #[tokio::test]
-async fn a_proposal_takes_up_what_feedback_names() {
+async fn a_proposal_uses_the_topics_of_feedback() {
     let schema = signature("{}", PROPOSER);
     let row = &task("triage").rows(1, 1)[0];
     let mut with_words = [0, 0];
@@ -297,7 +296,7 @@ async fn a_proposal_takes_up_what_feedback_names() {
     assert!(with_words[0] < 35 && with_words[1] > 80, "{with_words:?}");
 }
 
-/// Types as one writes them, over the named ones of [`TYPES`].
+/// Type expressions that may use the definitions in [`TYPES`].
 fn types() -> impl Strategy<Value = String> {
     let plain = [
         "str",
@@ -333,7 +332,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn it_answers_in_the_layout_and_of_the_types_that_are_asked_for(
+    fn answers_have_the_requested_layout_and_types(
         found in types(), advised in types(), seed in any::<u64>(),
     ) {
         let outputs = [("found", found), ("advice_for_parts", advised)].map(|(name, ty)| {
@@ -348,7 +347,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn the_strategies_that_ask_more_than_once_are_answered_too() {
+async fn strategies_with_several_calls_are_answered() {
     let document = task("orders").document;
     let nodes = [
         r#""react", "config": {}"#,

@@ -84,7 +84,7 @@ fn broken(status: u16) -> Does {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_busy_provider_is_asked_again_after_the_time_it_asks_for() {
+async fn a_busy_provider_is_retried_after_its_wait() {
     let lm = FakeLm::doing([busy("1"), good()]).await;
     let outcome = asking(&lm, json!({}), json!({})).await;
     assert_eq!(outcome.outputs(), json!({"score": 0.5}));
@@ -94,7 +94,7 @@ async fn a_busy_provider_is_asked_again_after_the_time_it_asks_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_longer_than_the_time_left_is_rate_limited_at_once() {
+async fn a_wait_beyond_the_deadline_is_rate_limited_at_once() {
     let lm = FakeLm::doing([busy("3600")]).await;
     let outcome = asking(&lm, json!({}), json!({})).await;
     assert_eq!(outcome.failure(), (429, "rate_limited".to_owned()));
@@ -112,7 +112,7 @@ async fn a_provider_that_stays_busy_is_rate_limited_after_the_retries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_is_broken_for_a_moment_is_asked_again() {
+async fn a_transient_failure_of_the_provider_is_retried() {
     let lm = FakeLm::doing([broken(500), Does::HangUp, Does::BreakOff, broken(503), good()]).await;
     let outcome = asking(&lm, json!({"retries": 4}), json!({})).await;
     assert_eq!(outcome.outputs(), json!({"score": 0.5}));
@@ -120,7 +120,7 @@ async fn a_provider_that_is_broken_for_a_moment_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_stays_broken_is_an_lm_error_in_its_own_words() {
+async fn a_failing_provider_is_an_lm_error_with_its_message() {
     let lm = FakeLm::doing([broken(500)]).await;
     let outcome = asking(&lm, json!({}), json!({})).await;
     assert_eq!(outcome.failure(), (502, "lm_error".to_owned()));
@@ -129,7 +129,7 @@ async fn a_provider_that_stays_broken_is_an_lm_error_in_its_own_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_provider_that_wants_more_time_than_is_left_is_not_asked_again() {
+async fn a_failing_provider_with_a_long_wait_is_not_retried() {
     let later = vec![("retry-after", "3600".to_owned())];
     let lm = FakeLm::doing([Does::Answer(503, later, "{}".to_owned())]).await;
     let outcome = asking(&lm, json!({}), json!({})).await;
@@ -138,7 +138,7 @@ async fn a_broken_provider_that_wants_more_time_than_is_left_is_not_asked_again(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_refuses_the_key_is_not_asked_again_and_the_key_is_never_told() {
+async fn a_refused_key_is_neither_retried_nor_shown() {
     let echo = json!({"error": {"message": "no access with sk-very-secret"}});
     let lm = FakeLm::doing([Does::Answer(401, vec![], echo.to_string())]).await;
     let setup = on(&test_database().await, &lm).env("OPENAI_API_KEY", "sk-very-secret");
@@ -151,7 +151,7 @@ async fn a_provider_that_refuses_the_key_is_not_asked_again_and_the_key_is_never
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_breaks_every_connection_is_an_lm_error() {
+async fn a_provider_that_drops_connections_is_an_lm_error() {
     for does in [Does::HangUp, Does::BreakOff] {
         let lm = FakeLm::doing([does]).await;
         let outcome = asking(&lm, json!({"retries": 1}), json!({})).await;
@@ -161,7 +161,7 @@ async fn a_provider_that_breaks_every_connection_is_an_lm_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_is_not_there_is_an_lm_error() {
+async fn an_unreachable_provider_is_an_lm_error() {
     let lm = FakeLm::doing([good()]).await;
     let nowhere = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -175,7 +175,7 @@ async fn a_provider_that_is_not_there_is_an_lm_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_stalls_or_drips_is_a_timeout_and_is_left() {
+async fn a_stalling_provider_is_a_timeout_and_its_connection_closes() {
     for does in [Does::Stall, Does::Drip] {
         let lm = FakeLm::doing([does]).await;
         let outcome = asking(&lm, json!({"timeout_ms": 400}), json!({})).await;
@@ -188,7 +188,7 @@ async fn a_provider_that_stalls_or_drips_is_a_timeout_and_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_time_of_a_run_bounds_every_node_in_it() {
+async fn the_deadline_of_a_run_limits_its_nodes() {
     let lm = FakeLm::doing([Does::Stall]).await;
     let outcome = asking(&lm, json!({}), json!({"timeout_ms": 300})).await;
     assert_eq!(outcome.answer.status, 504, "{}", outcome.answer.text);
@@ -199,7 +199,7 @@ async fn the_time_of_a_run_bounds_every_node_in_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_outlasts_its_models_own_limit_is_sent_again() {
+async fn a_request_beyond_the_timeout_of_its_model_is_retried() {
     let lm = FakeLm::doing([Does::Stall, good()]).await;
     let setup = ServerSetup::new().database(&test_database().await);
     let setup = setup.env("DSRS_MODELS__SLOW__BASE_URL", &lm.url);
@@ -222,7 +222,7 @@ async fn an_answer_that_is_no_chat_completion_is_an_lm_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_does_not_fit_is_asked_for_again_then_a_parse_error_with_the_raw_text() {
+async fn repeated_misfits_are_a_parse_error_with_the_raw_text() {
     let raw = "[[ ## score ## ]]\nquite \u{0} good\n\n[[ ## completed ## ]]";
     let lm = FakeLm::doing([Does::Say("no idea".to_owned()), Does::Say(raw.to_owned())]).await;
     let outcome = asking(&lm, json!({}), json!({})).await;
@@ -237,7 +237,7 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_then_a_parse_error_with_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_answer_that_fits_is_as_good_as_a_first() {
+async fn a_fitting_second_answer_succeeds() {
     let lm = FakeLm::doing([Does::Say("no idea".to_owned()), good()]).await;
     let outcome = asking(&lm, json!({}), json!({})).await;
     assert_eq!(outcome.outputs(), json!({"score": 0.5}));

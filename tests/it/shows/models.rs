@@ -33,7 +33,7 @@ async fn started(setup: ServerSetup) -> (impl Sized, Remote) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_is_down_is_replaced_by_the_one_it_falls_back_to() {
+async fn an_unavailable_model_is_replaced_by_its_fallback() {
     let down = FakeLm::doing([Does::Answer(503, vec![], "{}".to_owned())]).await;
     let good = FakeLm::doing([score()]).await;
     let setup = on(&test_database().await, &down)
@@ -58,7 +58,7 @@ async fn a_model_that_is_down_is_replaced_by_the_one_it_falls_back_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_embedding_model_is_listed_as_one_and_a_node_that_asks_it_is_told_so() {
+async fn an_embedding_model_is_listed_and_cannot_answer() {
     let lm = FakeLm::doing([score()]).await;
     let setup = on(&test_database().await, &lm)
         .env("DSRS_MODELS__VECTORS__MODEL", "embed-1")
@@ -82,7 +82,7 @@ async fn an_embedding_model_is_listed_as_one_and_a_node_that_asks_it_is_told_so(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_request_is_not_sent_twice_where_replies_are_kept() {
+async fn with_a_cache_an_equal_request_is_not_sent_again() {
     let lm = FakeLm::doing([score()]).await;
     let setup = on(&test_database().await, &lm)
         .env("DSRS_MODELS__FAST__MODEL", "fast-1")
@@ -104,7 +104,7 @@ async fn the_same_request_is_not_sent_twice_where_replies_are_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_requests_are_on_their_way_than_the_settings_allow() {
+async fn the_settings_limit_requests_in_flight() {
     let gate = Gate::new();
     let held = Does::Hold(gate.clone(), sections([("score", "0.5")]));
     let lm = FakeLm::doing([held, score()]).await;
@@ -133,7 +133,7 @@ async fn no_more_requests_are_on_their_way_than_the_settings_allow() {
 
 #[cfg(feature = "genai")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_of_another_provider_is_asked_in_its_own_protocol() {
+async fn a_model_of_another_provider_uses_its_protocol() {
     let said = sections([("score", "0.5")]);
     let answer = json!({
         "id": "m1", "type": "message", "role": "assistant", "model": "claude-7",

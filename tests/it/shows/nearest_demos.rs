@@ -59,7 +59,7 @@ async fn execute(api: &Remote) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_is_shown_the_nearest_demos_and_the_trace_tells_which() {
+async fn a_prompt_has_the_nearest_demos_and_the_trace_names_them() {
     let (_server, api, lm, vectors) = started(embeds()).await;
     let put = api.put(STATE, state()).await.expect(200).json();
     let read = api.get(STATE).await.expect(200).json();
@@ -132,7 +132,7 @@ async fn a_state_whose_vectors_do_not_fit_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_fails_with_the_embedding_model_and_names_it() {
+async fn a_run_fails_with_its_embedding_model_by_name() {
     let (_server, api, lm, _) = started(Does::Answer(401, vec![], "{}".to_owned())).await;
     api.put(STATE, state()).await.expect(200);
     let failed = execute(&api).await;

@@ -1,6 +1,6 @@
 //! A budget of requests, tokens and money, kept to the last one: what the next request may cost at
 //! worst is set aside before it is sent, and what it did cost is counted after. Knows usage and
-//! prices, and nothing of what requests say.
+//! prices, and nothing of the content of requests.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,34 +10,34 @@ use tokio::time::Instant;
 
 use super::Usage;
 
-/// What may be spent. What is `None` has no limit.
+/// Limits of spending. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budget {
-    /// Requests that are sent, those that fail included.
+    /// Requests, including failed ones.
     pub lm_calls: Option<u64>,
-    /// Tokens, read and written.
+    /// Input and output tokens.
     pub tokens: Option<u64>,
     /// Money, in the currency of the configured prices.
     pub cost: Option<f64>,
-    /// Seconds, by the clock.
+    /// Seconds of wall-clock time.
     pub seconds: Option<f64>,
 }
 
-/// The limit that was reached.
+/// One of the limits of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BudgetLimit {
-    /// Of requests.
+    /// The limit of requests.
     LmCalls,
-    /// Of tokens.
+    /// The limit of tokens.
     Tokens,
-    /// Of money.
+    /// The limit of money.
     Cost,
-    /// Of seconds.
+    /// The limit of seconds.
     Seconds,
 }
 
 impl BudgetLimit {
-    /// The limit's name, as in a budget.
+    /// The name of the limit in a budget.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,27 +55,27 @@ impl fmt::Display for BudgetLimit {
     }
 }
 
-/// A budget that is being spent. Many may spend it at the same time: together they never exceed it.
+/// A budget and what has been spent of it. Concurrent requests together never exceed it.
 pub struct BudgetAccount {
     budget: Budget,
     ends: Option<Instant>,
-    book: Mutex<Book>,
+    ledger: Mutex<Ledger>,
     settled: Notify,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Book {
-    /// What has been spent.
+struct Ledger {
+    /// The usage so far.
     spent: Usage,
-    /// What the requests on their way may cost at worst.
-    held: Usage,
-    /// What is set aside for later.
+    /// The highest possible cost of the requests in flight.
+    in_flight: Usage,
+    /// The part that is reserved for later.
     reserve: BudgetReserve,
-    /// The first limit that was reached since the reserve was last changed.
+    /// The first limit reached since the last change of the reserve.
     reached: Option<BudgetLimit>,
 }
 
-/// A part of a budget that is set aside for later.
+/// A part of a budget that is reserved for later.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetReserve {
     /// Requests, tokens and money.
@@ -85,66 +85,66 @@ pub struct BudgetReserve {
 }
 
 impl BudgetAccount {
-    /// A budget of which this has been spent, in so many seconds, before.
+    /// Opens a budget of which a usage and a time have already been spent.
     #[must_use]
     pub fn open(budget: Budget, spent: Usage, seconds: f64) -> Self {
         let left = budget.seconds.map(|limit| (limit - seconds).clamp(0.0, 1e9));
         Self {
             budget,
             ends: left.map(|left| Instant::now() + std::time::Duration::from_secs_f64(left)),
-            book: Mutex::new(Book { spent, ..Book::default() }),
+            ledger: Mutex::new(Ledger { spent, ..Ledger::default() }),
             settled: Notify::new(),
         }
     }
 
-    /// What may be spent.
+    /// The limits.
     #[must_use]
     pub const fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Whether tokens or money are limited, so that the size of an answer must be.
+    /// Whether tokens or money are limited, so that every answer needs a limit.
     #[must_use]
     pub const fn limits_answers(&self) -> bool {
         self.budget.tokens.is_some() || self.budget.cost.is_some()
     }
 
-    /// What has been spent so far, requests that failed included.
+    /// The usage so far, including failed requests.
     #[must_use]
     pub fn spent(&self) -> Usage {
-        self.book().spent
+        self.ledger().spent
     }
 
-    /// The limit that was reached, if one was.
+    /// The limit that has been reached, if any.
     #[must_use]
     pub fn reached(&self) -> Option<BudgetLimit> {
-        let reached = self.book().reached;
+        let reached = self.ledger().reached;
         reached.or_else(|| self.is_over().then_some(BudgetLimit::Seconds))
     }
 
-    /// When the time of those who may not touch the reserve is over.
+    /// When the time ends, without the reserved time.
     #[must_use]
     pub fn ends(&self) -> Option<Instant> {
-        let reserve = std::time::Duration::try_from_secs_f64(self.book().reserve.seconds);
+        let reserve = std::time::Duration::try_from_secs_f64(self.ledger().reserve.seconds);
         self.ends.and_then(|ends| ends.checked_sub(reserve.unwrap_or_default()).or(Some(ends)))
     }
 
-    /// Sets a part aside, instead of what was before; nothing gives all of it free again. What is
-    /// left may be spent on, whatever was reached before.
+    /// Replaces the reserve; the default releases it. The rest may be spent, even if a limit was reached
+    /// before.
     pub fn set_reserve(&self, reserve: BudgetReserve) {
-        let mut book = self.book();
-        book.reserve = reserve;
-        book.reached = None;
-        drop(book);
+        let mut ledger = self.ledger();
+        ledger.reserve = reserve;
+        ledger.reached = None;
+        drop(ledger);
         self.settled.notify_waiters();
     }
 
-    /// Sets aside this much at least. What was reached stays so.
+    /// Raises the reserve to at least this much. A limit that was reached stays reached.
     pub fn raise_reserve(&self, reserve: BudgetReserve) {
-        let mut book = self.book();
-        let BudgetReserve { usage, seconds } = book.reserve;
+        let mut ledger = self.ledger();
+        let BudgetReserve { usage, seconds } = ledger.reserve;
         let more = reserve.usage;
-        book.reserve = BudgetReserve {
+        ledger.reserve = BudgetReserve {
             usage: Usage {
                 lm_calls: usage.lm_calls.max(more.lm_calls),
                 input_tokens: usage.input_tokens.max(more.input_tokens),
@@ -159,17 +159,17 @@ impl BudgetAccount {
         };
     }
 
-    /// Sets aside what one request may cost at worst. Waits while those on their way may still turn
-    /// out to have cost less.
+    /// Acquires the right to spend the highest possible cost of one request. Waits while requests in
+    /// flight may still turn out to cost less.
     ///
     /// # Errors
-    /// The limit that does not allow it, whatever becomes of the others. Nothing is allowed from
-    /// then on: smaller requests would only take a little longer to come to the same end.
+    /// The limit that forbids it in any case. From then on every request is refused: smaller ones would
+    /// only delay the same end.
     pub async fn acquire(&self, worst: Usage) -> Result<SpendingPermit<'_>, BudgetLimit> {
         loop {
             let settled = self.settled.notified();
             tokio::pin!(settled);
-            // From here on no news is missed.
+            // From here on no notification is missed.
             settled.as_mut().enable();
             match self.try_acquire(worst) {
                 Ok(true) => return Ok(SpendingPermit { account: self, worst }),
@@ -179,24 +179,24 @@ impl BudgetAccount {
         }
     }
 
-    /// Whether it was set aside; false where that has to wait for others.
+    /// Whether the cost was reserved; false if it has to wait for requests in flight.
     fn try_acquire(&self, worst: Usage) -> Result<bool, BudgetLimit> {
         let over = self.is_over();
-        let mut book = self.book();
-        if let Some(limit) = book.reached.or(over.then_some(BudgetLimit::Seconds)) {
+        let mut ledger = self.ledger();
+        if let Some(limit) = ledger.reached.or(over.then_some(BudgetLimit::Seconds)) {
             return Err(limit);
         }
-        let mut alone = book.spent;
-        alone += book.reserve.usage;
+        let mut alone = ledger.spent;
+        alone += ledger.reserve.usage;
         alone += worst;
         if let Some(limit) = self.budget.exceeded(&alone) {
-            book.reached = Some(limit);
+            ledger.reached = Some(limit);
             return Err(limit);
         }
-        alone += book.held;
+        alone += ledger.in_flight;
         let fits = self.budget.exceeded(&alone).is_none();
         if fits {
-            book.held += worst;
+            ledger.in_flight += worst;
         }
         Ok(fits)
     }
@@ -205,26 +205,27 @@ impl BudgetAccount {
         self.ends().is_some_and(|ends| ends <= Instant::now())
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settle(&self, worst: Usage, spent: Usage) {
-        let mut book = self.book();
-        book.held.lm_calls -= worst.lm_calls;
-        book.held.input_tokens -= worst.input_tokens;
-        book.held.output_tokens -= worst.output_tokens;
-        book.held.cost = book.held.cost.zip(worst.cost).map(|(held, worst)| held - worst);
-        book.spent += spent;
-        drop(book);
+        let mut ledger = self.ledger();
+        ledger.in_flight.lm_calls -= worst.lm_calls;
+        ledger.in_flight.input_tokens -= worst.input_tokens;
+        ledger.in_flight.output_tokens -= worst.output_tokens;
+        ledger.in_flight.cost =
+            ledger.in_flight.cost.zip(worst.cost).map(|(all, worst)| all - worst);
+        ledger.spent += spent;
+        drop(ledger);
         self.settled.notify_waiters();
     }
 }
 
 impl Budget {
-    /// The limit that this much exceeds.
+    /// The limit that a usage exceeds.
     fn exceeded(&self, usage: &Usage) -> Option<BudgetLimit> {
-        // Sums of prices are not exact to the last bit.
+        // Sums of prices have rounding errors.
         const SLACK: f64 = 1.0 + 1e-9;
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         if self.lm_calls.is_some_and(|limit| usage.lm_calls > limit) {
@@ -239,15 +240,15 @@ impl Budget {
     }
 }
 
-/// What is set aside for a request that is being sent. Dropping it counts all of that: what came of
-/// the request nobody knows.
+/// The right to spend the highest possible cost of a request. Dropping it counts all of that cost,
+/// because the outcome of the request is unknown.
 pub struct SpendingPermit<'a> {
     account: &'a BudgetAccount,
     worst: Usage,
 }
 
 impl SpendingPermit<'_> {
-    /// Counts what the request did cost.
+    /// Counts the actual cost of the request.
     pub fn settle(self, spent: Usage) {
         self.account.settle(self.worst, spent);
         std::mem::forget(self);
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_beyond_the_budget_are_refused_and_so_is_all_that_follows() {
+    async fn after_the_first_refusal_every_request_is_refused() {
         let account = account(Budget { lm_calls: Some(2), ..Budget::default() });
         for _ in 0..2 {
             account.acquire(calls(1)).await.ok().unwrap().settle(calls(1));
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_whose_worst_does_not_fit_waits_for_those_that_may_cost_less() {
+    async fn a_request_waits_for_others_that_may_cost_less() {
         let account = account(Budget { tokens: Some(100), ..Budget::default() });
         let first = account.acquire(tokens(10, 50)).await.ok().unwrap();
         let mut second = Box::pin(account.acquire(tokens(10, 50)));
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_was_dropped_counts_as_much_as_it_may_have_cost() {
+    async fn a_dropped_request_counts_its_highest_possible_cost() {
         let account = account(Budget { tokens: Some(100), ..Budget::default() });
         drop(account.acquire(tokens(20, 60)).await);
         assert_eq!(account.spent(), tokens(20, 60));
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_set_aside_can_be_spent_once_it_is_free() {
+    async fn the_reserve_can_be_spent_after_its_release() {
         let account = account(Budget { lm_calls: Some(3), ..Budget::default() });
         account.set_reserve(BudgetReserve { usage: calls(2), seconds: 0.0 });
         account.acquire(calls(1)).await.ok().unwrap().settle(calls(1));
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_that_was_spent_before_counts_and_some_can_be_set_aside() {
+    async fn earlier_time_counts_and_time_can_be_reserved() {
         let budget = Budget { seconds: Some(10.0), ..Budget::default() };
         let account = BudgetAccount::open(budget, Usage::default(), 4.0);
         account.set_reserve(BudgetReserve { seconds: 2.0, ..BudgetReserve::default() });
@@ -335,7 +336,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn many_who_spend_at_once_never_exceed_it_and_never_wait_for_nothing(
+        fn concurrent_requests_never_exceed_the_budget_or_deadlock(
             limit in 0..400_u64,
             costs in prop::collection::vec((1..40_u64, 0..40_u64, 0..4_u64), 1..40),
         ) {

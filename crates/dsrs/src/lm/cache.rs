@@ -1,6 +1,5 @@
-//! Replies of one model, kept for requests that are the same to the letter. Those who want the same
-//! at the same time wait for the one that asks first. Knows nothing of how a request is sent, and of
-//! time only how long a reply is kept.
+//! A cache of the replies of one model, by exact request. Concurrent requests of the same key wait for
+//! the first one. Does not send requests itself.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,15 +12,15 @@ use tokio::sync::watch;
 
 use super::{DecodingConstraint, LmParams, LmReply, LmRequest};
 
-/// What an entry takes beside the texts of its reply, roughly.
+/// The approximate size of an entry without the texts of its reply.
 const ENTRY: usize = 256;
 
-/// Stands for all that is said in a request: messages, settings, constraint and tools.
+/// A hash of everything in a request: messages, settings, constraint and tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey([u8; 32]);
 
 impl RequestKey {
-    /// The key of a request, whichever model it goes to.
+    /// The key of a request, independent of the model.
     #[must_use]
     pub fn of(request: &LmRequest) -> Self {
         Self::of_model("", request)
@@ -31,7 +30,7 @@ impl RequestKey {
     #[must_use]
     pub fn of_model(alias: &str, request: &LmRequest) -> Self {
         let mut hash = Sha256::new();
-        // Every part has its length before it, so that no two requests read the same.
+        // Each part is preceded by its length, so that different requests never hash the same bytes.
         let mut part = |bytes: &[u8]| {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
@@ -58,7 +57,7 @@ impl RequestKey {
     }
 }
 
-/// The settings as a text that differs where they do.
+/// The settings as a unique text.
 fn settings(params: &LmParams) -> String {
     let LmParams { temperature, max_tokens, top_p, seed, stop } = params;
     format!("{temperature:?} {max_tokens:?} {top_p:?} {seed:?} {stop:?}")
@@ -67,54 +66,54 @@ fn settings(params: &LmParams) -> String {
 /// The replies of a model.
 pub struct ReplyCache {
     replies: Cache<RequestKey, LmReply>,
-    /// The requests on their way; each ends when whoever asks is done.
-    asked: Mutex<HashMap<RequestKey, watch::Receiver<()>>>,
+    /// The requests in flight. Each channel closes when its request ends.
+    in_flight: Mutex<HashMap<RequestKey, watch::Receiver<()>>>,
 }
 
-/// What there is for a request.
+/// The result of a lookup.
 #[derive(Debug)]
 pub enum CacheLookup<'c> {
-    /// A reply that was given to the same request before.
+    /// The cached reply.
     Hit(LmReply),
-    /// Nothing: it has to be asked.
+    /// No reply: the caller has to send the request and to fill the slot.
     Miss(CacheSlot<'c>),
 }
 
-/// A request of which the cache knows that it is on its way. Dropping it tells those who wait.
+/// A request in flight. Dropping it wakes the requests of the same key that wait for it.
 #[derive(Debug)]
 pub struct CacheSlot<'c> {
     cache: &'c ReplyCache,
     key: RequestKey,
-    /// None where another asks for the same on its own, too.
+    /// `None` if another request of the same key is in flight.
     first: Option<watch::Sender<()>>,
 }
 
 impl ReplyCache {
-    /// Keeps replies of about so many bytes together, each for so long.
+    /// A cache of about so many bytes. Each reply expires after `ttl`.
     #[must_use]
     pub fn of(bytes: u64, ttl: Duration) -> Self {
         let replies =
             Cache::builder().max_capacity(bytes).weigher(weight).time_to_live(ttl).build();
-        Self { replies, asked: Mutex::default() }
+        Self { replies, in_flight: Mutex::default() }
     }
 
-    /// The reply to a request, if it is there.
+    /// The cached reply to a request.
     #[must_use]
     pub fn get(&self, key: RequestKey) -> Option<LmReply> {
         self.replies.get(&key)
     }
 
-    /// The reply to a request, once the same request is answered that is on its way already. When
-    /// that fails, those who waited ask each on their own: its failure may not be theirs.
+    /// The cached reply to a request. Waits for a request of the same key in flight. If that one fails,
+    /// every waiting request is sent on its own, because the failure may not concern it.
     pub async fn find(&self, key: RequestKey) -> CacheLookup<'_> {
         if let Some(reply) = self.replies.get(&key) {
             return CacheLookup::Hit(reply);
         }
-        let mut other = match self.ask(key) {
+        let mut other = match self.enter(key) {
             Ok(found) => return found,
             Err(other) => other,
         };
-        // Nothing is ever sent: it ends with the request.
+        // No value is ever sent: the channel closes when the request ends.
         while other.changed().await.is_ok() {}
         match self.replies.get(&key) {
             Some(reply) => CacheLookup::Hit(reply),
@@ -122,27 +121,27 @@ impl ReplyCache {
         }
     }
 
-    /// Lets go of a reply that was of no use, so that the next one who asks gets another.
+    /// Removes a reply that was not usable, so that the next request gets another one.
     pub fn remove(&self, key: RequestKey) {
         self.replies.invalidate(&key);
     }
 
-    fn ask(&self, key: RequestKey) -> Result<CacheLookup<'_>, watch::Receiver<()>> {
-        let mut asked = self.asked();
-        if let Some(other) = asked.get(&key) {
+    fn enter(&self, key: RequestKey) -> Result<CacheLookup<'_>, watch::Receiver<()>> {
+        let mut in_flight = self.in_flight();
+        if let Some(other) = in_flight.get(&key) {
             return Err(other.clone());
         }
-        // Replies are kept before their requests end, so that none is missed between the two.
+        // A reply is cached before its request ends, so it cannot be missed in between.
         if let Some(reply) = self.replies.get(&key) {
             return Ok(CacheLookup::Hit(reply));
         }
         let (first, others) = watch::channel(());
-        asked.insert(key, others);
+        in_flight.insert(key, others);
         Ok(CacheLookup::Miss(CacheSlot { cache: self, key, first: Some(first) }))
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<RequestKey, watch::Receiver<()>>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_flight(&self) -> MutexGuard<'_, HashMap<RequestKey, watch::Receiver<()>>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -153,14 +152,14 @@ impl fmt::Debug for ReplyCache {
 }
 
 impl CacheSlot<'_> {
-    /// Ends with a reply, which is kept if it is complete.
+    /// Ends the request with a reply, which is cached if it is complete.
     pub fn fill_if_complete(self, reply: &LmReply) {
         if is_complete(reply) {
             self.fill(reply);
         }
     }
 
-    /// Ends with a reply, which is kept whatever it is.
+    /// Ends the request with a reply, which is cached in any case.
     pub fn fill(self, reply: &LmReply) {
         self.cache.replies.insert(self.key, reply.clone());
     }
@@ -169,12 +168,12 @@ impl CacheSlot<'_> {
 impl Drop for CacheSlot<'_> {
     fn drop(&mut self) {
         if self.first.is_some() {
-            self.cache.asked().remove(&self.key);
+            self.cache.in_flight().remove(&self.key);
         }
     }
 }
 
-/// Whether the model came to an end by itself, and says so.
+/// Whether the model finished the answer, according to its finish reason.
 fn is_complete(reply: &LmReply) -> bool {
     let cut = |reason: &str| matches!(reason, "length" | "max_tokens" | "content_filter");
     reply.finish_reason.as_deref().is_some_and(|reason| !cut(reason))
@@ -212,7 +211,7 @@ mod tests {
         ReplyCache::of(1 << 20, Duration::from_secs(600))
     }
 
-    /// What is found without waiting: the text of a reply, or nothing.
+    /// The text of the cached reply.
     async fn found(cache: &ReplyCache, key: RequestKey) -> Option<String> {
         match cache.find(key).await {
             CacheLookup::Hit(reply) => Some(reply.text.to_string()),
@@ -220,7 +219,7 @@ mod tests {
         }
     }
 
-    async fn keep(cache: &ReplyCache, key: RequestKey, reply: &LmReply) {
+    async fn fill(cache: &ReplyCache, key: RequestKey, reply: &LmReply) {
         match cache.find(key).await {
             CacheLookup::Miss(asking) => asking.fill_if_complete(reply),
             CacheLookup::Hit(_) => panic!("there is one already"),
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_the_same_only_when_nothing_about_them_differs() {
+    fn requests_with_any_difference_have_different_keys() {
         let object: Arc<RawValue> = RawValue::from_string("{}".into()).unwrap().into();
         let tool = |name: &str| ToolSpec {
             name: name.into(),
@@ -252,13 +251,13 @@ mod tests {
             request
         });
         let held = |constraint| LmRequest { constraint: Some(constraint), ..request() };
-        let told = |name| LmRequest { tools: Some(ToolSet::of([tool(name)])), ..request() };
+        let with_tool = |name| LmRequest { tools: Some(ToolSet::of([tool(name)])), ..request() };
         let others = [
             held(DecodingConstraint::Gbnf("{}".into())),
             held(DecodingConstraint::JsonSchema { schema: object.clone(), strict: true }),
             held(DecodingConstraint::JsonSchema { schema: object.clone(), strict: false }),
-            told("add"),
-            told("sub"),
+            with_tool("add"),
+            with_tool("sub"),
         ];
         let all: Vec<_> = [request()].into_iter().chain(changed).chain(others).collect();
         let keys: std::collections::HashSet<_> = all.iter().map(RequestKey::of).collect();
@@ -267,26 +266,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_is_given_again_until_it_is_forgotten() {
+    async fn a_reply_is_cached_until_it_is_removed() {
         let (cache, key) = (cache(), RequestKey::of(&request()));
-        keep(&cache, key, &reply("because")).await;
+        fill(&cache, key, &reply("because")).await;
         assert_eq!(found(&cache, key).await.as_deref(), Some("because"));
         cache.remove(key);
         assert_eq!(found(&cache, key).await, None);
     }
 
     #[tokio::test]
-    async fn a_reply_that_was_cut_off_is_not_kept() {
+    async fn an_incomplete_reply_is_not_cached() {
         let (cache, key) = (cache(), RequestKey::of(&request()));
         for reason in [None, Some("length"), Some("content_filter")] {
             let cut = LmReply { finish_reason: reason.map(Into::into), ..reply("beca") };
-            keep(&cache, key, &cut).await;
+            fill(&cache, key, &cut).await;
             assert_eq!(found(&cache, key).await, None, "{reason:?}");
         }
     }
 
     #[tokio::test]
-    async fn who_wants_the_same_at_the_same_time_waits_for_the_first_one() {
+    async fn concurrent_requests_of_one_key_wait_for_the_first() {
         let (cache, key) = (cache(), RequestKey::of(&request()));
         let CacheLookup::Miss(first) = cache.find(key).await else { panic!("it is empty") };
         let mut others = [Box::pin(found(&cache, key)), Box::pin(found(&cache, key))];
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn when_the_first_one_fails_or_is_dropped_the_others_ask_at_the_same_time() {
+    async fn after_a_failed_first_request_the_others_are_sent() {
         let (cache, key) = (cache(), RequestKey::of(&request()));
         let CacheLookup::Miss(first) = cache.find(key).await else { panic!("it is empty") };
         let mut others = [Box::pin(cache.find(key)), Box::pin(cache.find(key))];
@@ -309,21 +308,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_is_kept_no_longer_than_it_may_be() {
+    async fn a_reply_expires() {
         let cache = ReplyCache::of(1 << 20, Duration::from_millis(5));
         let key = RequestKey::of(&request());
-        keep(&cache, key, &reply("because")).await;
+        fill(&cache, key, &reply("because")).await;
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(found(&cache, key).await, None);
     }
 
     #[tokio::test]
-    async fn replies_take_no_more_room_than_they_may() {
+    async fn the_cache_stays_within_its_size() {
         let cache = ReplyCache::of(64 << 10, Duration::from_secs(600));
         for number in 0..1_000 {
             let mut request = request();
             request.params.seed = Some(number);
-            keep(&cache, RequestKey::of(&request), &reply(&"a".repeat(1_000))).await;
+            fill(&cache, RequestKey::of(&request), &reply(&"a".repeat(1_000))).await;
         }
         cache.replies.run_pending_tasks();
         assert!((1..=64).contains(&cache.replies.entry_count()), "{}", cache.replies.entry_count());

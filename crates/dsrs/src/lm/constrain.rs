@@ -1,22 +1,22 @@
-//! What a server may hold an answer to while it is written, and whether a model's server does. Knows
-//! nothing of how a constraint came about or how it is sent.
+//! Constrained decoding: the constraint of an answer, and whether an endpoint supports it. Neither makes
+//! nor sends constraints.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::value::RawValue;
 
-/// The form of a constraint that a server understands.
+/// The form of a constraint that an endpoint supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstraintForm {
-    /// A grammar in llama.cpp's GBNF: the answer keeps the layout that the prompt asks for.
+    /// A grammar in llama.cpp's GBNF: the answer has the layout that the prompt describes.
     Gbnf,
     /// A JSON Schema: the answer is one JSON object of the outputs.
     JsonSchema,
 }
 
 impl ConstraintForm {
-    /// The word for it in settings and traces.
+    /// Its name in settings and traces.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl ConstraintForm {
     }
 }
 
-/// What an answer is held to.
+/// The constraint of an answer.
 #[derive(Clone, Debug)]
 pub enum DecodingConstraint {
     /// A grammar in GBNF.
@@ -35,13 +35,13 @@ pub enum DecodingConstraint {
     JsonSchema {
         /// The schema.
         schema: Arc<RawValue>,
-        /// Whether it keeps to the subset that OpenAI calls strict.
+        /// Whether it is in OpenAI's strict subset.
         strict: bool,
     },
 }
 
-/// How the answers of a model are constrained. What its server refused once is not sent again while
-/// this process lives.
+/// The constrained decoding of a model. After its endpoint has refused a constraint, this process sends
+/// no further ones.
 #[derive(Debug, Default)]
 pub struct ConstrainedDecoding {
     form: Option<ConstraintForm>,
@@ -49,25 +49,25 @@ pub struct ConstrainedDecoding {
 }
 
 impl ConstrainedDecoding {
-    /// Constrained in a form, or not at all.
+    /// Constraints in a form, or none.
     #[must_use]
     pub const fn to(form: Option<ConstraintForm>) -> Self {
         Self { form, refused: AtomicBool::new(false) }
     }
 
-    /// The form that is configured.
+    /// The configured form.
     #[must_use]
     pub const fn form(&self) -> Option<ConstraintForm> {
         self.form
     }
 
-    /// Whether the server has refused it.
+    /// Whether the endpoint has refused a constraint.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Remembers that the server refuses it.
+    /// Records that the endpoint has refused a constraint.
     pub fn refuse(&self) {
         self.refused.store(true, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! How a request to an LM fails, and whether another try may help. Carries no secrets: providers
-//! put neither keys nor request headers into it.
+//! Failures of requests to LMs, and whether a retry may help. Errors contain no secrets: clients put
+//! neither keys nor request headers into them.
 
 use std::time::Duration;
 
@@ -7,39 +7,38 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LmError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: LmErrorKind,
-    /// What happened, for a person: names the endpoint's host and the provider's own message.
+    /// A description for people: the host of the endpoint and the message of the provider.
     pub message: String,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if the endpoint answered.
     pub status: Option<u16>,
-    /// How long the provider asks to wait.
+    /// The wait that the provider asks for.
     pub retry_after: Option<Duration>,
 }
 
 /// Kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LmErrorKind {
-    /// No connection, or it broke off.
+    /// No connection, or a lost one.
     Connection,
     /// No answer in time.
     Timeout,
     /// 429.
     RateLimited,
-    /// A failure on the provider's side (5xx, 408, 409).
+    /// A failure of the provider (5xx, 408, 409).
     Provider,
-    /// The provider refuses the request as such (other 4xx): another try will not help.
+    /// The provider refuses the request (other 4xx). A retry does not help.
     Refused,
-    /// The provider does not know the constraint on the answer, or cannot read it: the request may
-    /// succeed without.
+    /// The provider does not support or cannot parse the constraint. The request may succeed without it.
     ConstraintRefused,
-    /// The conversation is longer than the model can read: a shorter one may succeed.
+    /// The conversation exceeds the context of the model. A shorter one may succeed.
     ContextOverflow,
-    /// An answer that is not of the provider's own format.
+    /// An answer that is not in the format of the provider.
     Malformed,
-    /// Given up because nobody wants the answer any more.
+    /// The run was cancelled.
     Cancelled,
-    /// Not sent, because the budget that it was to be paid from does not allow it.
+    /// Not sent, because the budget does not allow it.
     Budget,
 }
 
@@ -51,15 +50,14 @@ impl LmError {
         !matches!(self.kind, Refused | ConstraintRefused | ContextOverflow | Cancelled | Budget)
     }
 
-    /// Whether nobody pays for the request, or nobody wants its answer any more: it says nothing of
-    /// the model.
+    /// Whether the budget or cancellation ended the request. Such a failure says nothing about the model.
     #[must_use]
     pub const fn is_unpaid(&self) -> bool {
         matches!(self.kind, LmErrorKind::Budget | LmErrorKind::Cancelled)
     }
 
-    /// Whether another model may answer the same request: the failure is the model's or its
-    /// provider's. A request that is refused as such is a mistake that is better seen.
+    /// Whether another model may answer the same request, because the model or its provider failed. A
+    /// refused request is a mistake that should be visible.
     #[must_use]
     pub const fn is_the_models(&self) -> bool {
         self.is_transient() || matches!(self.kind, LmErrorKind::ContextOverflow)

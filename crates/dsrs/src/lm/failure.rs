@@ -1,5 +1,5 @@
-//! Turns failed answers into errors: the kind from the status, the wait from the headers, the
-//! message from the provider's own words, shortened and without the key.
+//! Translates failed answers into errors: the kind from the status, the wait from the headers, the
+//! message from the body of the provider, shortened and without the key.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::lm::{DecodingConstraint, LmErrorKind};
 
 const LONGEST_MESSAGE: usize = 500;
-/// Placeholder keys shorter than this ("x", "no") are no secrets, and are found in ordinary words.
+/// Shorter keys ("x", "no") are placeholders and occur in ordinary words.
 const SHORTEST_SECRET: usize = 4;
 
-/// The kind of failure that a status other than success stands for.
+/// The kind of failure of a status.
 pub(super) const fn kind(status: u16) -> LmErrorKind {
     match status {
         429 => LmErrorKind::RateLimited,
@@ -22,8 +22,8 @@ pub(super) const fn kind(status: u16) -> LmErrorKind {
     }
 }
 
-/// What servers say of a conversation that is longer than the model can read: the codes of OpenAI
-/// and llama.cpp, then the words of these, vLLM, Ollama, Anthropic and Gemini.
+/// Marks of a conversation that exceeds the context of the model: the codes of OpenAI and llama.cpp,
+/// then phrases of these, vLLM, Ollama, Anthropic and Gemini.
 const OVERFLOWS: [&str; 10] = [
     "context_length_exceeded",
     "exceed_context_size",
@@ -37,28 +37,28 @@ const OVERFLOWS: [&str; 10] = [
     "exceeds the maximum number of tokens",
 ];
 
-/// Whether the provider says that the conversation is too long. 429 speaks of tokens in a minute.
+/// Whether the conversation is too long for the model. A 429 is about tokens per minute instead.
 pub(super) fn overflows(status: u16, body: &[u8]) -> bool {
-    let said = String::from_utf8_lossy(body).to_lowercase();
-    status != 429 && OVERFLOWS.iter().any(|words| said.contains(words))
+    let text = String::from_utf8_lossy(body).to_lowercase();
+    status != 429 && OVERFLOWS.iter().any(|words| text.contains(words))
 }
 
-/// Whether the provider refuses the constraint on the answer rather than the request: 422, or 400
-/// with a word of it in the message. llama.cpp says so of a grammar that it cannot read, too.
+/// Whether the provider refuses the constraint rather than the request: 422, or 400 with a mark of the
+/// constraint in the message. llama.cpp also reports a grammar that it cannot parse like this.
 pub(super) fn refuses(status: u16, body: &[u8], constraint: &DecodingConstraint) -> bool {
     let words: &[&str] = match constraint {
         DecodingConstraint::Gbnf(_) => &["grammar", "structured_outputs"],
         DecodingConstraint::JsonSchema { .. } => &["response_format", "json_schema", "schema"],
     };
-    let said = String::from_utf8_lossy(body).to_lowercase();
-    status == 422 || (status == 400 && words.iter().any(|word| said.contains(word)))
+    let text = String::from_utf8_lossy(body).to_lowercase();
+    status == 422 || (status == 400 && words.iter().any(|word| text.contains(word)))
 }
 
-/// Whether the provider refuses the way in which the answer is wanted rather than the request: 400
-/// or 422 that names the field of it.
+/// Whether the provider refuses the mode of the answer rather than the request: 400 or 422 that names
+/// its member.
 pub(super) fn refuses_stream(status: u16, body: &[u8], names: &[&str]) -> bool {
-    let said = String::from_utf8_lossy(body).to_lowercase();
-    let mut words = said.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let text = String::from_utf8_lossy(body).to_lowercase();
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     matches!(status, 400 | 422) && words.any(|word| names.contains(&word))
 }
 
@@ -67,8 +67,8 @@ pub(super) fn status_line(status: u16) -> String {
     StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |code| code.to_string())
 }
 
-/// How long the provider asks to wait: `retry-after-ms`, else `Retry-After` in seconds or as a
-/// date, which counts from the provider's own clock where it tells it.
+/// The wait that the provider asks for: `retry-after-ms`, else `Retry-After` in seconds or as a date.
+/// A date is relative to the `Date` header, if there is one.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name: &str| text(name)?.parse::<f64>().ok();
@@ -77,15 +77,15 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let until = httpdate::parse_http_date(text(RETRY_AFTER.as_str())?).ok()?;
-    let told = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
-    let now = told.unwrap_or_else(SystemTime::now);
+    let date = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
+    let now = date.unwrap_or_else(SystemTime::now);
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// The provider's own words, if it has any.
+/// The message of the provider, if there is one.
 pub(super) fn provider_message(body: &[u8], key: Option<&str>) -> Option<String> {
     let words = match serde_json::from_slice::<Value>(body) {
-        Ok(answer) => told_in(&answer).unwrap_or_else(|| answer.to_string()),
+        Ok(answer) => message_in(&answer).unwrap_or_else(|| answer.to_string()),
         Err(_) => String::from_utf8_lossy(body).into_owned(),
     };
     let masked = match key {
@@ -97,9 +97,9 @@ pub(super) fn provider_message(body: &[u8], key: Option<&str>) -> Option<String>
     (!clean.is_empty()).then(|| shortened(&clean))
 }
 
-/// `{"error": {"message"}}` is OpenAI's way; `{"error": text}`, `{"message"}` and `{"detail"}` are
-/// those of servers that speak its language.
-fn told_in(answer: &Value) -> Option<String> {
+/// OpenAI writes `{"error": {"message"}}`; compatible servers also write `{"error": text}`,
+/// `{"message"}` or `{"detail"}`.
+fn message_in(answer: &Value) -> Option<String> {
     let error = answer.get("error");
     let places = [
         error.and_then(|error| error.get("message")),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_decides_whether_another_try_may_help() {
+    fn the_status_decides_whether_a_retry_may_help() {
         let refused = [301, 400, 401, 403, 404, 413, 422].map(kind);
         assert_eq!(refused, [LmErrorKind::Refused; 7]);
         assert_eq!([408, 409, 500, 502, 503, 529].map(kind), [LmErrorKind::Provider; 6]);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_is_too_long_is_told_by_its_words() {
+    fn a_context_overflow_is_recognized_by_its_phrases() {
         let openai = br#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#;
         let llama = br#"{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size","type":"exceed_context_size_error"}}"#;
         assert!(overflows(400, openai) && overflows(400, llama));
@@ -148,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_way_of_answering_is_told_by_the_name_of_its_field() {
-        let refuses = |status, said: &str| {
-            refuses_stream(status, said.as_bytes(), &["stream_options", "include_usage"])
+    fn a_refused_mode_is_recognized_by_its_member() {
+        let refuses = |status, body: &str| {
+            refuses_stream(status, body.as_bytes(), &["stream_options", "include_usage"])
         };
         assert!(refuses(400, r#"{"error":{"message":"Unknown parameter: 'stream_options'."}}"#));
         assert!(refuses(422, r#"{"detail":[{"loc":["body","stream_options","include_usage"]}]}"#));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_in_seconds_in_milliseconds_or_as_a_date() {
+    fn a_wait_is_in_seconds_in_milliseconds_or_a_date() {
         assert_eq!(wait(&[]), None);
         assert_eq!(wait(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
         assert_eq!(wait(&[("retry-after", "0")]), Some(Duration::ZERO));
@@ -178,22 +178,22 @@ mod tests {
     }
 
     #[test]
-    fn the_providers_words_are_found_wherever_its_kind_puts_them() {
-        let told = |body: &str| provider_message(body.as_bytes(), None).unwrap_or_default();
-        assert_eq!(told(r#"{"error":{"message":"no such model","code":404}}"#), "no such model");
-        assert_eq!(told(r#"{"error":"bad"}"#), "bad");
-        assert_eq!(told(r#"{"message":"worse"}"#), "worse");
-        assert_eq!(told(r#"{"detail":"worst"}"#), "worst");
-        assert_eq!(told("{\"odd\": [1]}"), r#"{"odd":[1]}"#);
-        assert_eq!(told("<h1>bad\n   gateway</h1>\u{7}"), "<h1>bad gateway</h1>");
-        assert_eq!(told(" \n"), "");
+    fn the_message_is_found_in_every_known_layout() {
+        let message = |body: &str| provider_message(body.as_bytes(), None).unwrap_or_default();
+        assert_eq!(message(r#"{"error":{"message":"no such model","code":404}}"#), "no such model");
+        assert_eq!(message(r#"{"error":"bad"}"#), "bad");
+        assert_eq!(message(r#"{"message":"worse"}"#), "worse");
+        assert_eq!(message(r#"{"detail":"worst"}"#), "worst");
+        assert_eq!(message("{\"odd\": [1]}"), r#"{"odd":[1]}"#);
+        assert_eq!(message("<h1>bad\n   gateway</h1>\u{7}"), "<h1>bad gateway</h1>");
+        assert_eq!(message(" \n"), "");
     }
 
     #[test]
-    fn a_long_message_is_cut_and_an_echoed_key_masked_even_at_the_cut() {
+    fn a_long_message_is_cut_and_an_echoed_key_is_masked() {
         let body = format!(r#"{{"error":{{"message":"{}sk-secret"}}}}"#, "é".repeat(496));
-        let told = provider_message(body.as_bytes(), Some("sk-secret")).expect("a message");
-        assert_eq!(told, format!("{}***", "é".repeat(496)));
+        let masked = provider_message(body.as_bytes(), Some("sk-secret")).expect("a message");
+        assert_eq!(masked, format!("{}***", "é".repeat(496)));
         let long = provider_message("é".repeat(900).as_bytes(), None).expect("a message");
         assert_eq!(long.chars().count(), 501);
         assert_eq!(provider_message(b"no", Some("no")).as_deref(), Some("no"));

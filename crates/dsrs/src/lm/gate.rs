@@ -1,7 +1,6 @@
-//! How many requests may be on their way at a time, and whose turn is next: those that have to wait
-//! stand in line by run, and the runs take turns, so that a run with a thousand requests keeps
-//! another waiting for no longer than one with a single request does. Knows nothing of what is
-//! requested.
+//! Limits of requests in flight, with a fair queue: waiting requests queue by run, and the runs take
+//! turns, so that a run with a thousand requests delays another run no longer than a run with one
+//! request does. Does not know the requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -9,25 +8,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// A limit that runs share. Cheap to clone: the clones are one gate.
+/// A limit of requests in flight. Clones share it.
 #[derive(Clone)]
 pub struct Gate(Arc<Shared>);
 
 struct Shared {
     limit: u32,
-    line: Mutex<Line>,
+    queue: Mutex<GateQueue>,
 }
 
-/// Who waits. While anybody does, nothing is free.
+/// The waiting requests. While there are any, no permit is free.
 #[derive(Default)]
-struct Line {
+struct GateQueue {
     free: u32,
-    /// The runs of which somebody waits, the next one first.
+    /// The runs with waiting requests, the next one first.
     turns: VecDeque<LaneId>,
     waiting: HashMap<LaneId, VecDeque<oneshot::Sender<Permit>>>,
 }
 
-impl Line {
+impl GateQueue {
     fn join(&mut self, lane: LaneId) -> oneshot::Receiver<Permit> {
         let (place, called) = oneshot::channel();
         let own = self.waiting.entry(lane).or_default();
@@ -38,7 +37,7 @@ impl Line {
         called
     }
 
-    /// The next one in line who has not left it; its run goes to the end.
+    /// The next request that still waits; its run moves to the end.
     fn next(&mut self) -> Option<oneshot::Sender<Permit>> {
         while let Some(lane) = self.turns.pop_front() {
             let Some(own) = self.waiting.get_mut(&lane) else { continue };
@@ -56,25 +55,28 @@ impl Line {
     }
 }
 
-/// The right to be on the way through a gate; dropped, it goes to the next in line.
+/// The right to one request in flight. Dropping it passes it to the next request in the queue.
 #[derive(Debug)]
 pub struct Permit(Gate);
 
 impl Gate {
-    /// A gate that lets so many through at a time, at least one.
+    /// A gate for so many requests at a time, at least one.
     #[must_use]
     pub fn of(limit: u32) -> Self {
         let limit = limit.max(1);
-        Self(Arc::new(Shared { limit, line: Mutex::new(Line { free: limit, ..Line::default() }) }))
+        Self(Arc::new(Shared {
+            limit,
+            queue: Mutex::new(GateQueue { free: limit, ..GateQueue::default() }),
+        }))
     }
 
-    /// How many it lets through at a time.
+    /// The limit.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.0.limit
     }
 
-    /// Waits for the lane's turn. Dropping the future leaves the line.
+    /// Waits for a permit. Dropping the future leaves the queue.
     async fn pass(&self, lane: LaneId) -> Permit {
         loop {
             let called = match self.enter(lane) {
@@ -88,26 +90,26 @@ impl Gate {
     }
 
     fn enter(&self, lane: LaneId) -> Result<Permit, oneshot::Receiver<Permit>> {
-        let mut line = self.line();
-        if line.free == 0 {
-            return Err(line.join(lane));
+        let mut queue = self.queue();
+        if queue.free == 0 {
+            return Err(queue.join(lane));
         }
-        line.free -= 1;
+        queue.free -= 1;
         Ok(Permit(self.clone()))
     }
 
-    /// Whom a permit goes to that was given back. It stays free when nobody waits.
+    /// The next request for a returned permit. Without one the permit becomes free.
     fn next(&self) -> Option<oneshot::Sender<Permit>> {
-        let mut line = self.line();
-        let next = line.next();
+        let mut queue = self.queue();
+        let next = queue.next();
         if next.is_none() {
-            line.free += 1;
+            queue.free += 1;
         }
         next
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, GateQueue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,40 +122,40 @@ impl fmt::Debug for Gate {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(next) = self.0.next() {
-            // Whoever leaves at this very moment drops the permit, which hands it on again.
+            // A request that leaves at this moment drops the permit, which passes it on again.
             drop(next.send(Self(self.0.clone())));
         }
     }
 }
 
-/// What the requests of one run stand in line as, and how many of them may be on their way.
+/// The place of one run in the queues, and the limit of its own requests.
 #[derive(Debug, Default)]
 pub struct Lane {
     own: Option<Gate>,
 }
 
-/// Tells runs apart that wait at the same time.
+/// Identifies a run among those that wait at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct LaneId(usize);
 
 impl Lane {
-    /// A run whose requests are limited themselves, or only together with those of others.
+    /// A run with or without a limit of its own.
     #[must_use]
     pub fn limited(limit: Option<u32>) -> Self {
         Self { own: limit.map(Gate::of) }
     }
 
-    /// Its place in memory, which nothing else takes while it has requests in line.
+    /// Its address, which is unique while it has requests in a queue.
     fn id(&self) -> LaneId {
         LaneId(std::ptr::from_ref(self).addr())
     }
 }
 
-/// The gates before a request: its run's, its model's, the server's. They are passed in this order, so
-/// that what others share is not kept from them by a run that waits for itself.
+/// The limits of a request: those of its run, of its model and of the server. They are acquired in this
+/// order, so that a run that waits for itself holds no shared permits.
 #[derive(Clone, Copy, Debug)]
 pub struct Gates<'a> {
-    /// The run.
+    /// The run of the request.
     pub lane: &'a Lane,
     /// The limit of its model.
     pub model: Option<&'a Gate>,
@@ -161,7 +163,7 @@ pub struct Gates<'a> {
     pub all: Option<&'a Gate>,
 }
 
-/// The permits of a request on its way.
+/// The permits of a request in flight.
 #[derive(Debug, Default)]
 pub struct GatePermits {
     _own: Option<Permit>,
@@ -170,14 +172,14 @@ pub struct GatePermits {
 }
 
 impl Gates<'_> {
-    /// Whether there is no limit at all.
+    /// Whether there is no limit.
     #[must_use]
     pub fn are_open(&self) -> bool {
         self.lane.own.is_none() && self.model.is_none() && self.all.is_none()
     }
 
-    /// Waits until the request may be sent; it may be on its way for as long as what comes back is
-    /// kept. Dropping the future gives up every place and permit.
+    /// Waits for all permits. They are held until the returned value is dropped. Dropping the future
+    /// leaves the queues and returns the permits.
     pub async fn pass(&self) -> GatePermits {
         let lane = self.lane.id();
         GatePermits {
@@ -206,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    /// Passes one gate and takes a second; tells when it was done.
+    /// Holds a permit for a second; returns when it ended.
     async fn second(lane: &Lane, gate: &Gate) -> u64 {
         let start = Instant::now();
         let gates = Gates { lane, model: Some(gate), all: None };
@@ -217,16 +219,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_with_one_request_does_not_wait_for_the_thousand_of_another() {
+    async fn one_request_does_not_wait_for_a_thousand_of_another_run() {
         let (gate, busy, modest) = (Gate::of(1), Lane::default(), Lane::default());
         let all = join_all((0..1_000).map(|_| second(&busy, &gate)));
         let (all, one) = tokio::join!(all, second(&modest, &gate));
-        assert_eq!(one, 3, "after the request on its way and the next of the other run");
+        assert_eq!(one, 3, "after the request in flight and the next one of the other run");
         assert_eq!(all.last(), Some(&1_001));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn runs_take_turns_and_each_keeps_its_own_order() {
+    async fn runs_take_turns_and_each_is_in_order() {
         let (gate, lanes) = (Gate::of(2), [Lane::default(), Lane::default(), Lane::default()]);
         let of = |lane: usize, count: usize| {
             join_all((0..count).map(|_| second(&lanes[lane], &gate)).collect::<Vec<_>>())
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_has_a_limit_of_its_own_and_keeps_no_other_waiting_with_it() {
+    async fn the_limit_of_a_run_does_not_delay_other_runs() {
         let (gate, narrow, wide) = (Gate::of(3), Lane::limited(Some(1)), Lane::default());
         let narrow = join_all((0..3).map(|_| second(&narrow, &gate)));
         let wide = join_all((0..4).map(|_| second(&wide, &gate)));
@@ -245,52 +247,52 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_leaves_the_line_gives_the_place_back_and_so_does_who_leaves_when_called() {
+    async fn a_dropped_request_passes_its_permit_on() {
         let (gate, lane) = (Gate::of(1), Lane::default());
         let held = gate.pass(lane.id()).await;
         let mut places: Vec<_> = (0..3).map(|_| Box::pin(gate.pass(lane.id()))).collect();
         assert!(places.iter_mut().all(|place| place.now_or_never().is_none()));
         drop(places.remove(0));
         drop(held);
-        // The second was called and never looked.
+        // The second one has received the permit and was never polled.
         drop(places.remove(0));
         assert!(places.remove(0).now_or_never().is_some());
     }
 
     #[test]
-    fn where_there_is_no_limit_nobody_waits() {
+    fn without_a_limit_no_request_waits() {
         let lane = Lane::limited(None);
         let gates = Gates { lane: &lane, model: None, all: None };
         assert!(gates.are_open() && gates.pass().now_or_never().is_some());
     }
 
-    /// What happens to the requests of a few runs.
+    /// An action on the requests of a few runs.
     #[derive(Clone, Debug)]
-    enum Step {
+    enum GateAction {
         Ask(usize),
         Look(usize),
         Leave(usize),
         End(usize),
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<GateAction>> {
         let step = (0..4_usize, 0..64_usize).prop_map(|(step, which)| match step {
-            0 => Step::Ask(which),
-            1 => Step::Look(which),
-            2 => Step::Leave(which),
-            _ => Step::End(which),
+            0 => GateAction::Ask(which),
+            1 => GateAction::Look(which),
+            2 => GateAction::Leave(which),
+            _ => GateAction::End(which),
         });
         prop::collection::vec(step, 1..200)
     }
 
-    /// Takes out one of a list, whichever the number says.
+    /// Removes the element that the number selects.
     fn take<T>(list: &mut Vec<T>, which: usize) -> Option<T> {
         (!list.is_empty()).then(|| list.remove(which % list.len()))
     }
 
     proptest! {
         #[test]
-        fn no_more_pass_than_may_and_nobody_waits_for_a_free_place(
+        fn the_limit_holds_and_no_request_waits_for_a_free_permit(
             steps in steps(), limit in 1..4_u32
         ) {
             let (gate, lanes) = (Gate::of(limit), [const { Lane { own: None } }; 4]);
@@ -298,25 +300,25 @@ mod tests {
             let mut held: Vec<Permit> = Vec::new();
             for step in steps {
                 match step {
-                    Step::Ask(lane) => {
+                    GateAction::Ask(lane) => {
                         let mut place = gate.pass(lanes[lane % 4].id()).boxed();
                         match Pin::new(&mut place).now_or_never() {
                             Some(permit) => held.push(permit),
                             None => waiting.push(place),
                         }
                     }
-                    Step::Look(which) => if let Some(mut place) = take(&mut waiting, which) {
+                    GateAction::Look(which) => if let Some(mut place) = take(&mut waiting, which) {
                         match Pin::new(&mut place).now_or_never() {
                             Some(permit) => held.push(permit),
                             None => waiting.push(place),
                         }
                     },
-                    Step::Leave(which) => drop(take(&mut waiting, which)),
-                    Step::End(which) => drop(take(&mut held, which)),
+                    GateAction::Leave(which) => drop(take(&mut waiting, which)),
+                    GateAction::End(which) => drop(take(&mut held, which)),
                 }
                 prop_assert!(held.len() <= limit as usize);
             }
-            // Whoever still waits and looks often enough is let through, by and by.
+            // Every request that still waits gets a permit eventually.
             while !waiting.is_empty() {
                 let before = waiting.len();
                 let looked = std::mem::take(&mut waiting);
@@ -331,12 +333,12 @@ mod tests {
                 held.clear();
             }
             drop(held);
-            let line = gate.line();
-            prop_assert!(line.free == limit && line.waiting.is_empty() && line.turns.is_empty());
+            let queue = gate.queue();
+            prop_assert!(queue.free == limit && queue.waiting.is_empty() && queue.turns.is_empty());
         }
 
         #[test]
-        fn whoever_leaves_between_two_gates_gives_back_what_was_passed_already(
+        fn a_request_dropped_between_gates_returns_its_permits(
             steps in steps(), limits in (1..3_u32, 1..4_u32, 1..4_u32)
         ) {
             let (own, model, all) = (limits.0, Gate::of(limits.1), Gate::of(limits.2));
@@ -348,10 +350,10 @@ mod tests {
             let mut held: Vec<(usize, GatePermits)> = Vec::new();
             for step in steps {
                 let looked = match step {
-                    Step::Ask(lane) => Some((lane % 4, gates[lane % 4].pass().boxed())),
-                    Step::Look(which) => take(&mut waiting, which),
-                    Step::Leave(which) => take(&mut waiting, which).and(None),
-                    Step::End(which) => take(&mut held, which).and(None),
+                    GateAction::Ask(lane) => Some((lane % 4, gates[lane % 4].pass().boxed())),
+                    GateAction::Look(which) => take(&mut waiting, which),
+                    GateAction::Leave(which) => take(&mut waiting, which).and(None),
+                    GateAction::End(which) => take(&mut held, which).and(None),
                 };
                 if let Some((lane, mut place)) = looked {
                     match Pin::new(&mut place).now_or_never() {
@@ -369,7 +371,7 @@ mod tests {
             drop((waiting, held));
             let owns = lanes.iter().filter_map(|lane| lane.own.as_ref());
             for gate in owns.chain([&model, &all]) {
-                prop_assert_eq!(gate.line().free, gate.limit());
+                prop_assert_eq!(gate.queue().free, gate.limit());
             }
         }
     }

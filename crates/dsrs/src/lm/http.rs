@@ -1,7 +1,6 @@
-//! The HTTP client beneath the providers: posts bytes to one address over kept-alive connections
-//! and hands back status, headers and body: whole and bounded, or piece by piece. Only it and its
-//! parts know which HTTP libraries are used. Knows no JSON, and puts neither headers nor paths into
-//! its errors.
+//! The HTTP client of the providers: posts bytes to one address over keep-alive connections and returns
+//! status, headers and body, either whole and bounded or as a stream. Only this directory knows HTTP
+//! libraries. Knows no JSON, and puts neither headers nor paths into its errors.
 
 mod answer;
 mod head;
@@ -28,14 +27,13 @@ use rustls::{ClientConfig, RootCertStore};
 /// Limits of the client.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// How long setting up a connection may take.
+    /// The timeout of connecting.
     pub connect_timeout: Duration,
-    /// How many unused connections are kept.
+    /// The most idle connections.
     pub idle_connections: usize,
-    /// How long an unused connection is kept.
+    /// How long an idle connection stays open.
     pub idle_timeout: Duration,
-    /// The largest answer that is read; of one that is streamed, the largest event and the most
-    /// text.
+    /// The largest answer in bytes; of a streamed answer, the largest event and the longest text.
     pub answer_bytes: usize,
 }
 
@@ -50,27 +48,27 @@ impl Default for HttpLimits {
     }
 }
 
-/// An answer, whatever its status.
+/// An answer of any status.
 pub(super) struct HttpAnswer {
     pub(super) status: u16,
-    /// At least those of a failure.
+    /// Complete for failures.
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
-/// An answer whose body is still to come.
+/// An answer whose body is streamed.
 pub(super) struct HttpStream<'c> {
     pub(super) status: u16,
-    /// At least those of a failure.
+    /// Complete for failures.
     pub(super) headers: HeaderMap,
-    /// Whether the body is said to be server-sent events.
+    /// Whether the content type is that of server-sent events.
     pub(super) is_events: bool,
-    /// As long as it comes: whoever takes it bounds what they keep.
+    /// Not limited: its reader has to limit it.
     pub(super) body: BoxStream<'c, Result<Bytes, HttpError>>,
 }
 
 impl HttpStream<'_> {
-    /// The answer once it is whole, if its body is not larger than `limit`.
+    /// Reads the whole body, up to `limit` bytes.
     pub(super) async fn whole(mut self, limit: usize) -> Result<HttpAnswer, HttpError> {
         let mut body = BytesMut::new();
         while let Some(piece) = self.body.try_next().await? {
@@ -88,13 +86,18 @@ impl HttpStream<'_> {
 pub(super) enum HttpError {
     /// No connection could be made.
     Connect(String),
-    /// The connection broke off, or what came was not HTTP.
+    /// The connection was lost, or the answer was not HTTP.
     Broken(String),
     /// The answer is larger than the limit.
     TooLarge,
 }
 
-/// Posts to one address.
+/// The failure of an invalid answer.
+fn broken(reason: impl ToString) -> HttpError {
+    HttpError::Broken(reason.to_string())
+}
+
+/// A client of one address.
 pub(super) enum HttpClient {
     /// `http`.
     Plain(Box<PlainClient>),
@@ -103,7 +106,7 @@ pub(super) enum HttpClient {
 }
 
 impl HttpClient {
-    /// A client that sends these headers with every request. Fails only for want of certificates.
+    /// A client that sends these headers with every request. Fails if the machine has no certificates.
     pub(super) fn new(
         address: Uri,
         headers: HeaderMap,
@@ -116,8 +119,8 @@ impl HttpClient {
         }
     }
 
-    /// Posts a body; `accept` is the header of that name. Redirects are answers like any other. Dropping the future closes the
-    /// connection it uses.
+    /// Posts a body with an `accept` header. Does not follow redirects. Dropping the future closes the
+    /// connection.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
@@ -129,8 +132,8 @@ impl HttpClient {
         }
     }
 
-    /// As [`Self::post`], and hands over the body while it comes. Dropping the body before its end
-    /// closes the connection.
+    /// As [`Self::post`], but streams the body of the answer. Dropping the body before its end closes the
+    /// connection.
     pub(super) async fn open(
         &self,
         body: Vec<u8>,
@@ -143,7 +146,7 @@ impl HttpClient {
     }
 }
 
-/// Posts over TLS, with HTTP/2 where the other side has it.
+/// Posts over TLS, with HTTP/2 if the server supports it.
 pub(in crate::lm) struct SecureClient {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     address: Uri,
@@ -200,7 +203,7 @@ impl SecureClient {
     }
 }
 
-/// The whole answer, if it is not larger than `limit`.
+/// Reads the whole body, up to `limit` bytes.
 async fn read(response: Response<Incoming>, limit: usize) -> Result<HttpAnswer, HttpError> {
     let (head, body) = response.into_parts();
     let body = Limited::new(body, limit).collect().await.map_err(|error| unread(&*error))?;
@@ -215,10 +218,10 @@ fn unread(error: &(dyn Error + Send + Sync + 'static)) -> HttpError {
     }
 }
 
-/// TLS with the machine's certificates, for whoever else has to connect.
+/// A TLS configuration with the certificates of the machine.
 ///
 /// # Errors
-/// What to install where the machine has none.
+/// What to install if the machine has no certificates.
 pub fn tls() -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -1,4 +1,4 @@
-//! What is said to an LM and what it answers, free of any provider's wire format.
+//! Requests to an LM and its replies, independent of any provider's wire format.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -7,73 +7,73 @@ use serde::Serialize;
 
 use super::{DecodingConstraint, ToolCall, ToolSet};
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The rules of the conversation.
+    /// The instructions.
     System,
-    /// The one who asks.
+    /// The question.
     User,
-    /// The one who answers.
+    /// The answer.
     Assistant,
-    /// A tool that was called.
+    /// The result of a tool call.
     Tool,
 }
 
-/// One turn of a conversation.
+/// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Who speaks.
+    /// Its author.
     pub role: Role,
-    /// What is said.
+    /// The text.
     pub content: Arc<str>,
-    /// The calls that it asks for.
+    /// The tool calls that it requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// The call that it is the result of.
+    /// The id of the tool call that it is the result of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
 }
 
 impl Message {
-    /// A system turn.
+    /// A system message.
     #[must_use]
     pub fn system(content: impl Into<Arc<str>>) -> Self {
-        Self::says(Role::System, content)
+        Self::plain(Role::System, content)
     }
 
-    /// A user turn.
+    /// A user message.
     #[must_use]
     pub fn user(content: impl Into<Arc<str>>) -> Self {
-        Self::says(Role::User, content)
+        Self::plain(Role::User, content)
     }
 
-    /// An assistant turn.
+    /// An assistant message.
     #[must_use]
     pub fn assistant(content: impl Into<Arc<str>>) -> Self {
-        Self::says(Role::Assistant, content)
+        Self::plain(Role::Assistant, content)
     }
 
-    /// An assistant turn that asks for calls of tools.
+    /// An assistant message with tool calls.
     #[must_use]
     pub fn calling(content: impl Into<Arc<str>>, tool_calls: Vec<ToolCall>) -> Self {
-        Self { tool_calls, ..Self::says(Role::Assistant, content) }
+        Self { tool_calls, ..Self::plain(Role::Assistant, content) }
     }
 
-    /// The result of a call.
+    /// The result of a tool call.
     #[must_use]
     pub fn result(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
-        Self { tool_call_id: Some(call.id.clone()), ..Self::says(Role::Tool, content) }
+        Self { tool_call_id: Some(call.id.clone()), ..Self::plain(Role::Tool, content) }
     }
 
-    fn says(role: Role, content: impl Into<Arc<str>>) -> Self {
+    fn plain(role: Role, content: impl Into<Arc<str>>) -> Self {
         Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
     }
 }
 
-/// The turns that every call of a predictor starts with, and their JSON, which is written once and
-/// then copied into every request and record.
+/// The messages at the start of every call of a predictor, and their JSON, which is written once and
+/// copied into every request and record.
 #[derive(Debug, Default)]
 pub struct Prefix {
     messages: Vec<Message>,
@@ -81,13 +81,13 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// A prefix of these turns, to be shared.
+    /// A shared prefix of these messages.
     #[must_use]
     pub fn of(messages: impl Into<Vec<Message>>) -> Arc<Self> {
         Arc::new(Self { messages: messages.into(), json: OnceLock::new() })
     }
 
-    /// The turns as JSON objects with `role` and `content`, with commas between them.
+    /// The messages as JSON objects with `role` and `content`, separated by commas.
     #[must_use]
     pub fn json(&self) -> &str {
         self.json.get_or_init(|| {
@@ -112,41 +112,41 @@ impl PartialEq for Prefix {
     }
 }
 
-/// A conversation: a prefix rendered once per predictor state and shared (system and demos), then
-/// the turns of this call.
+/// A conversation: a shared prefix that is rendered once per predictor state (system and demos), then
+/// the messages of this call.
 #[derive(Clone, Debug)]
 pub struct Chat {
-    /// System and demo turns.
+    /// The system message and the demos.
     pub prefix: Arc<Prefix>,
-    /// The turns of this call.
+    /// The messages of this call.
     pub turns: Vec<Message>,
 }
 
 impl Chat {
-    /// All turns in order.
+    /// All messages in order.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.prefix.iter().chain(&self.turns)
     }
 }
 
-/// Sampling and size settings. `None` leaves the choice to whoever stands behind: state over node
-/// over model alias over provider.
+/// Settings of sampling and length. `None` defers to the next level: the state, then the node, then the
+/// model alias, then the provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LmParams {
     /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// The most tokens to answer with.
+    /// The most output tokens.
     pub max_tokens: Option<u32>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
     /// Sampling seed.
     pub seed: Option<i64>,
-    /// Texts at which the answer ends.
+    /// Texts that end the answer.
     pub stop: Option<Vec<Arc<str>>>,
 }
 
 impl LmParams {
-    /// These settings, with the gaps filled from `behind`.
+    /// These settings, with missing ones from `behind`.
     #[must_use]
     pub fn over(&self, behind: &Self) -> Self {
         Self {
@@ -164,39 +164,39 @@ impl LmParams {
 pub struct LmRequest {
     /// The conversation.
     pub chat: Chat,
-    /// Settings, complete.
+    /// The final settings.
     pub params: LmParams,
-    /// What the server is to hold the answer to.
+    /// The constraint for constrained decoding.
     pub constraint: Option<DecodingConstraint>,
-    /// The tools that the LM may have called.
+    /// The tools that the LM may call.
     pub tools: Option<Arc<ToolSet>>,
 }
 
 impl LmRequest {
-    /// A plain request: free in its form, without tools.
+    /// A request without constraint and tools.
     #[must_use]
     pub const fn new(chat: Chat, params: LmParams) -> Self {
         Self { chat, params, constraint: None, tools: None }
     }
 }
 
-/// What an LM answered.
+/// The reply of an LM.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LmReply {
     /// The text.
     pub text: Arc<str>,
-    /// The calls of tools that it asks for.
+    /// The tool calls that it requests.
     pub tool_calls: Vec<ToolCall>,
-    /// The model that answered, in the provider's words.
+    /// The provider's name of the model that answered.
     pub model: Arc<str>,
-    /// Why it stopped, in the provider's words (`stop`, `length`, …).
+    /// Why the answer ended, in the provider's terms (`stop`, `length`, …).
     pub finish_reason: Option<Arc<str>>,
-    /// What it used.
+    /// Its usage.
     pub usage: Usage,
 }
 
 impl LmReply {
-    /// A text from a model, of which nothing else is known.
+    /// A text of a model.
     #[must_use]
     pub fn of(text: impl Into<Arc<str>>, model: impl Into<Arc<str>>) -> Self {
         let usage = Usage { lm_calls: 1, ..Usage::default() };
@@ -205,16 +205,16 @@ impl LmReply {
     }
 }
 
-/// Tokens, calls and money.
+/// Calls, tokens and cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
-    /// Requests that were answered.
+    /// Answered requests.
     pub lm_calls: u64,
-    /// Tokens read.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Of the tokens read, those from the provider's cache.
+    /// Input tokens from the provider's cache.
     pub cached_tokens: u64,
     /// Money, in the currency of the configured prices; `None` without prices.
     pub cost: Option<f64>,

@@ -1,5 +1,4 @@
-//! Replies and what they cost as plain data, for those who keep them longer than the process lasts.
-//! Knows nothing of where that is.
+//! Replies and usage as plain data, for storage beyond the lifetime of the process.
 
 use std::sync::Arc;
 
@@ -7,7 +6,7 @@ use super::{LmReply, ToolCall, Usage};
 use crate::value::Payload;
 
 impl LmReply {
-    /// As plain data, for [`Self::from_payload`].
+    /// The reply as plain data, for [`Self::from_payload`].
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         let text = |text: &Arc<str>| Payload::Str(text.clone());
@@ -24,10 +23,10 @@ impl LmReply {
         Payload::map(members.map(|(name, member)| (Arc::from(name), member)).into_iter().collect())
     }
 
-    /// What [`Self::to_payload`] wrote; `None` when it did not.
+    /// Reads the output of [`Self::to_payload`]; `None` for anything else.
     #[must_use]
-    pub fn from_payload(written: &Payload) -> Option<Self> {
-        let members = written.as_map()?;
+    pub fn from_payload(payload: &Payload) -> Option<Self> {
+        let members = payload.as_map()?;
         let calls = members.get("tool_calls")?.as_list()?.iter().map(|call| {
             let [id, name, arguments] = call.as_list()? else { return None };
             let text = |text: &Payload| text.as_str().map(Arc::from);
@@ -53,11 +52,11 @@ impl Usage {
         Payload::list(counts.into_iter().chain([cost]).collect())
     }
 
-    /// What [`Self::to_payload`] wrote; `None` when it did not.
+    /// Reads the output of [`Self::to_payload`]; `None` for anything else.
     #[must_use]
-    pub fn from_payload(written: &Payload) -> Option<Self> {
-        let [calls, input, output, cached, cost] = written.as_list()? else { return None };
-        let count = |written: &Payload| match written {
+    pub fn from_payload(payload: &Payload) -> Option<Self> {
+        let [calls, input, output, cached, cost] = payload.as_list()? else { return None };
+        let count = |payload: &Payload| match payload {
             Payload::Int(count) => u64::try_from(*count).ok(),
             _ => None,
         };
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_that_was_written_down_is_the_same_again() {
+    fn a_reply_survives_the_round_trip() {
         let usage = Usage { lm_calls: 1, input_tokens: 20, cost: Some(2.0), ..Usage::default() };
         let plain = LmReply { usage, ..LmReply::of("Paris \u{0}", "small") };
         let call = ToolCall { id: "c1".into(), name: "find".into(), arguments: "{".into() };

@@ -1,4 +1,4 @@
-//! What an LM answered as a value: the text, and which model at what price.
+//! A reply as a value: its text with model and usage as metadata.
 
 use super::{LmReply, Usage};
 use crate::value::{IntoValue, Meta, Payload, Value};
@@ -11,7 +11,7 @@ impl IntoValue for &LmReply {
 }
 
 impl Usage {
-    /// What a value says of it.
+    /// The usage as metadata of a value.
     #[must_use]
     pub fn into_meta(self) -> Meta {
         let called = self.lm_calls > 0;
@@ -30,7 +30,7 @@ mod tests {
     use crate::value::{ValueKind, valueify};
 
     #[test]
-    fn an_answer_is_a_response_that_names_its_model_and_its_tokens() {
+    fn a_reply_is_a_response_with_model_and_tokens() {
         let usage = Usage { lm_calls: 1, input_tokens: 20, output_tokens: 5, ..Usage::default() };
         let value = valueify(&LmReply { usage, ..LmReply::of("Paris", "small") });
         assert_eq!(value.kind(), ValueKind::Response);

@@ -1,25 +1,25 @@
-//! Reads server-sent events out of pieces of bytes, cut anywhere: work is linear in what comes, and
-//! no event takes more room than it is allowed. Knows neither HTTP nor what events mean.
+//! Parses server-sent events from chunks of bytes that may be cut anywhere. The work is linear in the
+//! input, and the size of an event is limited. Knows neither HTTP nor the meaning of events.
 //!
-//! Not by the library `eventsource-stream` (0.2.3), which panics on a byte order mark at the
-//! beginning (it cuts one byte off a mark of three), reads a long line again from its beginning with
-//! every piece, and waits for ever behind bytes that are no UTF-8.
+//! The library `eventsource-stream` (0.2.3) is no alternative: it panics on a byte order mark (it
+//! removes one of its three bytes), scans a long line from the start with every chunk, and waits
+//! forever after invalid UTF-8.
 
 use bytes::{Buf, Bytes};
 
-/// What a stream may begin with, to be left out.
+/// An optional start of a stream, which is skipped.
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SseEvent {
-    /// Its name, if it has one.
+    /// Its name; empty if it has none.
     pub(super) name: String,
-    /// What it says; lines are separated by `\n`.
+    /// Its data; lines are separated by `\n`.
     pub(super) data: String,
 }
 
-/// Why what came is no stream of events. Nothing behind it is read.
+/// Why the input is not a stream of events. The rest of it is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SseFault {
     /// An event, or a line, is larger than the limit.
@@ -28,25 +28,25 @@ pub(super) enum SseFault {
     NotText,
 }
 
-/// A stream of events on its way.
+/// The state of a stream of events.
 pub(super) struct SseReader {
-    /// What has come and was not looked at.
+    /// Input that has not been scanned.
     piece: Bytes,
-    /// The line that is coming in.
+    /// The start of the current line.
     line: Vec<u8>,
-    /// The event that is coming in, and whether it has data.
+    /// The current event, and whether it has data.
     event: SseEvent,
     has_data: bool,
     /// The most bytes of an event.
     limit: usize,
-    /// Whether the first line is still to come.
+    /// Whether the first line has not ended yet.
     is_first: bool,
-    /// Whether the last line ended with `\r`, to which a `\n` may belong.
+    /// Whether the last line ended with `\r`, which a `\n` may follow.
     after_return: bool,
 }
 
 impl SseReader {
-    /// Nothing has come yet. `limit` bounds each event in bytes.
+    /// A reader without input. `limit` is the largest size of an event in bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             piece: Bytes::new(),
@@ -59,17 +59,17 @@ impl SseReader {
         }
     }
 
-    /// Takes in what has come, once [`Self::next`] has found all events of what came before.
+    /// Adds input. [`Self::next`] must have returned all events of the previous input.
     pub(super) fn feed(&mut self, piece: Bytes) {
         self.piece = piece;
     }
 
-    /// The next event of what has come; `None` when it takes more to complete one.
+    /// The next event of the input; `None` if it is incomplete.
     pub(super) fn next(&mut self) -> Result<Option<SseEvent>, SseFault> {
         while self.take_line()? {
             let line = std::mem::take(&mut self.line);
             let event = self.read(&line)?;
-            // Its room serves the next line, unless it was an unusual one.
+            // Reuses the buffer, unless the line was unusually long.
             self.line = line;
             self.line.clear();
             self.line.shrink_to(4 << 10);
@@ -80,7 +80,7 @@ impl SseReader {
         Ok(None)
     }
 
-    /// The event that was coming in when the stream ended, if there was one.
+    /// The incomplete event at the end of the stream, if there is one.
     pub(super) fn rest(mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -89,7 +89,7 @@ impl SseReader {
         self.has_data.then_some(self.event)
     }
 
-    /// Whether a line is whole; moves what has come into it.
+    /// Moves input into the current line; returns whether the line is complete.
     fn take_line(&mut self) -> Result<bool, SseFault> {
         if self.after_return && !self.piece.is_empty() {
             self.after_return = false;
@@ -107,7 +107,7 @@ impl SseReader {
         Ok(end.is_some())
     }
 
-    /// Reads a whole line; the event, if it ends one.
+    /// Reads a complete line; returns the event that it ends.
     fn read(&mut self, line: &[u8]) -> Result<Option<SseEvent>, SseFault> {
         let is_first = std::mem::take(&mut self.is_first);
         let line = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| is_first).unwrap_or(line);
@@ -126,7 +126,7 @@ impl SseReader {
                 self.event.data.push_str(value);
             }
             "event" => value.clone_into(&mut self.event.name),
-            // Comments, whose field has no name, and what does not matter here.
+            // Comments, which have no field name, and irrelevant fields.
             _ => {}
         }
         Ok(None)
@@ -139,21 +139,21 @@ mod tests {
 
     use super::*;
 
-    /// The events of a stream that comes in pieces of `size` bytes, as `name=data`.
+    /// The events of a stream in chunks of `size` bytes, as `name=data`.
     fn read(bytes: &[u8], size: usize, limit: usize) -> (Vec<String>, Option<SseFault>) {
-        let told = |event: SseEvent| format!("{}={}", event.name, event.data);
+        let line = |event: SseEvent| format!("{}={}", event.name, event.data);
         let (mut reader, mut found) = (SseReader::new(limit), Vec::new());
         for piece in bytes.chunks(size.max(1)) {
             reader.feed(Bytes::copy_from_slice(piece));
             loop {
                 match reader.next() {
-                    Ok(Some(event)) => found.push(told(event)),
+                    Ok(Some(event)) => found.push(line(event)),
                     Ok(None) => break,
                     Err(fault) => return (found, Some(fault)),
                 }
             }
         }
-        found.extend(reader.rest().map(told));
+        found.extend(reader.rest().map(line));
         (found, None)
     }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_as_servers_write_them() {
+    fn events_of_every_spelling_are_read() {
         let cases: [(&str, &[&str]); 12] = [
             ("data: a\n\ndata: b\n\n", &["=a", "=b"]),
             ("data:a\r\n\r\ndata:  b\r\n\r\n", &["=a", "= b"]),
@@ -185,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_utf_8_is_told_with_its_line() {
+    fn invalid_utf_8_fails_after_the_events_before_it() {
         let (found, fault) = read(b"data: a\n\ndata: \xFFb\n", 3, 100);
         assert_eq!((found, fault), (vec!["=a".to_owned()], Some(SseFault::NotText)));
     }
 
     #[test]
-    fn the_limit_is_one_of_an_event_and_not_of_the_stream() {
+    fn the_limit_is_per_event_and_not_per_stream() {
         let small = "data: 0123456789\n\n".repeat(1000);
         assert_eq!(events(&small).len(), 1000);
         assert_eq!(read(small.as_bytes(), 7, 16).0.len(), 1000);
@@ -203,15 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_in_many_pieces_is_looked_at_once() {
-        // Read again with every piece, this would be 10^13 bytes.
+    fn a_long_line_in_many_chunks_is_scanned_once() {
+        // Scanning it again with every chunk would read 10^13 bytes.
         let line = format!("data: {}\n\n", "x".repeat(16 << 20));
         assert_eq!(read(line.as_bytes(), 16, 32 << 20).0[0].len(), (16 << 20) + 1);
     }
 
     proptest! {
         #[test]
-        fn it_does_not_matter_where_a_stream_is_cut(
+        fn cuts_of_a_stream_do_not_change_its_events(
             parts in prop::collection::vec(prop::sample::select(vec![
                 "data: a", "data:", "event: e", ": c", "\n", "\r", "\r\n", "\n\n", "é", "\u{FEFF}",
             ]), 0..30),

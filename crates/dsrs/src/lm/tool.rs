@@ -1,5 +1,4 @@
-//! Tools as an LM knows them: what it is told of each, and what it asks to have called. Knows
-//! nothing of what a tool does.
+//! Tools from the view of an LM: their descriptions and the calls that it requests. Does not run tools.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -8,18 +7,18 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// What an LM is told of a tool.
+/// The description of a tool for an LM.
 #[derive(Clone, Debug)]
 pub struct ToolSpec {
-    /// The name by which it is called.
+    /// Its name in calls.
     pub name: Arc<str>,
     /// What it does and when to use it.
     pub description: Arc<str>,
-    /// The JSON Schema of its arguments: an object's.
+    /// The JSON Schema of its arguments, an object.
     pub parameters: Arc<RawValue>,
 }
 
-/// In the spelling of OpenAI's chat completions.
+/// In the format of OpenAI's chat completions.
 impl Serialize for ToolSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -48,7 +47,7 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// These tools, to be shared.
+    /// A shared set of these tools.
     #[must_use]
     pub fn of(tools: impl IntoIterator<Item = ToolSpec>) -> Arc<Self> {
         Arc::new(Self { tools: tools.into_iter().collect(), json: OnceLock::new() })
@@ -69,18 +68,18 @@ impl Deref for ToolSet {
     }
 }
 
-/// A call that an LM asks for.
+/// A tool call that an LM requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
-    /// What the provider calls this call; its result is sent back under it.
+    /// The provider's id of the call; its result refers to it.
     pub id: Arc<str>,
     /// The tool's name.
     pub name: Arc<str>,
-    /// The arguments as the LM wrote them: JSON, if all is well.
+    /// The arguments as the LM wrote them; not necessarily valid JSON.
     pub arguments: Arc<str>,
 }
 
-/// In the spelling of OpenAI's chat completions.
+/// In the format of OpenAI's chat completions.
 impl Serialize for ToolCall {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]

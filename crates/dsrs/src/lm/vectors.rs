@@ -1,5 +1,5 @@
-//! Vectors of texts side by side, all of one length, and their spelling in documents: base64 of
-//! 32-bit floats. Knows nothing of which model made them.
+//! Vectors of one length, and their form in documents: base64 of 32-bit floats. Does not know the model
+//! that made them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Vectors side by side; `None` if one is of another length than the first, or none has any.
+    /// Vectors of one length; `None` if lengths differ or the list is empty.
     #[must_use]
     pub fn of(rows: &[Arc<[f32]>]) -> Option<Self> {
         let dimensions = rows.first()?.len();
@@ -42,17 +42,17 @@ impl Vectors {
         Self { dimensions, numbers, lengths }
     }
 
-    /// Reads what [`Self::to_base64`] writes.
+    /// Reads the output of [`Self::to_base64`].
     ///
     /// # Errors
-    /// What is wrong with it, after "the vectors".
+    /// The problem, as the rest of a sentence that starts with "the vectors".
     pub fn from_base64(text: &str, dimensions: usize) -> Result<Self, String> {
-        let bytes = STANDARD.decode(text).map_err(|error| format!("are no base64: {error}"))?;
+        let bytes = STANDARD.decode(text).map_err(|error| format!("are not base64: {error}"))?;
         let row = dimensions.checked_mul(WIDTH).filter(|row| *row > 0);
         let row = row.ok_or_else(|| format!("cannot have {dimensions} numbers each"))?;
         if bytes.len() % row != 0 {
             let (found, per) = (bytes.len(), format!("{dimensions} numbers of {WIDTH} bytes"));
-            return Err(format!("are {found} bytes, which is no whole count of {per}"));
+            return Err(format!("are {found} bytes, which is not a multiple of {per}"));
         }
         let (numbers, _) = bytes.as_chunks::<WIDTH>();
         let numbers: Arc<[f32]> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
@@ -66,26 +66,26 @@ impl Vectors {
         }
     }
 
-    /// The numbers of all vectors, one after the other, as little-endian 32-bit floats in base64.
+    /// The numbers of all vectors in order, as little-endian 32-bit floats in base64.
     #[must_use]
     pub fn to_base64(&self) -> String {
         let bytes: Vec<u8> = self.numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         STANDARD.encode(bytes)
     }
 
-    /// How many numbers each has.
+    /// The length of each vector.
     #[must_use]
     pub const fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// How many there are.
+    /// The number of vectors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.numbers.len() / self.dimensions.max(1)
     }
 
-    /// Whether there are none.
+    /// Whether there are no vectors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
@@ -98,8 +98,8 @@ impl Vectors {
 }
 
 impl Vectors {
-    /// The places of those that are most like a vector, at most so many, each with the cosine of the
-    /// two; the nearest first, and of those that are equally near the first one.
+    /// The indexes of the vectors most similar to `to`, with their cosines: at most `most`, the nearest
+    /// first, ties in order.
     #[must_use]
     pub fn nearest(&self, to: &[f32], most: usize) -> Vec<(usize, f64)> {
         let own = length(to);
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_vectors_is_refused_with_the_reason() {
+    fn invalid_vectors_are_refused_with_a_reason() {
         let nan = STANDARD.encode(
             [1.0, 2.0, 3.0, f32::NAN]
                 .iter()
@@ -151,10 +151,10 @@ mod tests {
                 .collect::<Vec<_>>(),
         );
         for (text, dimensions, reason) in [
-            ("%", 1, "are no base64: "),
+            ("%", 1, "are not base64: "),
             ("AACAPw==", 0, "cannot have 0 numbers each"),
             ("AACAPw==", usize::MAX, "cannot have 18446744073709551615 numbers each"),
-            ("AACAPw==", 2, "are 4 bytes, which is no whole count of 2 numbers of 4 bytes"),
+            ("AACAPw==", 2, "are 4 bytes, which is not a multiple of 2 numbers of 4 bytes"),
             (nan.as_str(), 2, "have a number that is not finite, in vector 1 at 1"),
         ] {
             let error = Vectors::from_base64(text, dimensions).unwrap_err();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_come_first_and_of_equals_the_first_one() {
+    fn the_nearest_are_first_and_ties_are_in_order() {
         let rows: [Arc<[f32]>; 5] =
             [[0.0, 1.0], [2.0, 0.1], [0.0, 0.0], [0.0, 9.0], [-1.0, 0.0]].map(Arc::from);
         let vectors = Vectors::of(&rows).unwrap();
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn vectors_are_the_same_after_they_were_written(
+        fn vectors_survive_the_round_trip(
             (dimensions, numbers) in (1..9_usize, 1..9_usize).prop_flat_map(|(dimensions, rows)| {
                 let number = prop::num::f32::NORMAL | prop::num::f32::ZERO;
                 (Just(dimensions), prop::collection::vec(number, dimensions * rows))

@@ -1,5 +1,4 @@
-//! A small server that speaks plain TCP, so that it can also break off, fall silent and talk
-//! nonsense.
+//! A test server over plain TCP. It can also close connections, stall and send invalid answers.
 #![allow(dead_code, clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server does once it has read a whole request.
+/// The reaction of the server to a complete request.
 #[derive(Clone)]
-pub(crate) enum Does {
-    /// Says this and goes on.
+pub(crate) enum Reaction {
+    /// Sends this and continues.
     Say(String),
-    /// Says this and closes the connection.
+    /// Sends this and closes the connection.
     SayAndClose(String),
-    /// Says what a request asks for.
+    /// Computes the answer from the request.
     Answer(fn(&str) -> String),
-    /// Keeps the connection open and says nothing.
+    /// Keeps the connection open without an answer.
     Stall,
 }
 
@@ -26,23 +25,23 @@ pub(crate) fn whole(body: &str) -> String {
 }
 
 /// An answer with a status line, more headers and a body.
-pub(crate) fn http(status: &str, headers: &str, body: &str) -> Does {
+pub(crate) fn http(status: &str, headers: &str, body: &str) -> Reaction {
     let length = body.len();
-    Does::Say(format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n{body}"))
+    Reaction::Say(format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n{body}"))
 }
 
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct ServerRecord {
     pub(crate) connections: AtomicUsize,
     pub(crate) closed: AtomicUsize,
     pub(crate) requests: Mutex<Vec<String>>,
 }
 
-/// Starts a server that always does the same; tells its address and what it sees.
-pub(crate) async fn server(does: Does) -> (String, Arc<Seen>) {
+/// Starts a server with one reaction; returns its address and its records.
+pub(crate) async fn server(does: Reaction) -> (String, Arc<ServerRecord>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(ServerRecord::default());
     let kept = seen.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
@@ -57,23 +56,23 @@ pub(crate) async fn server(does: Does) -> (String, Arc<Seen>) {
     (format!("http://{address}/v1"), kept)
 }
 
-async fn serve(mut stream: TcpStream, does: &Does, seen: &Seen) {
+async fn serve(mut stream: TcpStream, does: &Reaction, seen: &ServerRecord) {
     while let Some(request) = next_request(&mut stream).await {
         seen.requests.lock().unwrap().push(request.clone());
         match does {
-            Does::Say(text) => {
+            Reaction::Say(text) => {
                 if stream.write_all(text.as_bytes()).await.is_err() {
                     return;
                 }
             }
-            Does::Answer(answer) => {
+            Reaction::Answer(answer) => {
                 let _ = stream.write_all(answer(&request).as_bytes()).await;
             }
-            Does::SayAndClose(text) => {
+            Reaction::SayAndClose(text) => {
                 let _ = stream.write_all(text.as_bytes()).await;
                 return;
             }
-            Does::Stall => {
+            Reaction::Stall => {
                 let _ = stream.read(&mut [0]).await;
                 return;
             }

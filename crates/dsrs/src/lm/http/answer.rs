@@ -1,30 +1,30 @@
-//! Reads one answer of HTTP/1.1: its head, and its body by length, in chunks or up to the end of
-//! the connection. Knows no connection but as bytes.
+//! Reads one HTTP/1.1 answer from bytes: its head, and its body by length, in chunks or up to the end of
+//! the connection.
 
 use bytes::{Buf, Bytes, BytesMut};
 use httparse::Status;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::head::{Framing, Head, parse_head};
-use super::{HttpAnswer, HttpError};
+use super::head::{Framing, ResponseHead, parse_head};
+use super::{HttpAnswer, HttpError, broken};
 
-/// Room for a usual answer, so that it is read at once.
+/// The size of a typical answer, so that one read suffices.
 const FIRST_READ: usize = 4 << 10;
 
-/// The most room that is made on the word of a header.
+/// The most memory that a header alone can reserve.
 const MOST_AT_ONCE: usize = 1 << 20;
 
 /// The longest head, and the longest line of a chunk's size.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// An answer, and what it leaves behind.
+/// An answer and the state of its connection.
 pub(super) struct Received {
     pub(super) answer: HttpAnswer,
-    /// Whether the connection stands where the next answer begins.
+    /// Whether the connection can be reused.
     pub(super) ends_clean: bool,
 }
 
-/// Reads the whole answer, if its body is not larger than `limit`.
+/// Reads a whole answer with a body of at most `limit` bytes.
 pub(super) async fn receive(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
@@ -41,7 +41,7 @@ pub(super) async fn receive(
     Ok(Received { answer, ends_clean })
 }
 
-/// What comes over a connection.
+/// The input of a connection.
 pub(super) struct Input<S> {
     stream: S,
     buffer: BytesMut,
@@ -49,20 +49,20 @@ pub(super) struct Input<S> {
 }
 
 impl<S> Input<S> {
-    /// The same input read from elsewhere.
+    /// The same input with another source.
     pub(super) fn over<T>(self, stream: T) -> Input<T> {
         Input { stream, buffer: self.buffer, limit: self.limit }
     }
 }
 
 impl<S: AsyncRead + Unpin> Input<S> {
-    /// What comes next; no more than `limit` bytes of a body.
+    /// Input with at most `limit` bytes of a body.
     pub(super) fn new(stream: S, limit: usize) -> Self {
         Self { stream, buffer: BytesMut::with_capacity(FIRST_READ), limit }
     }
 
-    /// The head of the answer proper, behind any that only say that it is on its way.
-    pub(super) async fn head(&mut self) -> Result<Head, HttpError> {
+    /// The head of the final answer, after any informational ones.
+    pub(super) async fn head(&mut self) -> Result<ResponseHead, HttpError> {
         loop {
             let Some((head, length)) = parse_head(&self.buffer)? else {
                 self.more_of_head().await?;
@@ -77,7 +77,7 @@ impl<S: AsyncRead + Unpin> Input<S> {
         }
     }
 
-    /// A body that claims to be too large may be dripped: it is believed when it is.
+    /// A body with a length beyond the limit is read up to the limit before it is refused.
     async fn sized(&mut self, length: u64) -> Result<Bytes, HttpError> {
         let Ok(length) = self.bounded(length, 0) else {
             self.fill(self.limit.saturating_add(1)).await?;
@@ -112,7 +112,7 @@ impl<S: AsyncRead + Unpin> Input<S> {
         Ok(())
     }
 
-    /// What has come, up to `most` bytes; at least one, unless the other side has closed.
+    /// Available bytes, at most `most`; empty only at the end of the connection.
     pub(super) async fn piece(&mut self, most: usize) -> Result<Bytes, HttpError> {
         if self.buffer.is_empty() {
             self.read().await?;
@@ -147,7 +147,7 @@ impl<S: AsyncRead + Unpin> Input<S> {
         }
     }
 
-    /// All that comes until the other side closes.
+    /// Everything up to the end of the connection.
     async fn rest(&mut self) -> Result<Bytes, HttpError> {
         while self.read().await? > 0 {
             self.bounded(0, self.buffer.len())?;
@@ -156,7 +156,7 @@ impl<S: AsyncRead + Unpin> Input<S> {
         Ok(self.buffer.split().freeze())
     }
 
-    /// `size` more bytes behind those that are there, if the limit allows them.
+    /// `size` more bytes after `there` others, if the limit allows them.
     fn bounded(&self, size: u64, there: usize) -> Result<usize, HttpError> {
         let size = usize::try_from(size).map_err(|_| HttpError::TooLarge)?;
         let fits = there.checked_add(size).is_some_and(|whole| whole <= self.limit);
@@ -190,11 +190,6 @@ impl<S: AsyncRead + Unpin> Input<S> {
     }
 }
 
-/// What came is no answer.
-pub(super) fn broken(reason: impl ToString) -> HttpError {
-    HttpError::Broken(reason.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -202,12 +197,11 @@ mod tests {
 
     use super::*;
 
-    /// What is read of an answer that comes in pieces of `size` bytes, and whether the connection
-    /// could be used again.
+    /// Reads an answer in pieces of `size` bytes; returns also whether the connection is reusable.
     async fn read(text: &str, size: usize) -> Result<(u16, String, bool), String> {
         let (mut ours, mut theirs) = tokio::io::duplex(size);
         let writing = async {
-            // Who has read enough stops listening.
+            // The reader may stop early.
             let _ = theirs.write_all(text.as_bytes()).await;
             drop(theirs);
         };
@@ -234,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_ends_by_length_by_its_last_chunk_or_with_the_connection() {
+    async fn a_body_ends_by_length_by_chunk_or_with_the_connection() {
         let cases = [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", fine("hello", true)),
             ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", fine("", true)),
@@ -273,13 +267,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_follows_an_answer_unasked_spoils_the_connection() {
+    async fn extra_bytes_make_a_connection_unusable() {
         let text = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi and more";
         assert_eq!(read(text, 4096).await, fine("hi", false));
     }
 
     #[tokio::test]
-    async fn what_is_no_whole_answer_is_broken() {
+    async fn an_incomplete_answer_is_an_error() {
         for text in [
             "",
             "nonsense\r\n\r\n",
@@ -299,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_over_the_limit_is_not_read_however_it_is_told() {
+    async fn a_body_over_the_limit_is_refused_in_every_framing() {
         let long = "x".repeat(65);
         for text in [
             format!("HTTP/1.1 200 OK\r\ncontent-length: 65\r\n\r\n{long}"),
@@ -316,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_where_the_pieces_of_an_answer_end(
+        fn cuts_of_an_answer_do_not_change_it(
             body in "[a-z]{0,60}",
             cut in 0_usize..60,
             size in 1_usize..40,

@@ -1,41 +1,40 @@
-//! The head of an answer of HTTP/1.1: its status, the headers that matter, and how its body ends.
-//! Knows no connection.
+//! The head of an HTTP/1.1 answer: its status, the relevant headers and the framing of its body. Knows
+//! no connection.
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use super::HttpError;
-use super::answer::broken;
+use super::{HttpError, broken};
 
 const MOST_HEADERS: usize = 128;
 
-/// What an answer begins with.
-pub(super) struct Head {
+/// The start of an answer.
+pub(super) struct ResponseHead {
     pub(super) status: u16,
-    /// Those of a failure, which may say when to come again; of a success nobody asks for them.
+    /// The headers of a failure, which may ask to wait; empty for a success.
     pub(super) headers: HeaderMap,
-    /// Whether the body is said to be server-sent events.
+    /// Whether the content type is that of server-sent events.
     pub(super) is_events: bool,
     pub(super) framing: Framing,
-    /// Whether the connection may be used again.
+    /// Whether the connection may be reused.
     pub(super) stays_open: bool,
 }
 
-/// How the end of a body is told.
+/// How a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// It has so many bytes.
     Length(u64),
-    /// It comes in chunks, and the last is empty.
+    /// It is chunked, and the last chunk is empty.
     Chunks,
     /// It ends with the connection.
     ToTheEnd,
 }
 
-/// The head at the beginning of these bytes and its length; `None` when it is not there whole.
-pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
+/// The head at the start of these bytes and its length; `None` if it is incomplete.
+pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(ResponseHead, usize)>, HttpError> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -45,7 +44,7 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpErro
     let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut room);
     let Status::Complete(length) = parsed.map_err(broken)? else { return Ok(None) };
     let status = response.code.unwrap_or_default();
-    let mut framing = Marks::new(response.version == Some(1));
+    let mut framing = FramingHeaders::new(response.version == Some(1));
     for header in response.headers.iter() {
         framing.note(header)?;
     }
@@ -55,7 +54,7 @@ pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpErro
     let is_type = |header: &&Header<'_>| header.name.eq_ignore_ascii_case(CONTENT_TYPE.as_str());
     let kind = response.headers.iter().find(is_type);
     let is_events = kind.is_some_and(|kind| is_events(kind.value));
-    Ok(Some((Head { status, headers, is_events, framing, stays_open }, length)))
+    Ok(Some((ResponseHead { status, headers, is_events, framing, stays_open }, length)))
 }
 
 /// Whether a content type is that of server-sent events.
@@ -76,15 +75,15 @@ fn headers(given: &[Header<'_>]) -> HeaderMap {
     headers
 }
 
-/// What the headers say about the end of the body and of the connection.
-struct Marks {
+/// The headers about the end of the body and of the connection.
+struct FramingHeaders {
     length: Option<u64>,
     coded: bool,
     chunked: bool,
     stays_open: bool,
 }
 
-impl Marks {
+impl FramingHeaders {
     fn new(keeps_by_default: bool) -> Self {
         Self { length: None, coded: false, chunked: false, stays_open: keeps_by_default }
     }
@@ -92,7 +91,8 @@ impl Marks {
     fn note(&mut self, header: &Header<'_>) -> Result<(), HttpError> {
         let name = header.name;
         if name.eq_ignore_ascii_case("content-length") {
-            let length = whole_number(header.value).ok_or_else(|| broken("a length is none"))?;
+            let length =
+                whole_number(header.value).ok_or_else(|| broken("its length is not a number"))?;
             if self.length.is_some_and(|other| other != length) {
                 return Err(broken("it has two lengths"));
             }
@@ -115,7 +115,7 @@ impl Marks {
             (_, _, false, Some(length)) => Framing::Length(length),
             _ => Framing::ToTheEnd,
         };
-        // Two ways to tell the end are one too many to trust what follows.
+        // With two contradicting framings the rest of the connection cannot be trusted.
         let doubtful = self.coded && self.length.is_some();
         (framing, self.stays_open && framing != Framing::ToTheEnd && !doubtful)
     }
@@ -131,6 +131,6 @@ fn is(word: &[u8], wanted: &str) -> bool {
 
 fn whole_number(value: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
-    // `parse` takes a sign, too.
+    // `parse` accepts a sign, too.
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }

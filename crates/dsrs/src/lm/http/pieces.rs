@@ -1,38 +1,37 @@
-//! The body of an answer of HTTP/1.1, taken piece by piece as it comes. Knows no connection but as
-//! bytes.
+//! The streamed body of an HTTP/1.1 answer.
 
 use bytes::Bytes;
 use tokio::io::AsyncRead;
 
-use super::HttpError;
-use super::answer::{Input, broken};
-use super::head::{Framing, Head};
+use super::answer::Input;
+use super::head::{Framing, ResponseHead};
+use super::{HttpError, broken};
 
-/// A body on its way.
-pub(super) struct Pieces<S> {
+/// A body that is being received.
+pub(super) struct BodyPieces<S> {
     input: Input<S>,
-    left: Left,
+    left: RemainingBody,
 }
 
-/// What is still to come.
-enum Left {
+/// The rest of the body.
+enum RemainingBody {
     /// So many bytes.
     Bytes(u64),
-    /// So many bytes of a chunk that has begun.
+    /// So many bytes of the current chunk.
     Chunk(u64),
     /// A chunk, or the end.
     Chunks,
-    /// All until the other side closes.
+    /// Everything up to the end of the connection.
     All,
 }
 
-impl<S: AsyncRead + Unpin> Pieces<S> {
-    /// The body behind a head.
-    pub(super) const fn new(head: &Head, input: Input<S>) -> Self {
+impl<S: AsyncRead + Unpin> BodyPieces<S> {
+    /// The body after a head.
+    pub(super) const fn new(head: &ResponseHead, input: Input<S>) -> Self {
         let left = match head.framing {
-            Framing::Length(length) => Left::Bytes(length),
-            Framing::Chunks => Left::Chunks,
-            Framing::ToTheEnd => Left::All,
+            Framing::Length(length) => RemainingBody::Bytes(length),
+            Framing::Chunks => RemainingBody::Chunks,
+            Framing::ToTheEnd => RemainingBody::All,
         };
         Self { input, left }
     }
@@ -41,31 +40,32 @@ impl<S: AsyncRead + Unpin> Pieces<S> {
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
             match self.left {
-                Left::Bytes(0) => return Ok(None),
-                Left::Bytes(left) => {
+                RemainingBody::Bytes(0) => return Ok(None),
+                RemainingBody::Bytes(left) => {
                     let piece = self.some(left).await?;
-                    self.left = Left::Bytes(left - piece.len() as u64);
+                    self.left = RemainingBody::Bytes(left - piece.len() as u64);
                     return Ok(Some(piece));
                 }
-                Left::Chunk(0) => {
+                RemainingBody::Chunk(0) => {
                     self.input.chunk_end().await?;
-                    self.left = Left::Chunks;
+                    self.left = RemainingBody::Chunks;
                 }
-                Left::Chunk(left) => {
+                RemainingBody::Chunk(left) => {
                     let piece = self.some(left).await?;
-                    self.left = Left::Chunk(left - piece.len() as u64);
+                    self.left = RemainingBody::Chunk(left - piece.len() as u64);
                     return Ok(Some(piece));
                 }
-                Left::Chunks => match self.input.chunk_size().await? {
+                RemainingBody::Chunks => match self.input.chunk_size().await? {
                     0 => {
                         self.input.trailers().await?;
-                        self.left = Left::Bytes(0);
+                        self.left = RemainingBody::Bytes(0);
                     }
-                    size => self.left = Left::Chunk(size),
+                    size => self.left = RemainingBody::Chunk(size),
                 },
-                Left::All => {
+                RemainingBody::All => {
                     let piece = self.input.piece(usize::MAX).await?;
-                    self.left = if piece.is_empty() { Left::Bytes(0) } else { Left::All };
+                    self.left =
+                        if piece.is_empty() { RemainingBody::Bytes(0) } else { RemainingBody::All };
                     return Ok(Some(piece).filter(|piece| !piece.is_empty()));
                 }
             }
@@ -89,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// The pieces of an answer that is sent in pieces of `size` bytes.
-    async fn taken(text: &str, size: usize) -> Result<String, String> {
+    /// Reads an answer that is sent in pieces of `size` bytes.
+    async fn read(text: &str, size: usize) -> Result<String, String> {
         let (mut ours, mut theirs) = tokio::io::duplex(size);
         let writing = async {
             let _ = theirs.write_all(text.as_bytes()).await;
@@ -99,7 +99,7 @@ mod tests {
         let reading = async move {
             let mut input = Input::new(&mut ours, 64);
             let head = input.head().await?;
-            let (mut pieces, mut body) = (Pieces::new(&head, input), String::new());
+            let (mut pieces, mut body) = (BodyPieces::new(&head, input), String::new());
             while let Some(piece) = pieces.next().await? {
                 body.push_str(std::str::from_utf8(&piece).unwrap());
             }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_is_told() {
+    async fn an_incomplete_body_is_an_error() {
         let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
         let cases = [
             (format!("{chunked}5\r\nhel"), "the connection was closed"),
@@ -121,15 +121,15 @@ mod tests {
             ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe".into(), "the connection was closed"),
         ];
         for (text, why) in cases {
-            assert_eq!(taken(&text, 4096).await, Err(why.to_owned()), "{text}");
+            assert_eq!(read(&text, 4096).await, Err(why.to_owned()), "{text}");
         }
         let open = "HTTP/1.1 200 OK\r\n\r\nto the end";
-        assert_eq!(taken(open, 4096).await, Ok("to the end".into()));
+        assert_eq!(read(open, 4096).await, Ok("to the end".into()));
     }
 
     proptest! {
         #[test]
-        fn it_does_not_matter_where_what_is_sent_is_cut(
+        fn cuts_of_a_body_do_not_change_it(
             body in "[a-z]{0,60}",
             cut in 0_usize..60,
             size in 1_usize..40,
@@ -146,7 +146,7 @@ mod tests {
                 format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{one}{two}0\r\n\r\n"),
                 format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}"),
             ] {
-                prop_assert_eq!(runtime.block_on(taken(&text, size)), Ok(body.clone()));
+                prop_assert_eq!(runtime.block_on(read(&text, size)), Ok(body.clone()));
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Posting over plain HTTP/1.1 to one address: a stack of kept-alive connections, each written and
-//! read by the task that uses it and by no other (docs/performance.md).
+//! Posts over HTTP/1 without TLS to one address. The task that uses a connection reads and writes it, so
+//! that no other task is woken (docs/performance.md).
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -19,11 +19,11 @@ use tokio::runtime;
 use tokio::time::{Instant, timeout};
 
 use super::answer::{Input, receive};
-use super::pieces::Pieces;
+use super::pieces::BodyPieces;
 use super::{HttpAnswer, HttpError, HttpLimits, HttpStream};
 
-/// A request in bytes.
-struct Request {
+/// A serialized request.
+struct RequestBytes {
     head: Bytes,
     body: Bytes,
 }
@@ -32,7 +32,7 @@ struct Request {
 pub(in crate::lm) struct PlainClient {
     host: String,
     port: u16,
-    /// Request line and the headers that all requests have.
+    /// The request line and the headers of all requests.
     head: Vec<u8>,
     limits: HttpLimits,
     idle: Mutex<HashMap<runtime::Id, Vec<Idle>>>,
@@ -61,31 +61,31 @@ impl PlainClient {
         })
     }
 
-    /// Posts a body. Dropping the future closes the connection it uses.
+    /// Posts a body. Dropping the future closes the connection.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
         accept: &'static str,
     ) -> Result<HttpAnswer, HttpError> {
-        let home = home()?;
-        let mut stream = self.connection(home).await?;
+        let runtime = current_runtime()?;
+        let mut stream = self.connection(runtime).await?;
         let (mut reader, writer) = stream.split();
         let receiving = receive(&mut reader, self.limits.answer_bytes);
         let (received, is_sent) = exchange(writer, self.request(body, accept), receiving).await?;
         if received.ends_clean && is_sent {
-            self.keep(home, stream);
+            self.store(runtime, stream);
         }
         Ok(received.answer)
     }
 
-    /// Posts a body and hands over that of the answer while it comes. The connection is closed after
-    /// it: some servers close theirs after a stream, and the next request would find that out.
+    /// Posts a body and streams the body of the answer. The connection is not reused: some servers close
+    /// it after a stream, and the next request would fail.
     pub(super) async fn open(
         &self,
         body: Vec<u8>,
         accept: &'static str,
     ) -> Result<HttpStream<'static>, HttpError> {
-        let mut stream = self.connection(home()?).await?;
+        let mut stream = self.connection(current_runtime()?).await?;
         let limit = self.limits.answer_bytes;
         let (reader, writer) = stream.split();
         let receiving = async {
@@ -93,7 +93,7 @@ impl PlainClient {
             Ok((input.head().await?, input))
         };
         let ((head, input), _) = exchange(writer, self.request(body, accept), receiving).await?;
-        let pieces = Pieces::new(&head, input.over(()).over(stream));
+        let pieces = BodyPieces::new(&head, input.over(()).over(stream));
         let body = try_unfold(pieces, |mut pieces| async move {
             Ok(pieces.next().await?.map(|piece| (piece, pieces)))
         });
@@ -102,21 +102,21 @@ impl PlainClient {
         Ok(HttpStream { status, headers, is_events, body })
     }
 
-    /// A connection: one that was kept, else a new one.
-    async fn connection(&self, home: runtime::Id) -> Result<TcpStream, HttpError> {
-        match self.take_idle(home) {
+    /// An idle connection, else a new one.
+    async fn connection(&self, runtime: runtime::Id) -> Result<TcpStream, HttpError> {
+        match self.take_idle(runtime) {
             Some(stream) => Ok(stream),
             None => self.connect().await,
         }
     }
 
-    fn request(&self, body: Vec<u8>, accept: &str) -> Request {
+    fn request(&self, body: Vec<u8>, accept: &str) -> RequestBytes {
         let length = format!("{}\r\n\r\n", body.len());
         let mut head = Vec::with_capacity(self.head.len() + accept.len() + length.len() + 32);
         let parts = [b"accept: ", accept.as_bytes(), b"\r\ncontent-length: ", length.as_bytes()];
         head.extend_from_slice(&self.head);
         parts.into_iter().for_each(|part| head.extend_from_slice(part));
-        Request { head: head.into(), body: body.into() }
+        RequestBytes { head: head.into(), body: body.into() }
     }
 
     async fn connect(&self) -> Result<TcpStream, HttpError> {
@@ -125,26 +125,26 @@ impl PlainClient {
         let stream = connected
             .map_err(|_| HttpError::Connect("connecting took too long".to_owned()))?
             .map_err(|error| connect_error(&error))?;
-        // Without it small requests wait for the other side's acknowledgement.
+        // Otherwise small requests wait for an acknowledgement.
         stream.set_nodelay(true).map_err(|error| connect_error(&error))?;
         Ok(stream)
     }
 
-    /// The connection used last that is still good; the others are closed by dropping them.
-    fn take_idle(&self, home: runtime::Id) -> Option<TcpStream> {
+    /// The usable connection that was used last. Dropping the others closes them.
+    fn take_idle(&self, runtime: runtime::Id) -> Option<TcpStream> {
         loop {
-            let idle = self.idle().get_mut(&home)?.pop()?;
+            let idle = self.idle().get_mut(&runtime)?.pop()?;
             if idle.since.elapsed() < self.limits.idle_timeout && is_silent(&idle.stream) {
                 return Some(idle.stream);
             }
         }
     }
 
-    fn keep(&self, home: runtime::Id, stream: TcpStream) {
+    fn store(&self, runtime: runtime::Id, stream: TcpStream) {
         let mut idle = self.idle();
-        let kept = idle.entry(home).or_default();
-        if kept.len() < self.limits.idle_connections {
-            kept.push(Idle { stream, since: Instant::now() });
+        let stored = idle.entry(runtime).or_default();
+        if stored.len() < self.limits.idle_connections {
+            stored.push(Idle { stream, since: Instant::now() });
         }
     }
 
@@ -153,8 +153,9 @@ impl PlainClient {
     }
 }
 
-/// Where connections live: each wakes its users through the runtime that made it, so it stays there.
-fn home() -> Result<runtime::Id, HttpError> {
+/// The runtime of this task. A connection wakes its user through the runtime that opened it, so it stays
+/// there.
+fn current_runtime() -> Result<runtime::Id, HttpError> {
     Ok(runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id())
 }
 
@@ -172,17 +173,17 @@ fn connect_error(error: &dyn std::error::Error) -> HttpError {
     HttpError::Connect(error.to_string())
 }
 
-/// Whether the other side has kept the connection open, and has nothing to say unasked.
+/// Whether the server has left the connection open and sent nothing unrequested.
 fn is_silent(stream: &TcpStream) -> bool {
     let read = stream.try_read(&mut [0]);
     read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Sends a request while its answer is received; tells with it whether the request was sent whole.
-/// An answer may come before that.
+/// Sends a request and receives its answer; returns also whether the request was sent completely. The
+/// answer may arrive before.
 async fn exchange<T>(
     mut writer: WriteHalf<'_>,
-    request: Request,
+    request: RequestBytes,
     receiving: impl Future<Output = Result<T, HttpError>>,
 ) -> Result<(T, bool), HttpError> {
     let mut request = request.head.chain(request.body);
