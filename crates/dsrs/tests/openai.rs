@@ -386,7 +386,12 @@ async fn a_failed_stream_reports_the_reason_after_its_deltas() {
     let whole = |events: &[&str]| Reaction::Say(streamed(events, "0\r\n\r\n"));
     let busy = http("429 Too Many Requests", "retry-after: 7\r\n", "{}");
     let cases = [
-        (Reaction::SayAndClose(streamed(&PIECES[..1], "")), Connection, "the connection was lost", 1),
+        (
+            Reaction::SayAndClose(streamed(&PIECES[..1], "")),
+            Connection,
+            "the connection was lost",
+            1,
+        ),
         (whole(&PIECES[..1]), Connection, "the answer is incomplete", 1),
         (whole(&[PIECES[0], failing]), Provider, "overloaded by ***", 1),
         (whole(&["so sorry"]), Malformed, "not a chat completion", 0),
