@@ -45,7 +45,7 @@ const FAILURES: [SandboxFailure; 7] = [
 /// Writes a request.
 pub(crate) fn ask(code: &str, inputs: &Fields, limits: &SandboxLimits) -> Vec<u8> {
     let time_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
-    let asked =
+    let document =
         RequestDocument { code, inputs, time_ms, memory: limits.memory, output: limits.output };
     // Every payload has a JSON form.
     serde_json::to_vec(&document).unwrap_or_default()
