@@ -38,7 +38,7 @@ fn invalid_selections_have_a_column() {
         ("a['b]", "column 3: the key has no closing quote"),
         (r"a['\n']", r"column 4: expected `\\`, `\'` or `\u{HEX}`"),
         (r"é['\u{D800}']", "column 1: `é` is not a name: use at most 63 letters, digits and `_`"),
-        (r"a['\u{D800}']", r"column 4: expected `\u{HEX}` of a character"),
+        (r"a['\u{D800}']", r"column 4: expected `\u{HEX}` with the code of a character"),
     ] {
         assert_eq!(Selection::parse(text).unwrap_err().to_string(), expected, "{text}");
     }
