@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_refusal_becomes_the_text_and_is_not_streamed() {
-        let (reply, heard) =
+        let (reply, deltas) =
             read(&[r#"{"choices":[{"delta":{"refusal":"i will not"},"finish_reason":"stop"}]}"#]);
         assert_eq!(&*reply.unwrap().text, "i will not");
         assert!(deltas.is_empty());
