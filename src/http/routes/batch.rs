@@ -121,7 +121,7 @@ fn read_query(
     Ok(BatchRequest {
         pick,
         timeout: timeout.map(std::time::Duration::from_millis),
-        concurrency: concurrency.and_then(|wanted| i32::try_from(wanted).ok()),
+        concurrency: concurrency.and_then(|count| i32::try_from(count).ok()),
         dedupe: dedupe.unwrap_or(false),
         request_id,
         faults: Problems::new(),
@@ -165,8 +165,8 @@ pub(crate) fn at_most(
 ) -> Option<i32> {
     let found = count(payload, at, problems)?;
     if !(1..=u64::from(most)).contains(&found) {
-        let wanted = up_to(most, setting);
-        problems.add(at, Code::InvalidValue, format!("expected {wanted}, found {found}"));
+        let range = up_to(most, setting);
+        problems.add(at, Code::InvalidValue, format!("expected {range}, found {found}"));
         return None;
     }
     i32::try_from(found).ok()

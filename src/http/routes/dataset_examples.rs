@@ -53,8 +53,8 @@ pub(crate) async fn dataset_examples(
 ) -> Result<Response, ApiProblem> {
     let scope = caller.scope();
     let version = query.number("version");
-    let wanted = "1 to 64 letters, digits, `_` or `-`";
-    let split = query.read("split", wanted, |text| is_split(text).then(|| text.to_owned()));
+    let expectation = "1 to 64 letters, digits, `_` or `-`";
+    let split = query.read("split", expectation, |text| is_split(text).then(|| text.to_owned()));
     let lines = query.read("format", "`jsonl`", |text| (text == "jsonl").then_some(()));
     if lines.is_some() || prefers_lines(&headers) {
         query.close()?;

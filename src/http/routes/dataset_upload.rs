@@ -46,7 +46,7 @@ pub(crate) async fn read_upload(
         UploadFormat::Json => {
             query.close()?;
             let mut items = BodyItems::of(body, EXAMPLES, longest);
-            let read = apart(move || items.options().map(|options| (options, items)));
+            let read = read_blocking(move || items.options().map(|options| (options, items)));
             let (options, items) = read.await?;
             Ok((read_options(&options)?, Examples::Body(items)))
         }
@@ -56,7 +56,7 @@ pub(crate) async fn read_upload(
         }
         UploadFormat::Table => {
             let mut request = read_query(query)?;
-            let items = apart(move || TableItems::of(body, longest)).await?;
+            let items = read_blocking(move || TableItems::of(body, longest)).await?;
             check_columns(request.columns.as_ref(), items.columns())?;
             request.cells = true;
             Ok((request, Examples::Table(items)))
@@ -64,8 +64,8 @@ pub(crate) async fn read_upload(
     }
 }
 
-/// Reads what may wait for a disk, where that holds up nobody.
-async fn apart<T: Send + 'static>(
+/// Reads from a body that may be on disk, off the threads that serve requests.
+async fn read_blocking<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ApiProblem> + Send + 'static,
 ) -> Result<T, ApiProblem> {
     let broken = || AppError::Internal("reading a body was interrupted".to_owned());
@@ -76,9 +76,9 @@ async fn apart<T: Send + 'static>(
 fn read_query(mut query: Query) -> Result<DatasetRequest, ApiProblem> {
     let name = query.text("name").map(Arc::from);
     let description = query.text("description").map(Arc::from);
-    let wanted = "comma-separated names, each once";
-    let inputs = query.read("inputs", wanted, names);
-    let expected = query.read("expected", wanted, names);
+    let expectation = "comma-separated names, each once";
+    let inputs = query.read("inputs", expectation, names);
+    let expected = query.read("expected", expectation, names);
     if expected.is_some() && inputs.is_none() {
         return Err(ApiProblem::parameter("`expected` requires `inputs`"));
     }

@@ -23,8 +23,7 @@ use crate::store::Scope;
 use crate::store::evaluation::{EvaluationRow, EvaluationTotals};
 use crate::store::run::RunStatus;
 
-/// The interval of the polling.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Follow an evaluation
 ///
@@ -47,43 +46,43 @@ pub(crate) async fn evaluation_events(
 ) -> Result<Response, ApiProblem> {
     let (id, scope) = (path::id(&id)?, caller.scope());
     let first = app.evaluation_get(&scope, id).await?;
-    Ok(sse::respond(told(Following { app, scope, id, next: Some(first), told: None })))
+    Ok(sse::respond(changes(EvaluationFollower { app, scope, id, first: Some(first), sent: None })))
 }
 
-/// One who follows.
-struct Following {
+/// A client that follows an evaluation.
+struct EvaluationFollower {
     app: Arc<App>,
     scope: Scope,
     id: Uuid,
-    /// What was looked up and is not told yet.
-    next: Option<EvaluationRow>,
-    /// What was told last; nothing follows the end.
-    told: Option<(RunStatus, EvaluationTotals)>,
+    /// The row that the request has read, for the first event.
+    first: Option<EvaluationRow>,
+    /// The state of the last event; no event follows the end.
+    sent: Option<(RunStatus, EvaluationTotals)>,
 }
 
-fn told(following: Following) -> impl Stream<Item = Result<Event, Infallible>> + Send {
-    stream::unfold(following, |mut following| async move {
-        if following.told.is_some_and(|(status, _)| status.has_ended()) {
+fn changes(follower: EvaluationFollower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    stream::unfold(follower, |mut follower| async move {
+        if follower.sent.is_some_and(|(status, _)| status.has_ended()) {
             return None;
         }
-        let row = following.news().await?;
-        Some((Ok(event(&row)), following))
+        let row = follower.next_change().await?;
+        Some((Ok(event(&row)), follower))
     })
 }
 
-impl Following {
-    /// How it stands once that is other than what was told; `None` when it can no longer be read.
-    async fn news(&mut self) -> Option<EvaluationRow> {
+impl EvaluationFollower {
+    /// The evaluation once it differs from the last event; `None` if it can no longer be read.
+    async fn next_change(&mut self) -> Option<EvaluationRow> {
         loop {
-            let row = match self.next.take() {
+            let row = match self.first.take() {
                 Some(row) => row,
                 None => {
-                    tokio::time::sleep(LOOK).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                     self.app.evaluation_get(&self.scope, self.id).await.ok()?
                 }
             };
-            let stands = (row.status, row.tally);
-            if self.told.replace(stands) != Some(stands) {
+            let state = (row.status, row.tally);
+            if self.sent.replace(state) != Some(state) {
                 return Some(row);
             }
         }

@@ -342,12 +342,12 @@ pub(crate) async fn optimization_candidate_list(
 pub(crate) async fn optimization_candidate_get(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path((id, wanted)): Path<(String, String)>,
+    Path((id, number)): Path<(String, String)>,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let id = path::id(&id)?;
-    let missing = || ApiProblem::not_found(format!("there is no candidate `{wanted}`"));
-    let number = plain_number(&wanted).ok_or_else(missing)?;
+    let missing = || ApiProblem::not_found(format!("there is no candidate `{number}`"));
+    let number = plain_number(&number).ok_or_else(missing)?;
     let (found, diff) = Box::pin(app.optimization_candidate(&caller.scope(), id, number)).await?;
     Ok(answer::ok(&OptimizationCandidateView::new(&found, &diff)))
 }

@@ -1,4 +1,4 @@
-//! The comparison of two types, as the OpenAPI document tells it.
+//! The comparison of two types.
 
 use utoipa::ToSchema;
 
