@@ -15,12 +15,15 @@ use crate::http::protocol::status::ProblemCode;
 pub struct ProblemView<'a> {
     /// A URI for the code: `urn:dsrs:problem:` and the code.
     #[serde(default)]
+    #[schema(required)]
     pub r#type: String,
     /// A short title, the same for every problem with this code.
     #[serde(default)]
+    #[schema(required)]
     pub title: Cow<'a, str>,
     /// The HTTP status.
     #[serde(default)]
+    #[schema(required)]
     pub status: u16,
     /// What happened, for people.
     pub detail: Cow<'a, str>,
@@ -28,9 +31,11 @@ pub struct ProblemView<'a> {
     pub code: Cow<'a, str>,
     /// All problems found in the request body.
     #[serde(default)]
+    #[schema(required)]
     pub errors: Vec<ProblemItemView<'a>>,
     /// The id of the request, as in `X-Request-Id`.
     #[serde(default)]
+    #[schema(required)]
     pub request_id: Cow<'a, str>,
     /// The run that failed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -296,7 +296,7 @@ async fn hostile_tables_are_refused_with_their_lines() {
         assert!(refused.text.contains(part), "{text:?}: {}", refused.text);
     }
     for (query, part) in [
-        ("name=t", "it has a, b"),
+        ("name=t", "the table has a, b"),
         ("name=t&inputs=a,c", "the table has no column `c`"),
         ("name=t&inputs=a&expected=B", "the table has no column `B`"),
         ("name=t&inputs=a,,b", "comma-separated names"),
