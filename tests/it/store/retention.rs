@@ -2,10 +2,9 @@
 
 use dsrs_server::store::batch::{self, BatchRow, ItemCounts, UsageTotals};
 use dsrs_server::store::batch_upload::BatchUpload;
-use dsrs_server::store::batch_work::finish;
 use dsrs_server::store::dataset;
 use dsrs_server::store::dataset_edit::{self, NewDatasetVersion, NewExample};
-use dsrs_server::store::job::{Lease, claim_by_id};
+use dsrs_server::store::job::{JobEnd, Lease, claim_by_id, finish};
 use dsrs_server::store::retention::{ExpiredRows, remove};
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_server::store::{Db, ListQuery, StoreError, background_run};
@@ -86,7 +85,8 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
 async fn end(db: &Db, batch: Uuid) {
     let lease = Lease { job: batch, holder: Uuid::now_v7() };
     claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
-    assert!(finish(db, lease, RunStatus::Cancelled, None, tick()).await.unwrap());
+    let end = JobEnd { status: RunStatus::Cancelled, error: None, at: tick() };
+    assert!(finish(db, batch::JOB, lease, end).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +104,10 @@ async fn a_batch_goes_out_of_sight_at_once_and_its_items_step_by_step() {
     assert_eq!(steps(&db, ExpiredRows::BatchItems).await, [10, 10, 5]);
     assert_eq!(steps(&db, ExpiredRows::EmptyBatches).await, [1]);
     assert_eq!(batch::get(&ann(), &db, other).await.unwrap().counts.open(), 3);
-    assert_eq!(batch::results(&ann(), &db, other, None, 10).await.unwrap().items.len(), 3);
+    assert_eq!(
+        batch::results(&ann(), &db, other, ListQuery::new(None, 10)).await.unwrap().items.len(),
+        3
+    );
 }
 
 async fn dataset_of(db: &Db, name: &str, examples: usize) {
