@@ -6,7 +6,7 @@ use dsrs::adapter::ChatAdapter;
 use dsrs::problem::{At, Problems};
 use dsrs::read::{Object, map};
 use dsrs::signature::{SignatureSchema, read_signature};
-use dsrs::strategy::{BuildEnv, StrategyFactory, registry};
+use dsrs::strategy::{BuildEnv, StrategyFactory, registry, stored_graphs};
 use dsrs::types::{Type, TypeScope};
 use dsrs::value::{Map, ParsedJson, Payload};
 
@@ -62,7 +62,9 @@ impl App {
             let preview = preview(env, name, &request.payload, &mut problems);
             preview.filter(|_| problems.is_empty()).ok_or(problems)
         };
-        let built = self.written(scope, None, build).await?;
+        let config = request.payload.as_map().and_then(|members| members.get("config"));
+        let references = config.map(|config| stored_graphs(name, config)).unwrap_or_default();
+        let built = self.build_new(scope, None, references, build).await?;
         built.map_err(|problems| AppError::invalid(Invalid::Request, problems))
     }
 

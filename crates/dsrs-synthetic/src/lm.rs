@@ -200,7 +200,9 @@ fn program_parts(prompt: &PromptRequest<'_>) -> Vec<String> {
             let words = text.split(|c: char| c.is_whitespace() || "[],\"`".contains(c));
             found.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
         }
-        let lines = text.lines().filter_map(|line| line.split_once(": takes "));
+        let lines = text.lines().filter_map(|line| {
+            line.split_once(": takes ").or_else(|| line.split_once(": inputs "))
+        });
         found.extend(lines.map(|(part, _)| part.trim().to_owned()));
     }
     if found.is_empty() { vec!["all".to_owned()] } else { found }

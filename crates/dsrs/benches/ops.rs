@@ -11,7 +11,7 @@ use divan::counter::ItemsCount;
 use dsrs::graph::Program;
 use dsrs::lm::{Models, ScriptedLm};
 use dsrs::predict::RunScope;
-use dsrs::strategy::Stored;
+use dsrs::strategy::StoredEnv;
 use dsrs::value::{Fields, Payload};
 use tokio::runtime::Builder;
 use tokio::time::Instant;
@@ -50,14 +50,14 @@ fn document(deep: bool) -> Payload {
 #[divan::bench(args = ["wide", "deep"])]
 fn build_and_check(bencher: Bencher<'_, '_>, shape: &str) {
     let document = document(shape == "deep");
-    bencher
-        .counter(ItemsCount::new(NODES))
-        .bench(|| Program::from_document(divan::black_box(&document), &Stored).expect("a graph"));
+    bencher.counter(ItemsCount::new(NODES)).bench(|| {
+        Program::from_document(divan::black_box(&document), &StoredEnv).expect("a graph")
+    });
 }
 
 #[divan::bench(args = ["wide", "deep"])]
 fn execute(bencher: Bencher<'_, '_>, shape: &str) {
-    let program = Program::from_document(&document(shape == "deep"), &Stored).expect("a graph");
+    let program = Program::from_document(&document(shape == "deep"), &StoredEnv).expect("a graph");
     let models = Arc::new(Models::only(Arc::new(ScriptedLm::answering([""; 0]))));
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
     let inputs = Fields::from_iter([(Arc::from("x"), Payload::Int(1))]);

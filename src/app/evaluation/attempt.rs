@@ -19,7 +19,6 @@ use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::item_work::{ItemPage, ItemWork, WriteOutcome, item_concurrency, run_items};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
-use crate::app::program::environment::Phase;
 use crate::app::run::record::RunVersions;
 use crate::app::task::run_blocking;
 use crate::app::{App, AppError};
@@ -120,8 +119,8 @@ impl App {
         program: &Program,
     ) -> Result<Metric, AppError> {
         let read = |env: &dyn BuildEnv| Metric::read(written, env, program, &At::Root);
-        let graphs = Box::pin(self.graphs_of(scope, Phase::Stored, read)).await?;
-        let metric = self.build_with(&graphs, Phase::Stored, None, read);
+        let references = Metric::references(written);
+        let metric = Box::pin(self.build_stored(scope, references, read)).await?;
         metric.map_err(|problems| AppError::Internal(format!("a stored metric: {problems}")))
     }
 }

@@ -94,7 +94,7 @@ impl App {
         let read = |env: &dyn dsrs::strategy::BuildEnv| {
             Metric::read(written, env, program, &at.key("metric"))
         };
-        Box::pin(self.written(scope, None, read)).await
+        Box::pin(self.build_new(scope, None, Metric::references(written), read)).await
     }
 
     /// The examples that a reference names now. All of them fit the graph.

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use dsrs::graph::{CarryOver, Edits, GraphDiff, Program, carry_over, graph_diff};
+use dsrs::graph::{
+    CarryOver, Edits, GraphDiff, Program, carry_over, document_references, edit_references,
+    graph_diff,
+};
 use dsrs::problem::{At, Code, Problem, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::{Map, ParsedJson, Payload};
@@ -62,7 +65,9 @@ impl App {
         document: &ParsedJson,
     ) -> Result<Program, AppError> {
         let build = |env: &dyn BuildEnv| Program::from_document(&document.payload, env);
-        let checked = self.written(scope, None, build).await?.map_err(graph_problems);
+        let references = document_references(&document.payload);
+        let checked = self.build_new(scope, None, references, build).await?;
+        let checked = checked.map_err(graph_problems);
         merge_faults(document.duplicates.clone(), checked)
     }
 
@@ -78,7 +83,8 @@ impl App {
         let ParsedJson { payload, duplicates } = document;
         let payload_named = named(payload, name);
         let build = |env: &dyn BuildEnv| Program::from_document(&payload_named, env);
-        let checked = self.written(scope, Some((head.id, name)), build).await?;
+        let references = document_references(payload);
+        let checked = self.build_new(scope, Some((head.id, name)), references, build).await?;
         let checked = checked.map_err(graph_problems);
         let Some(misnamed) = misnamed(payload, name) else {
             return merge_faults(duplicates.clone(), checked);
@@ -157,7 +163,9 @@ impl App {
         let invalid = |problems| AppError::invalid(Invalid::Graph, problems);
         let root = Some((head.id, head.name.as_str()));
         let edit = |env: &dyn BuildEnv| old.graph().apply_edits(&edits, env);
-        let edited = self.written(scope, root, edit).await?.map_err(invalid);
+        let mut references = document_references(old.document());
+        references.extend(edit_references(&edits.0));
+        let edited = self.build_new(scope, root, references, edit).await?.map_err(invalid);
         let edited = merge_faults(body.duplicates.clone(), edited)?;
         let program = edited.graph.compile().map_err(invalid)?;
         self.graph_next(scope, locked, &program, &edited.renamed).await

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsrs::graph::Program;
+use dsrs::graph::{Program, document_references};
 use dsrs::optimize::{Candidate, ProgramBuilder};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::strategy::BuildEnv;
@@ -13,7 +13,6 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::app::persist::RETRY;
-use crate::app::program::environment::Phase;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::graph_version;
@@ -25,7 +24,6 @@ pub(crate) struct CandidateBuilder {
     scope: Scope,
     graph: Uuid,
     name: String,
-    definition: String,
     /// The program at the start of the optimization, without its state.
     plain: Arc<Program>,
     document: Arc<Payload>,
@@ -41,9 +39,9 @@ impl CandidateBuilder {
         let (graph, version, state) = (row.graph_id, row.graph_version, row.state_version);
         let found = graph_version::recorded(&scope, &app.db, graph, version, state).await?;
         let plain = app.plain_program(&scope, &found.definition, &found.content_hash).await?;
-        let (name, definition) = (row.graph_name.clone(), found.definition);
+        let name = row.graph_name.clone();
         let document = Arc::new(plain.document().clone());
-        Ok(Self { app, scope, graph, name, definition, plain, document })
+        Ok(Self { app, scope, graph, name, plain, document })
     }
 
     /// The document of that graph version.
@@ -58,15 +56,17 @@ impl CandidateBuilder {
     ) -> Result<Result<Program, Problems>, AppError> {
         if candidate.document == self.document {
             let tune = |env: &dyn BuildEnv| self.plain.with_state(env, &candidate.state, &At::Root);
-            let graphs = self.app.named_graphs(&self.scope, &self.definition, tune).await?;
-            return Ok(self.app.build_with(&graphs, Phase::Stored, None, tune));
+            let references = document_references(&self.document);
+            return Box::pin(self.app.build_stored(&self.scope, references, tune)).await;
         }
         // A changed document is checked like one that a client posts.
         let build = |env: &dyn BuildEnv| {
             let plain = Program::from_document(&candidate.document, env)?;
             plain.with_state(env, &candidate.state, &At::Root)
         };
-        self.app.written(&self.scope, Some((self.graph, &self.name)), build).await
+        let (root, references) =
+            (Some((self.graph, self.name.as_str())), document_references(&candidate.document));
+        self.app.build_new(&self.scope, root, references, build).await
     }
 
     async fn built(&self, candidate: &Candidate) -> Result<Arc<Program>, Problems> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use dsrs::graph::Program;
+use dsrs::graph::{Program, document_references};
 use dsrs::optimize::Candidate as Tried;
 use dsrs::problem::At;
 use dsrs::strategy::BuildEnv;
@@ -186,7 +186,8 @@ impl App {
             Ok((plain, tuned))
         };
         let root = Some((head.id, head.name.as_str()));
-        let built = Box::pin(self.written(scope, root, build)).await?;
+        let references = document_references(&tried.document);
+        let built = Box::pin(self.build_new(scope, root, references, build)).await?;
         let (plain, tuned) = built.map_err(|found| AppError::invalid(Invalid::Graph, found))?;
         let text = StateText::of(&overrides(&plain, &tuned));
         let parent = head.state.version;

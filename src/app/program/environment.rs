@@ -1,238 +1,204 @@
-//! What a definition may name while it is written or loaded: models, tools, and other stored
-//! graphs. An engine that builds cannot wait for the database, so the graphs that a definition names
-//! are found by building it until it asks for none that is not known.
+//! What a definition may use while it is built: models, tools, the sandbox, and the stored graphs
+//! that were loaded for it. Asks no database: a build waits for nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dsrs::graph::{GraphModule, Program};
+use dsrs::graph::GraphModule;
 use dsrs::predict::Tool;
 use dsrs::problem::Code;
 use dsrs::sandbox::Sandbox;
 use dsrs::signature::SignatureSchema;
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, HttpTool, NoGraph};
-use dsrs::value::Payload;
+use dsrs::strategy::{BuildEnv, DynModule, GraphUnavailable, HttpTool, StoredGraphRef};
 use uuid::Uuid;
 
+use super::references::{LoadedGraph, LoadedGraphs, MAX_GRAPHS, pinned, unusable};
 use crate::app::program::read_state;
 use crate::app::{App, AppError};
-use crate::store::graph::{self, GraphRef, GraphRow, VersionSelection};
-use crate::store::{Scope, StoreError};
+use crate::store::Scope;
 
-/// Graphs within graphs within graphs: more than this is a mistake.
+/// The deepest that graphs may contain graphs; more is taken for a mistake.
 const MAX_DEPTH: usize = 8;
 
-/// The most graphs that one definition brings with it, each counted as often as it is used.
-const MAX_GRAPHS: usize = 256;
-
-/// How a definition is being built.
+/// How a definition is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// It is being written: everything it names must be there.
-    Written,
-    /// It was checked when it was written, and is loaded.
+pub(crate) enum BuildPhase {
+    /// A client wrote it: everything that it refers to must exist.
+    New,
+    /// It was checked when it was written: it loads even when something that it refers to is gone.
     Stored,
 }
 
-/// The graphs that a definition names, as they were found.
-#[derive(Default)]
-pub(crate) struct Graphs {
-    found: HashMap<GraphPin, Result<Arc<GraphRow>, NoGraph>>,
-}
-
-/// One build.
+/// One build of a definition, with the graphs within it.
 struct Build<'b> {
     app: &'b App,
-    phase: Phase,
-    graphs: &'b Graphs,
-    seen: Mutex<Seen>,
+    graphs: &'b LoadedGraphs,
+    progress: Mutex<BuildProgress>,
 }
 
-/// What came up in one build.
+/// A version of a graph with a version of its state.
+type VersionKey = (Uuid, i32, i32);
+
 #[derive(Default)]
-struct Seen {
-    wanted: Vec<GraphPin>,
-    schemas: HashMap<(Uuid, i32), Arc<SignatureSchema>>,
+struct BuildProgress {
+    /// How many graphs have been built.
     built: usize,
-    /// Why the whole cannot be, however deep inside it was seen.
-    refused: Option<NoGraph>,
+    schemas: HashMap<VersionKey, Arc<SignatureSchema>>,
 }
 
-/// The surroundings of one document in a build: of the definition itself, or of a graph within.
-struct Within<'b> {
+/// The environment of one document in a build: of the definition itself, or of a graph within it.
+struct GraphEnv<'b> {
     build: &'b Build<'b>,
+    phase: BuildPhase,
     graph: Option<(Uuid, &'b str)>,
-    above: Option<&'b Within<'b>>,
+    above: Option<&'b GraphEnv<'b>>,
+    progress: Mutex<DocumentProgress>,
+}
+
+#[derive(Default)]
+struct DocumentProgress {
+    /// Modules that were built for their schema, until the node is built that runs them.
+    unused: HashMap<VersionKey, Box<dyn DynModule>>,
+    /// Why the document is refused, however deep inside it the reason is.
+    refused: Option<GraphUnavailable>,
 }
 
 impl App {
-    /// The graphs that a definition names, found by building it again and again; each build learns
-    /// of those that the last one could not get past.
-    pub(crate) async fn graphs_of<T>(
-        &self,
-        scope: &Scope,
-        phase: Phase,
-        build: impl Fn(&dyn BuildEnv) -> T,
-    ) -> Result<Graphs, AppError> {
-        let mut graphs = Graphs::default();
-        loop {
-            let wanted = self.wanted(&graphs, phase, &build);
-            if wanted.is_empty() {
-                return Ok(graphs);
-            }
-            for pin in wanted {
-                let found = self.find_graph(scope, &pin).await?;
-                graphs.found.insert(pin, found);
-            }
-        }
-    }
-
-    fn wanted<T>(
-        &self,
-        graphs: &Graphs,
-        phase: Phase,
-        build: impl Fn(&dyn BuildEnv) -> T,
-    ) -> Vec<GraphPin> {
-        let this = Build { app: self, phase, graphs, seen: Mutex::default() };
-        build(&Within { build: &this, graph: None, above: None });
-        this.seen.into_inner().unwrap_or_else(PoisonError::into_inner).wanted
-    }
-
-    /// Builds with the graphs that were found; `root` is the graph whose definition it is.
+    /// Builds once, with the graphs that were loaded; `root` is the graph whose definition it is.
     pub(crate) fn build_with<T>(
         &self,
-        graphs: &Graphs,
-        phase: Phase,
+        graphs: &LoadedGraphs,
+        phase: BuildPhase,
         root: Option<(Uuid, &str)>,
         build: impl FnOnce(&dyn BuildEnv) -> T,
     ) -> T {
-        let this = Build { app: self, phase, graphs, seen: Mutex::default() };
-        build(&Within { build: &this, graph: root, above: None })
+        let this = Build { app: self, graphs, progress: Mutex::default() };
+        build(&GraphEnv {
+            build: &this,
+            phase,
+            graph: root,
+            above: None,
+            progress: Mutex::default(),
+        })
     }
 
-    /// Builds a definition that is being written.
-    pub(crate) async fn written<T>(
+    /// Builds what a client wrote, once the graphs that it refers to are loaded.
+    pub(crate) async fn build_new<T>(
         &self,
         scope: &Scope,
         root: Option<(Uuid, &str)>,
-        build: impl Fn(&dyn BuildEnv) -> T,
+        references: Vec<StoredGraphRef>,
+        build: impl FnOnce(&dyn BuildEnv) -> T,
     ) -> Result<T, AppError> {
-        let graphs = self.graphs_of(scope, Phase::Written, &build).await?;
-        Ok(self.build_with(&graphs, Phase::Written, root, build))
+        let graphs = self.load_graphs(scope, references).await?;
+        Ok(self.build_with(&graphs, BuildPhase::New, root, build))
     }
 
-    async fn find_graph(
+    /// Builds what was checked when it was written, once the graphs that it refers to are loaded.
+    pub(crate) async fn build_stored<T>(
         &self,
         scope: &Scope,
-        pin: &GraphPin,
-    ) -> Result<Result<Arc<GraphRow>, NoGraph>, AppError> {
-        let number = |version: u64| i32::try_from(version).unwrap_or(i32::MAX);
-        let pick = VersionSelection {
-            version: pin.version.map(number),
-            state_version: pin.state_version.map(number),
-        };
-        let by_id = pin.id.as_deref().and_then(|id| Uuid::parse_str(id).ok()).map(GraphRef::Id);
-        for by in by_id.into_iter().chain([GraphRef::Name(pin.graph.as_ref().into())]) {
-            match graph::get(scope, &self.db, &by, pick).await {
-                Ok(row) => return Ok(Ok(Arc::new(row))),
-                Err(StoreError::NotFound { .. }) => {}
-                Err(error @ StoreError::StateMismatch { .. }) => {
-                    return Ok(Err(NoGraph::new(format!("graph `{}`: {error}", pin.graph))));
-                }
-                Err(other) => return Err(other.into()),
-            }
-        }
-        Ok(Err(NoGraph::new(missing(pin))))
+        references: Vec<StoredGraphRef>,
+        build: impl FnOnce(&dyn BuildEnv) -> T,
+    ) -> Result<T, AppError> {
+        let graphs = self.load_graphs(scope, references).await?;
+        Ok(self.build_with(&graphs, BuildPhase::Stored, None, build))
     }
 }
 
-fn missing(pin: &GraphPin) -> String {
-    let version = pin.version.map_or_else(String::new, |version| format!(" version {version}"));
-    let state = pin.state_version.map_or_else(String::new, |state| format!(" with state {state}"));
-    format!("there is no graph `{}`{version}{state}; GET /v1/graphs lists them", pin.graph)
-}
-
-impl Within<'_> {
-    fn row(&self, pin: &GraphPin) -> Result<Arc<GraphRow>, NoGraph> {
-        match self.build.graphs.found.get(pin) {
+impl GraphEnv<'_> {
+    fn loaded(&self, reference: &StoredGraphRef) -> Result<Arc<LoadedGraph>, GraphUnavailable> {
+        match self.build.graphs.get(reference) {
             Some(found) => found.clone(),
+            None if self.build.graphs.is_cut_off() => Err(self.refuse(too_many())),
             None => {
-                let mut seen = self.seen();
-                if !seen.wanted.contains(pin) {
-                    seen.wanted.push(pin.clone());
-                }
-                Err(NoGraph::new(format!("graph `{}` has not been looked up", pin.graph)))
+                let graph = &reference.graph;
+                let detail = format!(
+                    "graph `{graph}` was not loaded: the strategy's `config_refs` do not name it"
+                );
+                Err(GraphUnavailable::new(detail))
             }
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.build.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn build_progress(&self) -> MutexGuard<'_, BuildProgress> {
+        self.build.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The graphs that this one is a part of, itself first.
+    fn progress(&self) -> MutexGuard<'_, DocumentProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse(&self, refused: GraphUnavailable) -> GraphUnavailable {
+        self.progress().refused = Some(refused.clone());
+        refused
+    }
+
+    /// This graph and those that contain it, from the inside out.
     fn chain(&self) -> impl Iterator<Item = (Uuid, &str)> {
-        let above = std::iter::successors(Some(self), |within| within.above);
-        above.filter_map(|within| within.graph)
+        let above = std::iter::successors(Some(self), |env| env.above);
+        above.filter_map(|env| env.graph)
     }
 
-    /// A graph may not be a part of itself, nor of too many others.
-    fn admit(&self, row: &GraphRow) -> Result<(), NoGraph> {
-        self.admitted(row).inspect_err(|refused| self.seen().refused = Some(refused.clone()))
-    }
-
-    fn admitted(&self, row: &GraphRow) -> Result<(), NoGraph> {
+    /// Refuses a graph that contains itself, or one too many.
+    fn admit(&self, graph: &LoadedGraph) -> Result<(), GraphUnavailable> {
+        let row = &graph.row;
         if self.chain().any(|(id, _)| id == row.id) {
             let mut names: Vec<&str> = self.chain().map(|(_, name)| name).collect();
             names.reverse();
             let path = names.join("` uses `");
             let detail =
                 format!("a graph cannot be a part of itself: `{path}` uses `{}`", row.name);
-            return Err(NoGraph { code: Code::Cycle, detail });
+            return Err(self.refuse(GraphUnavailable { code: Code::Cycle, detail }));
         }
-        let mut seen = self.seen();
-        seen.built += 1;
-        if self.chain().count() > MAX_DEPTH || seen.built > MAX_GRAPHS {
-            let detail = format!(
-                "this definition brings too many graphs with it: at most {MAX_GRAPHS}, and \
-                 {MAX_DEPTH} within each other"
-            );
-            return Err(NoGraph { code: Code::TooLarge, detail });
+        let built = {
+            let mut progress = self.build_progress();
+            progress.built += 1;
+            progress.built
+        };
+        if self.chain().count() > MAX_DEPTH || built > MAX_GRAPHS {
+            return Err(self.refuse(too_many()));
         }
         Ok(())
     }
 
-    /// Builds a graph in its own surroundings, as a definition that was checked when it was written.
-    fn inside<T>(
-        &self,
-        row: &GraphRow,
-        build: impl FnOnce(&Payload, &dyn BuildEnv) -> Result<T, NoGraph>,
-    ) -> Result<T, NoGraph> {
-        self.admit(row)?;
-        let document = Payload::from_json(&row.definition);
-        let document = document.map_err(|error| unusable(row, &error.to_string()))?;
-        let stored = Build { phase: Phase::Stored, seen: Mutex::default(), ..*self.build };
-        let inner = Within { build: &stored, graph: Some((row.id, &row.name)), above: Some(self) };
-        let built = build(&document, &inner);
-        let below = stored.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut seen = self.seen();
-        seen.built += below.built;
-        seen.wanted.extend(below.wanted);
-        match below.refused {
-            Some(refused) => {
-                seen.refused = Some(refused.clone());
-                Err(refused)
-            }
-            None => built,
+    /// Builds a graph in an environment of its own.
+    fn module(&self, graph: &LoadedGraph) -> Result<Box<dyn DynModule>, GraphUnavailable> {
+        let LoadedGraph { row, document } = graph;
+        self.admit(graph)?;
+        let state = read_state(&row.state.predictors);
+        let state = state.map_err(|error| unusable(row, &error.to_string()))?;
+        let inner = GraphEnv {
+            build: self.build,
+            phase: BuildPhase::Stored,
+            graph: Some((row.id, &row.name)),
+            above: Some(self),
+            progress: Mutex::default(),
+        };
+        let module = GraphModule::new(document, &state, &inner);
+        // A stored definition loads without what is missing; what is refused within it is refused.
+        let refused = inner.progress().refused.take();
+        if let Some(refused) = refused {
+            return Err(self.refuse(refused));
         }
+        let module = module.map_err(|problems| unusable(row, &problems.to_string()))?;
+        Ok(Box::new(module))
     }
 }
 
-fn unusable(row: &GraphRow, reason: &str) -> NoGraph {
-    NoGraph::new(format!("graph `{}` version {} no longer loads: {reason}", row.name, row.version))
+fn too_many() -> GraphUnavailable {
+    let detail = format!(
+        "this definition brings too many graphs with it: at most {MAX_GRAPHS}, and {MAX_DEPTH} \
+         within each other"
+    );
+    GraphUnavailable { code: Code::TooLarge, detail }
 }
 
-impl BuildEnv for Within<'_> {
+const fn key(graph: &LoadedGraph) -> VersionKey {
+    (graph.row.id, graph.row.version, graph.row.state.version)
+}
+
+impl BuildEnv for GraphEnv<'_> {
     fn knows_model(&self, alias: &str) -> bool {
         self.is_stored() || self.build.app.models.knows(alias)
     }
@@ -242,7 +208,7 @@ impl BuildEnv for Within<'_> {
     }
 
     fn is_stored(&self) -> bool {
-        self.build.phase == Phase::Stored
+        self.phase == BuildPhase::Stored
     }
 
     fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
@@ -257,40 +223,28 @@ impl BuildEnv for Within<'_> {
         self.build.app.tools.mcp(server)
     }
 
-    fn pin_graph(&self, pin: &GraphPin) -> Result<GraphPin, NoGraph> {
-        let row = self.row(pin)?;
-        let number = |version: i32| u64::try_from(version).ok();
-        Ok(GraphPin {
-            graph: row.name.as_str().into(),
-            version: number(row.version),
-            state_version: number(row.state.version),
-            id: Some(row.id.to_string().into()),
-        })
+    fn pin_graph(&self, reference: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
+        self.loaded(reference).map(|graph| pinned(&graph.row))
     }
 
-    fn graph_schema(&self, pin: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
-        let row = self.row(pin)?;
-        let key = (row.id, row.version);
-        if let Some(schema) = self.seen().schemas.get(&key) {
+    fn graph_schema(
+        &self,
+        reference: &StoredGraphRef,
+    ) -> Result<Arc<SignatureSchema>, GraphUnavailable> {
+        let graph = self.loaded(reference)?;
+        if let Some(schema) = self.build_progress().schemas.get(&key(&graph)) {
             return Ok(schema.clone());
         }
-        let schema = self.inside(&row, |document, env| {
-            let program = Program::from_document(document, env);
-            program.map_err(|problems| unusable(&row, &problems.to_string()))
-        })?;
-        let schema = Arc::new(schema.signature());
-        self.seen().schemas.insert(key, schema.clone());
+        let module = self.module(&graph)?;
+        let schema = module.schema().clone();
+        self.build_progress().schemas.insert(key(&graph), schema.clone());
+        self.progress().unused.insert(key(&graph), module);
         Ok(schema)
     }
 
-    fn graph(&self, pin: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
-        let row = self.row(pin)?;
-        let state = read_state(&row.state.predictors);
-        let state = state.map_err(|error| unusable(&row, &error.to_string()))?;
-        self.inside(&row, |document, env| {
-            let module = GraphModule::new(document, &state, env);
-            let module = module.map_err(|problems| unusable(&row, &problems.to_string()))?;
-            Ok(Box::new(module) as Box<dyn DynModule>)
-        })
+    fn graph(&self, reference: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
+        let graph = self.loaded(reference)?;
+        let built = self.progress().unused.remove(&key(&graph));
+        built.map_or_else(|| self.module(&graph), Ok)
     }
 }

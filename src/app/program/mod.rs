@@ -4,11 +4,12 @@
 //! What is in force is remembered for as long as the store vouches that no graph has changed.
 
 pub(crate) mod environment;
+mod references;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dsrs::graph::{GraphState, Program};
+use dsrs::graph::{GraphState, Program, document_references};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
@@ -16,7 +17,7 @@ use moka::sync::Cache;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use crate::app::program::environment::{Graphs, Phase};
+use crate::app::program::environment::BuildPhase;
 use crate::app::{App, AppError, spawn_named_on};
 use crate::store::graph::{self, GraphRef, GraphRow, ResolvedGraph, VersionSelection};
 use crate::store::graph_version;
@@ -177,8 +178,9 @@ impl App {
             return Ok(plain);
         }
         let tune = |env: &dyn BuildEnv| plain.with_state(env, &state, &At::Root);
-        let graphs = self.named_graphs(scope, definition, tune).await?;
-        self.cached(key, || self.build_with(&graphs, Phase::Stored, None, tune))
+        let references = document_references(plain.document());
+        let graphs = Box::pin(self.load_graphs(scope, references)).await?;
+        self.cached(key, || self.build_with(&graphs, BuildPhase::Stored, None, tune))
     }
 
     /// The program of a stored definition, without any state.
@@ -195,21 +197,8 @@ impl App {
         let document = Payload::from_json(definition)
             .map_err(|error| AppError::Internal(format!("a stored definition: {error}")))?;
         let build = |env: &dyn BuildEnv| Program::from_document(&document, env);
-        let graphs = self.named_graphs(scope, definition, build).await?;
-        self.cached(key, || self.build_with(&graphs, Phase::Stored, None, build))
-    }
-
-    /// The graphs that a stored definition names. Most name none, and are not built to see that.
-    pub(crate) async fn named_graphs<T>(
-        &self,
-        scope: &Scope,
-        definition: &str,
-        build: impl Fn(&dyn BuildEnv) -> T,
-    ) -> Result<Graphs, AppError> {
-        if !definition.contains(r#""graph""#) {
-            return Ok(Graphs::default());
-        }
-        Box::pin(self.graphs_of(scope, Phase::Stored, build)).await
+        let graphs = Box::pin(self.load_graphs(scope, document_references(&document))).await?;
+        self.cached(key, || self.build_with(&graphs, BuildPhase::Stored, None, build))
     }
 
     /// The programs that were built of the tools there are now.

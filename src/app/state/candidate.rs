@@ -1,7 +1,7 @@
 //! States that an optimization found: stored without being activated, and promoted only while the
 //! state that they were compared with is active. May not know how they were found.
 
-use dsrs::graph::GraphState;
+use dsrs::graph::{GraphState, document_references};
 use dsrs::problem::At;
 use dsrs::strategy::BuildEnv;
 use uuid::Uuid;
@@ -62,7 +62,8 @@ impl App {
         let row = graph::get(scope, &self.db, &by_id, pick).await?;
         let plain = self.plain_program(scope, &row.definition, &row.content_hash).await?;
         let tune = |env: &dyn BuildEnv| plain.with_state(env, candidate.state, &At::Root);
-        let tuned = self.written(scope, None, tune).await?;
+        let tuned =
+            self.build_new(scope, None, document_references(plain.document()), tune).await?;
         let tuned = tuned.map_err(|problems| AppError::invalid(Invalid::State, problems))?;
         let text = StateText::of(&overrides(&plain, &tuned));
         let mut locked = graph_edit::lock(scope, &self.db, &by_id, ExpectedVersion::Newest).await?;

@@ -6,7 +6,7 @@ pub(crate) mod candidate;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use dsrs::graph::{GraphState, Program, StateDiff, from_dspy, state_diff};
+use dsrs::graph::{GraphState, Program, StateDiff, document_references, from_dspy, state_diff};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
@@ -237,7 +237,8 @@ impl App {
             }
         };
         let tune = |env: &dyn BuildEnv| plain.with_state(env, &state, &at);
-        let tuned = self.written(scope, None, tune).await?;
+        let tuned =
+            self.build_new(scope, None, document_references(plain.document()), tune).await?;
         let tuned = tuned.map_err(|found| problems.also(within(document, found))).ok();
         tuned
             .filter(|_| problems.is_empty())

@@ -21,6 +21,7 @@ mod program;
 mod program_graph;
 mod projection;
 mod provenance;
+mod references;
 mod state;
 mod state_diff;
 mod tracer;
@@ -41,6 +42,7 @@ pub use program::Program;
 pub use program_graph::{GraphOutput, ProgramGraph};
 pub use projection::{OpenConnection, ProjectError, Projection, load_module_state};
 pub use provenance::{Lineage, Provenance, RunRecord};
+pub use references::{document_references, edit_references};
 pub use state::GraphState;
 pub use state_diff::{
     DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff, ValueChange,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::predict::{DynPredictor, LmOverrides};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::{BuildEnv, DynModule, Op, registry};
+use crate::strategy::{BuildEnv, DynModule, Op, pinned, registry};
 use crate::types::{Class, ClassField, Type, TypeDefs, TypeIR};
 use crate::value::Payload;
 
@@ -66,7 +66,7 @@ impl Node {
     ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
         check_model(env, &settings.lm, &at.key("lm"), &mut problems);
-        let config = registry::pinned(env, strategy, config);
+        let config = pinned(env, strategy, config);
         match registry::create(env, strategy, &base, Some(&config), at) {
             Ok(module) if problems.is_empty() => {
                 let outputs = class_of(&module.schema().outputs, &module.schema().defs);

@@ -35,7 +35,7 @@ pub(super) struct PlannedInput {
     pub(super) field: Arc<str>,
     pub(super) from: InputSource,
     /// Whether the node takes a failure in the place of this value.
-    pub(super) takes_error: bool,
+    pub(super) accepts_error: bool,
 }
 
 /// Where the value of an input comes from.
@@ -74,8 +74,8 @@ impl ExecutionPlan {
                         absent_input(node.schema(), field).unwrap_or_default(),
                     ),
                 };
-                let takes_error = node.module.takes_error(&field.name);
-                feeds.push(PlannedInput { field: field.name.clone(), from, takes_error });
+                let accepts_error = node.module.accepts_error(&field.name);
+                feeds.push(PlannedInput { field: field.name.clone(), from, accepts_error });
             }
             let (name, followers) = (name.clone(), Vec::new());
             nodes.push(PlannedNode { name, feeds, waits_for: 0, followers, absorbed: false });
@@ -115,7 +115,7 @@ fn link(nodes: &mut [PlannedNode]) {
 /// Finds the nodes whose failure the run outlives: no output of the graph reads them, something
 /// does, and all that do either take errors or are themselves such nodes.
 fn absorb(nodes: &mut [PlannedNode], outputs: impl Iterator<Item = usize>) {
-    if !nodes.iter().flat_map(|node| &node.feeds).any(|feed| feed.takes_error) {
+    if !nodes.iter().flat_map(|node| &node.feeds).any(|feed| feed.accepts_error) {
         return;
     }
     let mut read = vec![false; nodes.len()];
@@ -139,7 +139,7 @@ fn absorb(nodes: &mut [PlannedNode], outputs: impl Iterator<Item = usize>) {
 /// Whether a node takes errors wherever it reads another.
 fn takes_errors_of(node: &PlannedNode, other: usize) -> bool {
     node.feeds.iter().all(|feed| match &feed.from {
-        InputSource::Edge(origin, _) if origin.node == Some(other) => feed.takes_error,
+        InputSource::Edge(origin, _) if origin.node == Some(other) => feed.accepts_error,
         _ => true,
     })
 }

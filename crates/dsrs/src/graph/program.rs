@@ -18,7 +18,7 @@ use crate::predict::{DynPredictor, PredictState};
 use crate::problem::{At, Code, Problems};
 use crate::read::{listed, nearest};
 use crate::signature::admit_inputs;
-use crate::strategy::{AsStored, BuildEnv};
+use crate::strategy::{BuildEnv, LoadingEnv};
 use crate::value::{Fields, Payload};
 
 /// A graph that is complete and ready to run.
@@ -182,7 +182,7 @@ fn tune(
     state: &GraphState,
     at: &At<'_>,
 ) -> Result<Node, Problems> {
-    let mut tuned = node.fresh(&AsStored(env), &At::Root)?;
+    let mut tuned = node.fresh(&LoadingEnv(env), &At::Root)?;
     let mut problems = Problems::new();
     for (within, predictor) in tuned.module.predictors_mut() {
         let path = predictor_path(name, within);

@@ -19,7 +19,7 @@ use crate::value::{
 ///
 /// ```
 /// use dsrs::graph::{ProgramGraph, TracedNode, Tracer};
-/// use dsrs::strategy::Stored;
+/// use dsrs::strategy::StoredEnv;
 /// use dsrs::value::{Payload, Value};
 ///
 /// /// A program as a function over values.
@@ -34,7 +34,7 @@ use crate::value::{
 /// let mut tracer = Tracer::new("support");
 /// let inputs = tracer.bind_inputs([("ticket", "str")]);
 /// let answer = reply(&mut tracer, inputs.at("ticket"));
-/// let graph = tracer.finish([("answer", answer)], &Stored).unwrap();
+/// let graph = tracer.finish([("answer", answer)], &StoredEnv).unwrap();
 ///
 /// // The same graph as the posted document.
 /// let posted = Payload::from_json(r#"{"name": "support", "inputs": {"ticket": "str"},
@@ -46,7 +46,7 @@ use crate::value::{
 ///         {"from": "input.ticket", "to": "reply.ticket"},
 ///         {"from": "triage.topics[0]", "to": "reply.topic"}],
 ///     "outputs": {"answer": "reply.answer"}}"#).unwrap();
-/// let posted = ProgramGraph::from_document(&posted, &Stored).unwrap();
+/// let posted = ProgramGraph::from_document(&posted, &StoredEnv).unwrap();
 /// assert_eq!(
 ///     graph.compile().unwrap().content_hash(),
 ///     posted.compile().unwrap().content_hash(),

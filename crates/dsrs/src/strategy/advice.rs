@@ -1,6 +1,6 @@
-//! Advice after an attempt that was not good enough: an LM sees the parts of the program, what went
-//! in, what came out and what would have been better, and says what each part should do otherwise.
-//! It becomes hints for the next attempt. Knows nothing of how attempts are made.
+//! Advice after an attempt that was not good enough: an LM sees the parts of the program, its inputs,
+//! outputs and reward, and writes what each part should do differently. The advice becomes hints for
+//! the next attempt. Does not know how attempts are made.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,68 +10,68 @@ use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::value::{Fields, Payload};
 
-/// The name under which the predictor that advises is found.
+/// The name of the predictor that writes advice.
 pub(super) const ADVICE: &str = "advice";
 
-/// A program tried to solve a task and its outcome was not good enough. Find out what went wrong and
-/// which of its parts could have done better. Then write advice for the next attempt: for every part
-/// that should act differently, say concretely how. Advise what would also help with inputs of this
-/// kind, not only with these. A part that did well needs no advice.
+/// A program attempted a task, and its outputs were not good enough. Find out what went wrong and
+/// which parts of the program caused it. Then write advice for the next attempt: for each part that
+/// should act differently, say concretely what it should do. Write advice that also helps with other
+/// inputs of this kind, not only with these. Leave out parts that did well.
 #[derive(dsrs::Signature)]
 pub struct OfferAdvice {
-    /// the parts of the program by name: what each takes, gives and is told to do
+    /// the parts of the program by name, each with its inputs, outputs and instruction
     #[input]
     pub program: String,
-    /// what went into the program
+    /// the inputs of the program
     #[input]
     pub inputs: String,
-    /// what came out
+    /// the outputs of the program
     #[input]
     pub outputs: String,
-    /// how the outcome is rewarded; more is better
+    /// how the outputs are scored; higher is better
     #[input]
     pub reward_definition: String,
-    /// the reward of this outcome, and what is wanted
+    /// the score of these outputs, and the target
     #[input]
     pub reward: String,
-    /// what went wrong, and because of which part
+    /// what went wrong, and which part caused it
     #[output]
     pub diagnosis: String,
-    /// advice by the name of the part, as given above
+    /// the advice for each part that should change, under its name exactly as in `program`
     #[output]
     pub advice: BTreeMap<String, String>,
 }
 
 /// Advice for predictors by their paths within the node.
-pub(super) type Hinted = Vec<(Arc<str>, Arc<str>)>;
+pub(super) type AdviceHints = Vec<(Arc<str>, Arc<str>)>;
 
-/// Who advises on a program at these inputs.
+/// Asks an LM for advice on a program with these inputs.
 pub(super) struct Adviser<'a> {
     /// The predictor that writes advice.
     pub(super) predictor: &'a dyn DynPredictor,
-    /// Its path within the node, beside which the program's own stand.
+    /// Its path within the node; the paths of the program's predictors are beside it.
     pub(super) path: &'a str,
     /// The program's predictors.
     pub(super) parts: Vec<(&'a str, &'a dyn DynPredictor)>,
-    /// What went in.
+    /// The inputs of the program.
     pub(super) inputs: &'a Fields,
-    /// How the outcome is rewarded.
+    /// A description of the reward.
     pub(super) definition: String,
-    /// A reward that is good enough.
+    /// The reward to reach.
     pub(super) threshold: f64,
 }
 
 impl Adviser<'_> {
-    /// Asks what should be done otherwise after this outcome.
+    /// Asks for advice after these outputs.
     pub(super) async fn advise(
         &self,
         ctx: &Ctx,
         reward: f64,
         outputs: &Fields,
-    ) -> Result<Hinted, PredictError> {
-        let wanted = match self.threshold.is_finite() {
-            true => format!("{reward}; at least {} is wanted", self.threshold),
-            false => format!("{reward}; as much as possible is wanted"),
+    ) -> Result<AdviceHints, PredictError> {
+        let target = match self.threshold.is_finite() {
+            true => format!("{reward}; the target is at least {}", self.threshold),
+            false => format!("{reward}; the target is as high as possible"),
         };
         let text = |text: String| Payload::Str(text.into());
         let input = [
@@ -79,7 +79,7 @@ impl Adviser<'_> {
             ("inputs", text(written(self.inputs))),
             ("outputs", text(written(outputs))),
             ("reward_definition", text(self.definition.clone())),
-            ("reward", text(wanted)),
+            ("reward", text(target)),
         ];
         let input = input.into_iter().map(|(name, value)| (Arc::from(name), value)).collect();
         let found = self.predictor.forward(ctx, input).await?;
@@ -87,13 +87,13 @@ impl Adviser<'_> {
         Ok(advice.map_or_else(Vec::new, |advice| self.hints(advice)))
     }
 
-    /// The parts, as an LM is told of them.
+    /// The description of the parts for the LM.
     fn program(&self) -> String {
         let mut text = String::new();
         for (path, part) in &self.parts {
             let schema = part.schema();
-            let (takes, gives) = (names(&schema.inputs), names(&schema.outputs));
-            let _ = writeln!(text, "{path}: takes {takes}; gives {gives}; is told:");
+            let (inputs, outputs) = (names(&schema.inputs), names(&schema.outputs));
+            let _ = writeln!(text, "{path}: inputs {inputs}; outputs {outputs}; instruction:");
             for line in part.instruction().lines() {
                 let _ = writeln!(text, "  {line}");
             }
@@ -101,8 +101,8 @@ impl Adviser<'_> {
         text
     }
 
-    /// Advice for the parts that it names. An LM that names none of them means all.
-    fn hints(&self, advice: &Fields) -> Hinted {
+    /// The advice for each part that it names. Advice that names no known part applies to all parts.
+    fn hints(&self, advice: &Fields) -> AdviceHints {
         let before = self.path.strip_suffix(ADVICE).unwrap_or_default();
         let at = |part: &str| -> Arc<str> { format!("{before}{part}").into() };
         let said = advice.iter().filter_map(|(name, text)| {
@@ -111,7 +111,7 @@ impl Adviser<'_> {
         });
         let of = |part: &str| said.clone().find(|(name, _)| *name == part).map(|(_, text)| text);
         let parts = || self.parts.iter().map(|(part, _)| *part);
-        let named: Hinted =
+        let named: AdviceHints =
             parts().filter_map(|part| Some((at(part), Arc::from(of(part)?)))).collect();
         if !named.is_empty() {
             return named;
@@ -125,14 +125,14 @@ impl Adviser<'_> {
     }
 }
 
-/// What a predictor that advises is asked.
+/// The schema of the predictor that writes advice.
 pub(super) fn schema() -> Arc<SignatureSchema> {
     SignatureSchema::of::<OfferAdvice>()
 }
 
 fn names(fields: &[FieldSchema]) -> String {
     let names: Vec<String> = fields.iter().map(|field| format!("`{}`", field.name)).collect();
-    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 fn written(fields: &Fields) -> String {

@@ -1,36 +1,36 @@
-//! Attempts: several runs of one thing on the same inputs, one after the other or at once, each
-//! under a span of its own. Knows nothing of what becomes of their results.
+//! Attempts: several runs of one module on the same inputs, in sequence or at once, each under a span
+//! of its own. Does not know what the results are for.
 
 use std::future::Future;
 use std::ops::ControlFlow;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use super::wrapped::Wrapped;
+use super::inner_module::InnerModule;
 use crate::module::{Module, Prediction};
 use crate::predict::fields;
 use crate::predict::{Ctx, PredictError, PredictErrorKind, SpanId, SpanKind, SpanStatus};
 use crate::value::Fields;
 
-/// Something that can be tried again and again: a wrapped strategy, or a typed module, on inputs.
-pub(super) trait Tried: Sync {
-    /// What an attempt gives.
+/// A module with inputs, of which several attempts are made.
+pub(super) trait AttemptTarget: Sync {
+    /// The result of an attempt.
     type Found: Send;
 
-    /// Tries once.
+    /// Makes one attempt.
     fn attempt(&self, ctx: &Ctx) -> impl Future<Output = Result<Self::Found, PredictError>> + Send;
 
     /// The outputs of an attempt as data.
     fn outputs(&self, found: &Self::Found) -> Result<Fields, PredictError>;
 }
 
-/// A wrapped strategy on inputs.
-pub(super) struct Untyped<'a> {
-    pub(super) module: &'a Wrapped,
+/// A module over data.
+pub(super) struct ModuleTarget<'a> {
+    pub(super) module: &'a InnerModule,
     pub(super) input: &'a Fields,
 }
 
-impl Tried for Untyped<'_> {
+impl AttemptTarget for ModuleTarget<'_> {
     type Found = Fields;
 
     async fn attempt(&self, ctx: &Ctx) -> Result<Fields, PredictError> {
@@ -42,13 +42,13 @@ impl Tried for Untyped<'_> {
     }
 }
 
-/// A typed module on inputs.
-pub(super) struct Typed<'a, M: Module> {
+/// A typed module.
+pub(super) struct TypedTarget<'a, M: Module> {
     pub(super) module: &'a M,
     pub(super) input: &'a M::Input,
 }
 
-impl<M: Module> Tried for Typed<'_, M>
+impl<M: Module> AttemptTarget for TypedTarget<'_, M>
 where
     M::Input: Clone,
 {
@@ -66,16 +66,16 @@ where
     }
 }
 
-/// One attempt on its way.
-pub(super) struct Attempt {
+/// A running attempt and its span.
+pub(super) struct AttemptSpan {
     /// Its number, from 0.
     pub(super) number: usize,
     span: SpanId,
-    /// The context around it, under its span.
+    /// The context under its span, without the variation of the attempt.
     pub(super) around: Ctx,
 }
 
-impl Attempt {
+impl AttemptSpan {
     /// Begins an attempt.
     pub(super) fn open(ctx: &Ctx, number: usize) -> Self {
         let span = ctx.trace().open(SpanKind::Attempt, &ctx.node.node, ctx.parent, |span| {
@@ -84,7 +84,7 @@ impl Attempt {
         Self { number, span, around: ctx.under(span) }
     }
 
-    /// The context in which it runs: unlike that of the others, so that it may end otherwise.
+    /// The context in which it runs. Each attempt varies its requests, so that answers differ.
     pub(super) fn varied(&self, temperature: Option<f64>) -> Ctx {
         match temperature {
             Some(temperature) => self.around.for_attempt_at(self.number, temperature),
@@ -92,14 +92,14 @@ impl Attempt {
         }
     }
 
-    /// Tells the trace how good it is.
+    /// Records its reward in the trace.
     pub(super) fn rewarded(&self, reward: f64) {
         self.around.trace().amend(self.span, |span| {
             span.reward = Some(reward).filter(|reward| reward.is_finite());
         });
     }
 
-    /// Ends it, and hands its result on.
+    /// Closes its span and returns the result.
     pub(super) fn close<T>(&self, result: Result<T, PredictError>) -> Result<T, PredictError> {
         let trace = self.around.trace();
         match &result {
@@ -116,12 +116,12 @@ impl Attempt {
     }
 }
 
-/// Runs attempts at once and hands over what each gives as it comes, with its number, until `take`
-/// breaks off or all are done. Those that still run then are stopped.
-pub(super) async fn at_once<'a, T, B, Running>(
+/// Runs attempts at once and passes each result with its number to `take` as it arrives, until `take`
+/// breaks or all are done. Attempts that are still running then are cancelled.
+pub(super) async fn run_concurrently<'a, T, B, Running>(
     ctx: &Ctx,
     count: usize,
-    start: impl Fn(Attempt) -> Running,
+    start: impl Fn(AttemptSpan) -> Running,
     mut take: impl FnMut(usize, T) -> ControlFlow<B>,
 ) -> Option<B>
 where
@@ -130,7 +130,7 @@ where
     let mut spans = Vec::with_capacity(count);
     let mut running: FuturesUnordered<_> = (0..count)
         .map(|number| {
-            let attempt = Attempt::open(ctx, number);
+            let attempt = AttemptSpan::open(ctx, number);
             spans.push(attempt.span);
             let running = start(attempt);
             async move { (number, running.await) }
@@ -141,7 +141,7 @@ where
             let is_stopped = !running.is_empty();
             drop(running);
             if is_stopped {
-                // Nothing happens to those that have ended.
+                // Cancelling a closed span has no effect.
                 spans.iter().for_each(|span| ctx.trace().cancel(*span));
             }
             return Some(end);

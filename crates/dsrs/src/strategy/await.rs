@@ -1,5 +1,5 @@
-//! `await`: the run parks until somebody, or something, gives the node's outputs. Knows nothing of
-//! who that is, and of where a parked run is kept.
+//! `await`: parks the run until a signal brings the outputs of the node. Does not know who sends the
+//! signal, nor where a parked run is stored.
 
 use std::sync::Arc;
 
@@ -23,10 +23,9 @@ impl StrategyFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Waits for a person or another system: its inputs are what they are shown, and its outputs \
-         what they give. The run parks at no cost, everything that does not wait for this node goes \
-         on, and POST /v1/runs/{id}/signal gives the value. Only a node of its own, not a part of \
-         another strategy or graph."
+        "Waits for a person or another system, who sees its inputs and answers with its outputs. The \
+         run parks at no cost while other nodes continue; POST /v1/runs/{id}/signal sends the \
+         value. Must be a node of its own, not part of another strategy or graph."
     }
 
     fn config_schema(&self) -> Payload {
@@ -48,13 +47,13 @@ impl StrategyFactory for Factory {
         _config: &Payload,
         _at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
-        Ok(Box::new(Await(base.clone())))
+        Ok(Box::new(AwaitModule(base.clone())))
     }
 }
 
-struct Await(Arc<SignatureSchema>);
+struct AwaitModule(Arc<SignatureSchema>);
 
-impl DynModule for Await {
+impl DynModule for AwaitModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         &self.0
     }

@@ -1,106 +1,88 @@
-//! `best_of_n`: several attempts, the best by a reward (DSPy's module of the same name), over any
-//! strategy of the registry and over any typed module.
+//! `best_of_n`: the best of several attempts by a reward (DSPy's module of the same name), for any
+//! strategy of the registry and any typed module.
 
 use std::sync::Arc;
 
 use facet::Facet;
 use futures_util::future::{BoxFuture, ready};
 
-use super::attempt::{Typed, Untyped};
+use super::attempt::{ModuleTarget, TypedTarget};
 use super::config::{config_schema, count, count_schema, flag, number, schema, wrapped_schema};
+use super::inner_module::{InnerModule, MODULE, attempts};
 use super::registry::StrategyRegistration;
-use super::reward::{REWARD, Reward, Rewarded};
-use super::search::{Rewards, Search, best};
-use super::wrapped::{MODULE, Wrapped, attempts};
-use super::{BuildEnv, DynModule, StrategyFactory, pins};
+use super::reward::{REWARD, REWARD_REFS, Reward, RewardForInputs};
+use super::search::{RewardModel, RewardSearch, best};
+use super::wrapper::{Wrapper, WrapperSpec, wrapper};
+use super::{BuildEnv, ConfigRef, DynModule};
 use crate::module::{Module, Prediction};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload};
 
-/// How many attempts there are where a config does not say.
+/// The default number of attempts.
 pub(super) const DEFAULT_N: usize = 3;
 
-struct Factory;
+inventory::submit! { StrategyRegistration(&WrapperSpec {
+    name: "best_of_n",
+    description: "Runs a strategy up to `n` times and returns the best attempt by a reward; stops at the \
+                  first that reaches `threshold`. For tasks whose answers are easier to judge than to \
+                  write. Up to `n` times the LM calls of the wrapped strategy, and those of a judge.",
+    config,
+    predictors: &[MODULE],
+    refs: SEARCH_REFS,
+    create,
+}) }
 
-inventory::submit! { StrategyRegistration(&Factory) }
-
-impl StrategyFactory for Factory {
-    fn name(&self) -> &'static str {
-        "best_of_n"
-    }
-
-    fn description(&self) -> &'static str {
-        "Tries a strategy up to `n` times and gives the best attempt by a reward; stops at the first \
-         that reaches `threshold`. For tasks whose answers are easier to judge than to write. Up to \
-         `n` times the LM calls of the wrapped strategy, and those of a judge."
-    }
-
-    fn config_schema(&self) -> Payload {
-        let mut members = search_schema();
-        members.push(("parallel", schema(r#"{"type": "boolean", "default": false, "description": "makes all attempts at once: as fast as one, and usually dearer"}"#)));
-        config_schema(members, &[MODULE, REWARD])
-    }
-
-    fn predictors(&self) -> &[&'static str] {
-        &[MODULE]
-    }
-
-    fn own_signature(
-        &self,
-        env: &dyn BuildEnv,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Option<Result<Payload, Problems>> {
-        pins::own_signature(env, config, at)
-    }
-
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        pins::pinned(env, config)
-    }
-
-    fn create(
-        &self,
-        env: &dyn BuildEnv,
-        base: &Arc<SignatureSchema>,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Result<Box<dyn DynModule>, Problems> {
-        let (module, search, reward) = read_search(env, base, config, at)?;
-        Ok(Box::new(Searched { module, search, reward }))
-    }
+fn config() -> Payload {
+    let mut members = search_schema();
+    members.push(("parallel", schema(r#"{"type": "boolean", "default": false, "description": "makes all attempts at once: as fast as one, usually more expensive"}"#)));
+    config_schema(members, &[MODULE, REWARD])
 }
 
-/// What a config says of a search.
+fn create(
+    env: &dyn BuildEnv,
+    base: &Arc<SignatureSchema>,
+    config: &Payload,
+    at: &At<'_>,
+) -> Result<Box<dyn DynModule>, Problems> {
+    let (module, search, reward) = read_search(env, base, config, at)?;
+    Ok(wrapper(BestOfNModule { module, search, reward }))
+}
+
+/// The references of a search: the strategy that is tried, and what rewards it.
+pub(super) const SEARCH_REFS: &[ConfigRef] =
+    &[ConfigRef::Strategy(MODULE), ConfigRef::Within(REWARD, REWARD_REFS)];
+
+/// The config schema of a search.
 pub(super) fn search_schema() -> Vec<(&'static str, Payload)> {
     vec![
-        (MODULE, wrapped_schema("the strategy that is tried")),
+        (MODULE, wrapped_schema("the strategy to run")),
         ("n", count_schema("the most attempts", 1, 100, 3)),
         (
             "threshold",
             schema(
-                r#"{"type": "number", "description": "a reward that is good enough; none is when it is not said"}"#,
+                r#"{"type": "number", "description": "the reward that is good enough to stop; default: none"}"#,
             ),
         ),
         (REWARD, Reward::schema()),
         (
             "fail_count",
             schema(
-                r#"{"type": "integer", "minimum": 0, "description": "how many failing attempts are tolerated; `n` when it is not said"}"#,
+                r#"{"type": "integer", "minimum": 0, "description": "how many failed attempts are tolerated; default: `n`"}"#,
             ),
         ),
     ]
 }
 
-/// Reads a search: everything that is wrong with the module and the reward comes at once.
+/// Reads a search; reports all problems of the module and the reward together.
 pub(super) fn read_search(
     env: &dyn BuildEnv,
     base: &Arc<SignatureSchema>,
     config: &Payload,
     at: &At<'_>,
-) -> Result<(Wrapped, Search, Reward), Problems> {
-    let module = Wrapped::read(env, base, config, "", at);
+) -> Result<(InnerModule, RewardSearch, Reward), Problems> {
+    let module = InnerModule::read(env, base, config, "", at);
     let schema = module.as_ref().ok().map(|module| module.schema().as_ref());
     let reward = Reward::read(env, config, schema, &at.key("config"));
     match (module, reward) {
@@ -110,7 +92,7 @@ pub(super) fn read_search(
             let threshold = number(config, "threshold").unwrap_or(f64::INFINITY);
             let fail_count = count(config, "fail_count", n);
             let parallel = flag(config, "parallel");
-            Ok((module, Search { n, threshold, fail_count, parallel }, reward))
+            Ok((module, RewardSearch { n, threshold, fail_count, parallel }, reward))
         }
         (module, reward) => {
             let mut problems = module.err().unwrap_or_default();
@@ -120,13 +102,13 @@ pub(super) fn read_search(
     }
 }
 
-struct Searched {
-    module: Wrapped,
-    search: Search,
+struct BestOfNModule {
+    module: InnerModule,
+    search: RewardSearch,
     reward: Reward,
 }
 
-impl DynModule for Searched {
+impl Wrapper for BestOfNModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         self.module.schema()
     }
@@ -147,24 +129,18 @@ impl DynModule for Searched {
         self.search.n.saturating_mul(self.module.attempts().max(self.reward.attempts()))
     }
 
-    fn forward<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        input: Fields,
-    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(async move {
-            let tried = Untyped { module: &self.module, input: &input };
-            let rewards = Rewarded { reward: &self.reward, inputs: &input };
-            best(self.search, ctx, &tried, &rewards).await
-        })
+    async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
+        let tried = ModuleTarget { module: &self.module, input: &input };
+        let rewards = RewardForInputs { reward: &self.reward, inputs: &input };
+        best(self.search, ctx, &tried, &rewards).await
     }
 }
 
-/// Judges an output: higher is better.
+/// Scores an output: higher is better.
 pub type RewardFn<M> =
     Box<dyn Fn(&<M as Module>::Input, &<M as Module>::Output) -> f64 + Send + Sync>;
 
-/// A module that is tried several times.
+/// Runs a module several times and returns the best result.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -190,23 +166,23 @@ pub type RewardFn<M> =
 /// ```
 #[derive(Facet)]
 pub struct BestOfN<M: Module> {
-    /// What is tried.
+    /// The module to run.
     pub module: M,
     /// The most attempts.
     pub n: usize,
-    /// A reward that is good enough.
+    /// The reward at which it stops.
     pub threshold: f64,
-    /// How many attempts may fail before the call does; `n` when it is not said.
+    /// How many attempts may fail before the call fails; `n` by default.
     pub fail_count: Option<usize>,
-    /// Whether all attempts are made at once.
+    /// Whether all attempts run at once.
     pub parallel: bool,
-    /// Judges an output.
+    /// Scores an output.
     #[facet(opaque, dsrs::skip)]
     pub reward: RewardFn<M>,
 }
 
 impl<M: Module> BestOfN<M> {
-    /// Up to `n` attempts, one after the other, until `reward` gives at least `threshold`.
+    /// Up to `n` attempts in sequence, until `reward` returns at least `threshold`.
     pub fn new(
         module: M,
         n: usize,
@@ -217,7 +193,7 @@ impl<M: Module> BestOfN<M> {
         Self { module, n, threshold, fail_count: None, parallel: false, reward }
     }
 
-    /// The same, with all attempts made at once.
+    /// The same, with all attempts at once.
     #[must_use]
     pub fn in_parallel(self) -> Self {
         Self { parallel: true, ..self }
@@ -236,24 +212,24 @@ where
         ctx: &Ctx,
         input: M::Input,
     ) -> Result<Prediction<M::Output>, PredictError> {
-        let search = Search {
+        let search = RewardSearch {
             n: self.n,
             threshold: self.threshold,
             fail_count: self.fail_count.unwrap_or(self.n),
             parallel: self.parallel,
         };
-        let tried = Typed { module: &self.module, input: &input };
-        best(search, ctx, &tried, &By::<M> { reward: &self.reward, input: &input }).await
+        let tried = TypedTarget { module: &self.module, input: &input };
+        best(search, ctx, &tried, &TypedReward::<M> { reward: &self.reward, input: &input }).await
     }
 }
 
 /// A reward that is a function.
-pub(super) struct By<'a, M: Module> {
+pub(super) struct TypedReward<'a, M: Module> {
     pub(super) reward: &'a RewardFn<M>,
     pub(super) input: &'a M::Input,
 }
 
-impl<M: Module> Rewards<Prediction<M::Output>> for By<'_, M> {
+impl<M: Module> RewardModel<Prediction<M::Output>> for TypedReward<'_, M> {
     fn reward<'a>(
         &'a self,
         _ctx: &'a Ctx,

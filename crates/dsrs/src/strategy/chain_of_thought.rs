@@ -1,6 +1,6 @@
 //! `chain_of_thought`: the LM writes its reasoning before the outputs (Wei et al. 2022; DSPy's
-//! module of the same name). One predictor, `predict`, whose first output is `reasoning`; once for
-//! signatures that are data, once for typed ones, with one definition of what is added.
+//! module of the same name). One predictor, `predict`, whose first output is `reasoning`; for
+//! signatures as data and for typed ones, with one definition of the added output.
 
 use std::sync::Arc;
 
@@ -26,8 +26,7 @@ pub struct Reasoning {
     pub reasoning: String,
 }
 
-/// A typed predictor that reasons before it answers: `result.reasoning` stands beside the outputs
-/// of `S`.
+/// A typed predictor that reasons before it answers: `result.reasoning` comes with the outputs of `S`.
 #[derive(Facet, Debug)]
 pub struct ChainOfThought<S: Signature> {
     /// The one predictor.
@@ -94,7 +93,9 @@ impl StrategyFactory for Factory {
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
         let schema = Arc::new(with_reasoning(base, &at.key("signature"))?);
-        Ok(Box::new(Untyped { predict: SchemaPredictor::new(schema, Arc::from(PREDICT)) }))
+        Ok(Box::new(ChainOfThoughtModule {
+            predict: SchemaPredictor::new(schema, Arc::from(PREDICT)),
+        }))
     }
 }
 
@@ -121,11 +122,11 @@ pub(super) fn with_reasoning(
     Ok(schema)
 }
 
-struct Untyped {
+struct ChainOfThoughtModule {
     predict: SchemaPredictor,
 }
 
-impl DynModule for Untyped {
+impl DynModule for ChainOfThoughtModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         self.predict.schema()
     }
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_that_has_reasoning_already_is_refused() {
+    fn a_signature_with_its_own_reasoning_is_refused() {
         let problems = with_reasoning(&base("reasoning"), &At::Root.key("signature")).unwrap_err();
         assert_eq!(problems.iter().next().unwrap().pointer, "/signature");
     }

@@ -1,11 +1,11 @@
-//! Configs of strategies that wrap others: the schemas that they share, and reading what a schema
-//! has accepted. Knows nothing of any one strategy.
+//! Configs: the schemas that strategies share, and reading configs that a schema has accepted. Knows
+//! no strategy.
 
 use std::sync::Arc;
 
 use crate::value::{Map, Payload};
 
-/// A config schema of these properties, which refuses all others.
+/// A config schema with these properties and no others.
 pub(super) fn config_schema<'p>(
     properties: impl IntoIterator<Item = (&'p str, Payload)>,
     required: &[&str],
@@ -19,9 +19,9 @@ pub(super) fn config_schema<'p>(
     ])
 }
 
-/// A schema that is written as JSON text in the program.
+/// A schema written as JSON text in the program.
 pub(super) fn schema(text: &str) -> Payload {
-    // The registry's tests compile every schema; null, which is none, would not get past them.
+    // The registry's tests compile every schema; null would fail there.
     Payload::from_json(text).unwrap_or_default()
 }
 
@@ -62,17 +62,17 @@ pub(super) fn member<'c>(config: &'c Payload, name: &str) -> Option<&'c Payload>
     config.as_map().and_then(|members: &Map| members.get(name)).filter(|found| !found.is_null())
 }
 
-/// A count, or what it is when it is not said.
+/// A count, or the default.
 pub(super) fn count(config: &Payload, name: &str, default: usize) -> usize {
     match member(config, name) {
         Some(Payload::Int(found)) => usize::try_from(*found).unwrap_or(default),
-        // JSON Schema takes 3.0 for an integer.
+        // JSON Schema accepts 3.0 as an integer.
         Some(Payload::Float(found)) if *found >= 0.0 => *found as usize,
         _ => default,
     }
 }
 
-/// A number, if it is said.
+/// A number, if there is one.
 pub(super) fn number(config: &Payload, name: &str) -> Option<f64> {
     match member(config, name)? {
         Payload::Int(found) => Some(*found as f64),
@@ -81,7 +81,7 @@ pub(super) fn number(config: &Payload, name: &str) -> Option<f64> {
     }
 }
 
-/// A flag; off when it is not said.
+/// A flag; false by default.
 pub(super) fn flag(config: &Payload, name: &str) -> bool {
     matches!(member(config, name), Some(Payload::Bool(true)))
 }

@@ -1,16 +1,18 @@
-//! `StrategyFactory`: how a strategy is described and built, and what a build may ask of its
-//! surroundings.
+//! `StrategyFactory`: how a strategy is described and built; `BuildEnv`: what a build may use. Knows no
+//! strategy by name.
 
 use std::sync::Arc;
 
-use super::{DynModule, GraphPin, HttpTool, NoGraph, OpFactory};
+use super::config_ref::{self, ConfigRef, Reference};
+use super::{DynModule, GraphUnavailable, HttpTool, OpFactory, StoredGraphRef};
 use crate::predict::Tool;
 use crate::problem::{At, Problems};
 use crate::sandbox::Sandbox;
 use crate::signature::SignatureSchema;
 use crate::value::{Map, Payload};
 
-/// What building a module may ask of the server it is built in. Declared here, implemented above.
+/// What a build of a module may use: models, stored graphs, tools, a sandbox. The program that hosts
+/// the engine implements it.
 ///
 /// ```
 /// use dsrs::strategy::BuildEnv;
@@ -28,32 +30,34 @@ pub trait BuildEnv: Send + Sync {
     /// Whether a model alias is configured.
     fn knows_model(&self, alias: &str) -> bool;
 
-    /// Whether a model alias is configured that makes vectors of texts. Where nobody says more, any
-    /// that is configured may.
+    /// Whether the model of an alias computes embeddings. By default any configured alias may.
     fn knows_embedder(&self, alias: &str) -> bool {
         self.knows_model(alias)
     }
 
-    /// Whether what is built was checked when it was written: it always loads then, and what is gone
-    /// since fails in execution.
+    /// Whether the definition was checked when it was written. It always loads then: what it refers to
+    /// and no longer exists fails in execution.
     fn is_stored(&self) -> bool {
         false
     }
 
-    /// Which version of a stored graph, and which state, a reference means now.
+    /// The version and the state that a reference to a stored graph means now.
     ///
     /// # Errors
-    /// Why there is none, in a sentence that names the way out.
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+    /// Why there is none, in a sentence that says what to do.
+    fn pin_graph(&self, graph: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
         let graph = &graph.graph;
-        Err(NoGraph::new(format!("there is no graph `{graph}` here: this program stores none")))
+        Err(GraphUnavailable::new(format!("there is no graph `{graph}`: this program stores none")))
     }
 
-    /// What a stored graph takes and gives.
+    /// The inputs and outputs of a stored graph.
     ///
     /// # Errors
     /// As [`Self::pin_graph`].
-    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
+    fn graph_schema(
+        &self,
+        graph: &StoredGraphRef,
+    ) -> Result<Arc<SignatureSchema>, GraphUnavailable> {
         self.graph(graph).map(|module| module.schema().clone())
     }
 
@@ -61,24 +65,24 @@ pub trait BuildEnv: Send + Sync {
     ///
     /// # Errors
     /// As [`Self::pin_graph`].
-    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, graph: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         self.pin_graph(graph)?;
-        Err(NoGraph::new(format!("the graph `{}` cannot be used here", graph.graph)))
+        Err(GraphUnavailable::new(format!("the graph `{}` cannot be used here", graph.graph)))
     }
 
-    /// Where programs of a model may run, if anywhere.
+    /// The sandbox that runs programs written by a model, if there is one.
     fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
         None
     }
 
-    /// An HTTP request as a tool: sends what [`HttpTool::call`] makes of the arguments and gives the
-    /// answer back.
+    /// An HTTP request as a tool: it sends what [`HttpTool::call`] makes of the arguments and returns
+    /// the answer.
     ///
     /// # Errors
-    /// Why it cannot be had: a host that is not allowed, a secret that is not there.
+    /// Why it is not available: a host that is not allowed, a secret that does not exist.
     fn http_tool(&self, tool: &HttpTool) -> Result<Arc<dyn Tool>, String> {
         Err(format!(
-            "the tool `{}` cannot be had: this program makes no HTTP calls",
+            "the tool `{}` is not available: this program makes no HTTP requests",
             tool.spec.name
         ))
     }
@@ -88,16 +92,16 @@ pub trait BuildEnv: Send + Sync {
     /// # Errors
     /// Why there are none.
     fn mcp_tools(&self, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
-        Err(format!("there is no MCP server `{server}` here: this program knows none"))
+        Err(format!("there is no MCP server `{server}`: this program has none"))
     }
 }
 
-/// The server of definitions that were checked when they were written: they always load, and what
-/// is gone since fails in execution.
+/// An environment without graphs, tools or a sandbox, for definitions that were checked when they were
+/// written: they always load, and what is missing fails in execution.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored;
+pub struct StoredEnv;
 
-impl BuildEnv for Stored {
+impl BuildEnv for StoredEnv {
     fn knows_model(&self, _: &str) -> bool {
         true
     }
@@ -107,11 +111,11 @@ impl BuildEnv for Stored {
     }
 }
 
-/// The surroundings of a definition that was checked when it was written.
+/// Another environment, for a definition that was checked when it was written.
 #[derive(Clone, Copy)]
-pub(crate) struct AsStored<'e>(pub(crate) &'e dyn BuildEnv);
+pub(crate) struct LoadingEnv<'e>(pub(crate) &'e dyn BuildEnv);
 
-impl BuildEnv for AsStored<'_> {
+impl BuildEnv for LoadingEnv<'_> {
     fn knows_model(&self, _: &str) -> bool {
         true
     }
@@ -120,15 +124,18 @@ impl BuildEnv for AsStored<'_> {
         true
     }
 
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+    fn pin_graph(&self, graph: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
         self.0.pin_graph(graph)
     }
 
-    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
+    fn graph_schema(
+        &self,
+        graph: &StoredGraphRef,
+    ) -> Result<Arc<SignatureSchema>, GraphUnavailable> {
         self.0.graph_schema(graph)
     }
 
-    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, graph: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         self.0.graph(graph)
     }
 
@@ -145,8 +152,8 @@ impl BuildEnv for AsStored<'_> {
     }
 }
 
-/// A strategy of the registry. One that is a typed module needs none of its own:
-/// [`register_module!`](crate::register_module) makes it.
+/// A strategy of the registry. For a typed module, [`register_module!`](crate::register_module) makes
+/// the factory.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -191,7 +198,7 @@ impl BuildEnv for AsStored<'_> {
 /// assert_eq!(registry::get("think").unwrap().name(), "think");
 /// ```
 pub trait StrategyFactory: Send + Sync {
-    /// The name under which graphs use it.
+    /// The name that graphs use.
     fn name(&self) -> &'static str;
 
     /// What it does and when to use it, in a sentence or two.
@@ -205,18 +212,17 @@ pub trait StrategyFactory: Send + Sync {
         true
     }
 
-    /// The paths of the predictors that it makes with a default config.
+    /// The paths of its predictors with a default config.
     fn predictors(&self) -> &[&'static str];
 
-    /// What it is as an op: a strategy without a posted signature, whose types follow from its config
+    /// The op behind it, for a strategy without a posted signature: its types follow from its config
     /// and from what is connected.
     fn op(&self) -> Option<&'static dyn OpFactory> {
         None
     }
 
-    /// The signature of a strategy that brings its own with this config, in the spelling of JSON
-    /// Schemas, or why it has none that can be told; a node of it names none. `at` is the place of
-    /// the node.
+    /// The signature of a strategy that brings its own with this config, written with JSON Schemas, or
+    /// why it cannot be determined. Its nodes name no signature. `at` is the place of the node.
     fn own_signature(
         &self,
         env: &dyn BuildEnv,
@@ -227,14 +233,20 @@ pub trait StrategyFactory: Send + Sync {
         None
     }
 
-    /// The config with everything in it that is not said filled in, such as the versions of the
-    /// stored graphs that it names; `None` when it is complete. This is what is written down.
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        let _ = (env, config);
-        None
+    /// The places of its config that refer to stored graphs and to other strategies. A build can
+    /// only use what is named there: it is loaded before anything is built, and pinned to versions
+    /// when a definition is written.
+    fn config_refs(&self) -> &'static [ConfigRef] {
+        &[]
     }
 
-    /// Makes a module for a base signature. `config` is an object that the config schema accepts;
+    /// What a config refers to, without what the strategies within it refer to
+    /// ([`stored_graphs`](super::stored_graphs) follows those). The config may not have been checked.
+    fn references<'c>(&self, config: &'c Payload) -> Vec<Reference<'c>> {
+        config_ref::references(self.config_refs(), config)
+    }
+
+    /// Builds a module for a base signature. `config` is an object that the config schema accepts;
     /// `at` is the place of the node, so that a problem may point at its `config` or `signature`.
     ///
     /// # Errors
@@ -248,7 +260,7 @@ pub trait StrategyFactory: Send + Sync {
     ) -> Result<Box<dyn DynModule>, Problems>;
 }
 
-/// The config schema of a strategy that has nothing to set.
+/// The config schema of a strategy without settings.
 pub(super) fn no_config() -> Payload {
     let members = [
         ("type", Payload::from("object")),

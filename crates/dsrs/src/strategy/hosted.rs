@@ -1,5 +1,5 @@
-//! A typed module as a strategy: its structs at the rim become a schema, its predictors are found
-//! by the walker. `register_module!` puts one into the registry.
+//! A typed module behind `DynModule`: its input and output structs become a schema, and the walker
+//! finds its predictors. `register_module!` puts one into the registry.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl<M: Module + Facet<'static>> HostedModule<M> {
     /// Hosts a module.
     ///
     /// # Errors
-    /// When its inputs or outputs cannot be told as fields, or it cannot be searched for predictors.
+    /// When its inputs or outputs cannot be described as fields, or the walker cannot search it.
     pub fn new(mut module: M, instructions: &str) -> Result<Self, ReflectError> {
         let schema = from_types::<M::Input, M::Output>(instructions, Vec::new())?;
         let found = named_predictors_mut(&mut module);
@@ -50,7 +50,7 @@ impl<M: Module + Facet<'static>> HostedModule<M> {
         let output = self.module.call(ctx, input).await?.into_output();
         match to_payload(&output) {
             Ok(Payload::Map(fields)) => Ok(Arc::unwrap_or_clone(fields)),
-            Ok(_) => Err(unfit("the module's output is no struct with named fields")),
+            Ok(_) => Err(unfit("the module's output is not a struct with named fields")),
             Err(error) => Err(unfit(&error.to_string())),
         }
     }
@@ -66,8 +66,8 @@ impl<M: Module + Facet<'static>> DynModule for HostedModule<M> {
         &self.schema
     }
 
-    // The walk was shown to succeed when the module was hosted, and the paths are of that walk: a
-    // module's structure does not change while nobody else has it.
+    // The walk succeeded when the module was hosted, and the paths are from that walk: the structure of
+    // a module does not change while it is owned here.
     fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
         let found = named_predictors(&self.module).unwrap_or_default();
         let handles = found.into_iter().map(|(_, predictor)| predictor);

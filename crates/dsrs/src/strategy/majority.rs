@@ -1,19 +1,19 @@
-//! `majority`: several attempts, the answer that most of them give (self-consistency, Wang et al.
-//! 2022; DSPy's `majority`).
+//! `majority`: the answer that most of several attempts agree on (self-consistency, Wang et al. 2022;
+//! DSPy's `majority`).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 
-use super::attempt::Untyped;
+use super::attempt::ModuleTarget;
 use super::config::{config_schema, count_schema, member, number, schema, wrapped_schema};
-use super::normal::normal;
+use super::inner_module::{InnerModule, MODULE, attempts};
+use super::normalize::normal;
 use super::registry::StrategyRegistration;
 use super::sampling::{Sampling, sample, temperature_schema};
-use super::wrapped::{MODULE, Wrapped, attempts};
-use super::{BuildEnv, DynModule, StrategyFactory, pins};
+use super::wrapper::{MODULE_REFS, Wrapper, WrapperSpec, wrapper};
+use super::{BuildEnv, DynModule};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{listed, nearest};
@@ -22,80 +22,55 @@ use crate::value::{Fields, Payload};
 
 const DEFAULT_N: usize = 5;
 
-struct Factory;
+inventory::submit! { StrategyRegistration(&WrapperSpec {
+    name: "majority",
+    description: "Runs a strategy `n` times at once and returns the answer that most attempts agree on. \
+                  For short answers that are right or wrong, best over `chain_of_thought`. Up to `n` \
+                  times the LM calls of the wrapped strategy; stops as soon as the majority is certain.",
+    config,
+    predictors: &[MODULE],
+    refs: MODULE_REFS,
+    create,
+}) }
 
-inventory::submit! { StrategyRegistration(&Factory) }
-
-impl StrategyFactory for Factory {
-    fn name(&self) -> &'static str {
-        "majority"
-    }
-
-    fn description(&self) -> &'static str {
-        "Makes `n` attempts of a strategy at once and gives the answer that most of them agree on. \
-         For short answers that are right or wrong, best over `chain_of_thought`. Up to `n` times the \
-         LM calls of the wrapped strategy; stops as soon as the majority is certain."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema(
-            [
-                (MODULE, wrapped_schema("the strategy that is tried")),
-                ("n", count_schema("how many attempts are made", 1, 100, 5)),
-                (
-                    "field",
-                    schema(
-                        r#"{"type": "string", "description": "the output that is counted; the last when it is not said"}"#,
-                    ),
+fn config() -> Payload {
+    config_schema(
+        [
+            (MODULE, wrapped_schema("the strategy to run")),
+            ("n", count_schema("how many attempts are made", 1, 100, 5)),
+            (
+                "field",
+                schema(
+                    r#"{"type": "string", "description": "the output to count; default: the last"}"#,
                 ),
-                (
-                    "temperature",
-                    temperature_schema(
-                        "of all attempts; when it is not said, the first is as it would be alone",
-                    ),
-                ),
-            ],
-            &[MODULE],
-        )
-    }
+            ),
+            (
+                "temperature",
+                temperature_schema("of all attempts; by default the first attempt runs unchanged"),
+            ),
+        ],
+        &[MODULE],
+    )
+}
 
-    fn predictors(&self) -> &[&'static str] {
-        &[MODULE]
-    }
-
-    fn own_signature(
-        &self,
-        env: &dyn BuildEnv,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Option<Result<Payload, Problems>> {
-        pins::own_signature(env, config, at)
-    }
-
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        pins::pinned(env, config)
-    }
-
-    fn create(
-        &self,
-        env: &dyn BuildEnv,
-        base: &Arc<SignatureSchema>,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Result<Box<dyn DynModule>, Problems> {
-        let module = Wrapped::read(env, base, config, "", at)?;
-        let field = counted_field(module.schema(), member(config, "field"), &at.key("config"));
-        let count = attempts(config, ("n", DEFAULT_N), module.attempts(), at);
-        match (field, count) {
-            (Ok(field), Ok(count)) => {
-                let sampling = Sampling { count, temperature: number(config, "temperature") };
-                Ok(Box::new(Majority { module, sampling, field }))
-            }
-            (field, count) => {
-                let mut problems = field.err().map_or_else(Problems::new, Problems::from);
-                problems.extend(count.err().unwrap_or_default());
-                Err(problems)
-            }
+fn create(
+    env: &dyn BuildEnv,
+    base: &Arc<SignatureSchema>,
+    config: &Payload,
+    at: &At<'_>,
+) -> Result<Box<dyn DynModule>, Problems> {
+    let module = InnerModule::read(env, base, config, "", at)?;
+    let field = counted_field(module.schema(), member(config, "field"), &at.key("config"));
+    let count = attempts(config, ("n", DEFAULT_N), module.attempts(), at);
+    match (field, count) {
+        (Ok(field), Ok(count)) => {
+            let sampling = Sampling { count, temperature: number(config, "temperature") };
+            Ok(wrapper(MajorityModule { module, sampling, field }))
+        }
+        (field, count) => {
+            let mut problems = field.err().map_or_else(Problems::new, Problems::from);
+            problems.extend(count.err().unwrap_or_default());
+            Err(problems)
         }
     }
 }
@@ -118,13 +93,13 @@ fn counted_field(
     })
 }
 
-struct Majority {
-    module: Wrapped,
+struct MajorityModule {
+    module: InnerModule,
     sampling: Sampling,
     field: Arc<str>,
 }
 
-impl DynModule for Majority {
+impl Wrapper for MajorityModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         self.module.schema()
     }
@@ -141,53 +116,47 @@ impl DynModule for Majority {
         self.sampling.count.saturating_mul(self.module.attempts())
     }
 
-    fn forward<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        input: Fields,
-    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(async move {
-            let tried = Untyped { module: &self.module, input: &input };
-            let mut count = Count { open: self.sampling.count, ..Count::default() };
-            let end = sample(self.sampling, ctx, &tried, |number, result| {
-                count.take(ctx, number, result, |outputs| outputs.get(&self.field).and_then(normal))
-            });
-            end.await.unwrap_or_else(|| count.finish())
-        })
+    async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
+        let tried = ModuleTarget { module: &self.module, input: &input };
+        let mut count = VoteCount { open: self.sampling.count, ..VoteCount::default() };
+        let end = sample(self.sampling, ctx, &tried, |number, result| {
+            count.take(ctx, number, result, |outputs| outputs.get(&self.field).and_then(normal))
+        });
+        end.await.unwrap_or_else(|| count.finish())
     }
 }
 
 /// The votes for one value.
-struct Votes<F> {
+struct ValueVotes<F> {
     count: usize,
-    /// The first attempt that gave it, and its outputs.
+    /// The first attempt with this value, and its outputs.
     first: (usize, F),
 }
 
-impl<F> Votes<F> {
+impl<F> ValueVotes<F> {
     fn is_before(&self, other: &Self) -> bool {
         self.count > other.count || (self.count == other.count && self.first.0 < other.first.0)
     }
 }
 
-/// A count of attempts that goes on.
-struct Count<F> {
+/// The running count of votes.
+struct VoteCount<F> {
     /// Attempts that may still vote.
     open: usize,
-    votes: IndexMap<String, Votes<F>>,
-    /// The first attempt that gave no value to count.
+    votes: IndexMap<String, ValueVotes<F>>,
+    /// The first attempt without a value to count.
     silent: Option<(usize, F)>,
     failure: Option<PredictError>,
 }
 
-impl<F> Default for Count<F> {
+impl<F> Default for VoteCount<F> {
     fn default() -> Self {
         Self { open: 0, votes: IndexMap::new(), silent: None, failure: None }
     }
 }
 
-impl<F> Count<F> {
-    /// Takes the result of an attempt; breaks off when no other value can win any more.
+impl<F> VoteCount<F> {
+    /// Adds the result of an attempt; breaks once no other value can win.
     fn take(
         &mut self,
         ctx: &Ctx,
@@ -219,7 +188,7 @@ impl<F> Count<F> {
     fn vote(&mut self, value: String, number: usize, found: F) {
         match self.votes.get_mut(&value) {
             None => {
-                self.votes.insert(value, Votes { count: 1, first: (number, found) });
+                self.votes.insert(value, ValueVotes { count: 1, first: (number, found) });
             }
             Some(votes) => {
                 votes.count += 1;
@@ -230,7 +199,7 @@ impl<F> Count<F> {
         }
     }
 
-    /// The value that wins whatever the open attempts give, by its place.
+    /// The index of the value that wins whatever the remaining attempts return.
     fn certain(&self) -> Option<usize> {
         let leader = self.leader()?;
         let most = self.votes.get_index(leader)?.1.count;
@@ -239,7 +208,7 @@ impl<F> Count<F> {
         (self.open > 0 && most > second + self.open).then_some(leader)
     }
 
-    /// The value with the most votes, and of several the one that was given first.
+    /// The index of the value with the most votes; of several, the earliest.
     fn leader(&self) -> Option<usize> {
         let places = self.votes.values().enumerate();
         let leader = places.reduce(|best, next| if next.1.is_before(best.1) { next } else { best });

@@ -1,5 +1,6 @@
-//! Strategies: ways of prompting, by name. A factory makes a module from a base signature and a
-//! config; the registry finds factories at link time. Knows predictors and nothing of graphs.
+//! Strategies: ways to prompt for the outputs of a signature, by name. A factory builds a module from a
+//! base signature and a config; the registry collects factories at link time. Knows predictors and
+//! nothing of graphs.
 
 mod advice;
 mod attempt;
@@ -7,22 +8,24 @@ mod r#await;
 mod best_of_n;
 mod chain_of_thought;
 mod config;
+mod config_ref;
 mod factory;
 mod graph;
-mod graph_pin;
+mod graph_ref;
 mod hosted;
+mod inner_module;
 pub(crate) mod judging;
 mod majority;
 mod module;
 mod multi_chain_comparison;
-mod normal;
+mod normalize;
 mod op;
 mod ops;
 mod parallel;
-mod pins;
 mod predict;
 mod program_of_thought;
 mod react;
+mod references;
 mod refine;
 pub mod registry;
 mod reward;
@@ -31,24 +34,27 @@ mod search;
 mod sources;
 mod tools;
 mod typed_factory;
-mod wrapped;
+mod wrapper;
 
 pub use advice::OfferAdvice;
 pub use best_of_n::{BestOfN, RewardFn};
 pub use chain_of_thought::{ChainOfThought, Reasoning, WithReasoning};
-pub(crate) use factory::AsStored;
-pub use factory::{BuildEnv, Stored, StrategyFactory};
-pub use graph_pin::{GraphPin, NoGraph};
+pub use config_ref::{ConfigRef, Reference};
+pub(crate) use factory::LoadingEnv;
+pub use factory::{BuildEnv, StoredEnv, StrategyFactory};
+pub use graph_ref::{GraphUnavailable, StoredGraphRef};
 pub use hosted::HostedModule;
 pub use module::{Compute, DynModule};
 pub use multi_chain_comparison::{MultiChainComparison, Rationale, WithRationale};
-pub use op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes, Tell};
+pub use op::{ComputeModule, FlowFn, InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 pub use program_of_thought::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};
 pub use react::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, WithTrajectory};
+pub use references::{pinned, stored_graphs};
 pub use refine::Refine;
 pub use registry::StrategyRegistration;
 pub use sources::{Flow, RecordedCall, Sources};
 pub use tools::{
-    BuiltinTool, HeaderText, HttpCall, HttpMethod, HttpTool, MadeTool, UrlTemplate, builtin_tools,
+    BuiltinTool, BuiltinToolResult, HeaderText, HttpCall, HttpMethod, HttpTool, UrlTemplate,
+    builtin_tools,
 };
 pub use typed_factory::ModuleFactory;

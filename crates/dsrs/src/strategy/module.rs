@@ -1,5 +1,5 @@
-//! `DynModule`: a strategy at work on one signature, untyped. In a typed module one may stand in a
-//! `Box`, which the walker knows and refuses.
+//! `DynModule`: a strategy built for one signature, whose inputs and outputs are data. A typed module
+//! may hold one in a `Box`; the walker that finds predictors refuses it with an explanation.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use crate::signature::SignatureSchema;
 use crate::types::{TypeShape, resolve};
 use crate::value::{Fields, Selection};
 
-/// Outputs from inputs, at once.
+/// Computes outputs from inputs without waiting.
 pub type Compute = dyn Fn(&Fields) -> Result<Fields, PredictError> + Send + Sync;
 
-/// A node's behaviour: what it takes, what it gives, and the predictors inside.
+/// The behavior of a node: its inputs, its outputs, and the predictors inside.
 ///
 /// ```
 /// use dsrs::problem::At;
 /// use dsrs::signature::SignatureSchema;
-/// use dsrs::strategy::{DynModule, Stored, registry};
+/// use dsrs::strategy::{DynModule, StoredEnv, registry};
 ///
 /// # #[derive(dsrs::Signature)]
 /// # struct QA { #[input] question: String, #[output] answer: String }
 /// let schema = SignatureSchema::of::<QA>();
 /// let module: Box<dyn DynModule> =
-///     registry::create(&Stored, "chain_of_thought", &schema, None, &At::Root).unwrap();
+///     registry::create(&StoredEnv, "chain_of_thought", &schema, None, &At::Root).unwrap();
 /// assert_eq!(&*module.schema().outputs[0].name, "reasoning");
 /// assert_eq!(module.predictors()[0].0, "predict");
 /// ```
 pub trait DynModule: Send + Sync {
-    /// What callers see: the base signature as the strategy transforms it.
+    /// Its inputs and outputs: the base signature as the strategy transforms it.
     fn schema(&self) -> &Arc<SignatureSchema>;
 
     /// The predictors inside by their path within the module, in a fixed order. A module that is
@@ -42,26 +42,26 @@ pub trait DynModule: Send + Sync {
     /// The same predictors, to change.
     fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)>;
 
-    /// How many attempts one call makes at most, where attempts make attempts of their own all of
-    /// those; 1 for a module that does everything once.
+    /// How many attempts one call makes at most, including attempts within attempts; 1 for a module
+    /// that does everything once.
     fn attempts(&self) -> usize {
         1
     }
 
-    /// What a part of its outputs came from in a call that is over; `part` begins with an output
-    /// field. Everything, unless the module knows better.
+    /// Where a part of its outputs came from in a finished call; `part` begins with an output field.
+    /// By default everything: all inputs and all that happened.
     fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
         let _ = (call, part);
         Sources::all(self.schema())
     }
 
-    /// What it does where it waits for nothing: whoever runs it calls this in place.
+    /// The function of a module that never waits. The executor calls it in place, without a future.
     fn compute(&self) -> Option<&Compute> {
         None
     }
 
-    /// Whether an input takes the failure of the node that feeds it as a value.
-    fn takes_error(&self, input: &str) -> bool {
+    /// Whether an input accepts the failure of the node that feeds it as a value.
+    fn accepts_error(&self, input: &str) -> bool {
         let schema = self.schema();
         schema.input(input).is_some_and(|field| match resolve(&field.ty, &schema.defs).shape {
             TypeShape::Error => true,
@@ -72,13 +72,13 @@ pub trait DynModule: Send + Sync {
         })
     }
 
-    /// Whether a call may end in a run that waits for a value from outside. Such a module can only be
-    /// a node of the graph that is run, since nothing else can go on from there.
+    /// Whether a call may park the run until a value arrives from outside. Such a module can only be a
+    /// node of the graph that is run: a run resumes from nodes.
     fn parks(&self) -> bool {
         false
     }
 
-    /// Runs once. Inputs are complete and of the schema's types; so are the outputs.
+    /// Runs once. Inputs and outputs are complete and have the schema's types.
     fn forward<'a>(
         &'a self,
         ctx: &'a Ctx,
@@ -86,8 +86,8 @@ pub trait DynModule: Send + Sync {
     ) -> BoxFuture<'a, Result<Fields, PredictError>>;
 }
 
-// SAFETY: an opaque shape promises nothing but the size and alignment of the type, which
-// `for_sized` takes from the type itself.
+// SAFETY: an opaque shape promises only the size and alignment of the type, and `for_sized` reads
+// both from the type itself.
 #[allow(unsafe_code)]
 unsafe impl Facet<'_> for Box<dyn DynModule> {
     const SHAPE: &'static Shape = &const {

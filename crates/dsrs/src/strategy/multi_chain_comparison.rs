@@ -1,19 +1,19 @@
-//! `multi_chain_comparison`: several attempts are laid side by side before an LM that compares them
-//! and answers (Yoran et al. 2023; DSPy's module of the same name). The attempts are those of a
-//! wrapped strategy, or come in as inputs; once for signatures that are data, once for typed ones.
+//! `multi_chain_comparison`: an LM compares several attempts and then answers (Yoran et al. 2023;
+//! DSPy's module of the same name). The attempts are made by a wrapped strategy or come as inputs; for
+//! signatures as data and for typed ones.
 
 use std::sync::Arc;
 
 use facet::Facet;
-use futures_util::future::BoxFuture;
 
-use super::attempt::{Tried, Typed, Untyped};
+use super::attempt::{AttemptTarget, ModuleTarget, TypedTarget};
 use super::chain_of_thought::ChainOfThought;
 use super::config::{config_schema, count_schema, flag, number, schema, wrapped_schema};
+use super::inner_module::{InnerModule, MODULE, attempts};
 use super::registry::StrategyRegistration;
 use super::sampling::{Sampling, sample_all, temperature_schema};
-use super::wrapped::{MODULE, Wrapped, attempts};
-use super::{BuildEnv, DynModule, StrategyFactory, pins};
+use super::wrapper::{MODULE_REFS, Wrapper, WrapperSpec, wrapper};
+use super::{BuildEnv, DynModule};
 use crate::module::{Module, Prediction};
 use crate::predict::fields;
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, PredictErrorKind, SchemaPredictor};
@@ -30,25 +30,36 @@ const COMPARE: &str = "compare";
 const DEFAULT_M: usize = 3;
 const DEFAULT_TEMPERATURE: f64 = 0.7;
 
-/// What is said of an attempt that failed.
-const NOTHING: &str = "(this attempt gave no answer)";
+/// The input for an attempt that failed.
+const NOTHING: &str = "(this attempt failed and gave no answer)";
 
 /// The output that comes before the signature's own.
 #[derive(dsrs::Augmentation, Clone, Debug)]
 #[augment(output, prepend)]
 pub struct Rationale {
-    /// where the attempts agree, where they differ and which of them holds, up to the answer
+    /// a comparison of the attempts: where they agree, where they differ, which are right, and the answer
+    /// that follows
     pub rationale: String,
 }
 
-/// A signature that takes so many attempts at its outputs besides its inputs.
+/// The signature of the comparison: the base with the attempts as further inputs.
 fn comparison(base: &SignatureSchema, m: usize) -> SignatureSchema {
     let attempt = |number: usize| FieldSchema {
-        description: Some("an attempt at the same task, which may be wrong".into()),
+        description: Some(
+            "an earlier attempt at this task; it may be wrong or only partly right".into(),
+        ),
         format: Some(FieldFormat::Text),
         ..FieldSchema::of(attempt_name(number), TypeIR::Any)
     };
     let mut schema = base.clone();
+    schema.instructions = format!(
+        "{}\n\nThe inputs `{}` to `{}` are earlier attempts at this task. Compare them in \
+         `rationale`, then write the right outputs.",
+        base.instructions.trim(),
+        attempt_name(0),
+        attempt_name(m - 1)
+    )
+    .into();
     schema.inputs.extend((0..m).map(attempt));
     schema.outputs.splice(0..0, added_outputs::<Rationale>());
     schema
@@ -59,7 +70,7 @@ fn attempt_name(number: usize) -> Arc<str> {
 }
 
 /// The attempts as inputs of the comparison.
-async fn tried<T: Tried>(
+async fn tried<T: AttemptTarget>(
     sampling: Sampling,
     ctx: &Ctx,
     tried: &T,
@@ -75,112 +86,88 @@ async fn tried<T: Tried>(
     Ok(inputs)
 }
 
-struct Factory;
+inventory::submit! { StrategyRegistration(&WrapperSpec {
+    name: "multi_chain_comparison",
+    description: "Makes `m` attempts at once and has an LM compare them before it answers; adds the output \
+                  `rationale` in front of the signature's own. For questions on which each attempt \
+                  may be partly right. `m` times the LM calls of the wrapped strategy, and one; with \
+                  `from_inputs`, which accepts the attempts from other nodes, only one.",
+    config,
+    predictors: &["module.predict", COMPARE],
+    refs: MODULE_REFS,
+    create,
+}) }
 
-inventory::submit! { StrategyRegistration(&Factory) }
-
-impl StrategyFactory for Factory {
-    fn name(&self) -> &'static str {
-        "multi_chain_comparison"
-    }
-
-    fn description(&self) -> &'static str {
-        "Makes `m` attempts at once and has an LM compare them before it answers; adds the output \
-         `rationale` in front of the signature's own. For questions where every attempt may be right \
-         in part. `m` times the LM calls of the wrapped strategy, and one; with `from_inputs`, which \
-         takes the attempts from other nodes, one."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema(
-            [
-                (
-                    MODULE,
-                    wrapped_schema(
-                        "the strategy that makes the attempts; `chain_of_thought` when it is not said",
-                    ),
+fn config() -> Payload {
+    config_schema(
+        [
+            (
+                MODULE,
+                wrapped_schema("the strategy that makes the attempts; default: `chain_of_thought`"),
+            ),
+            ("m", count_schema("how many attempts are compared", 2, 20, 3)),
+            ("temperature", temperature_schema("of the attempts; default: 0.7")),
+            (
+                "from_inputs",
+                schema(
+                    r#"{"type": "boolean", "default": false, "description": "reads the attempts from the inputs `attempt_1` to `attempt_m` of any type instead of making them"}"#,
                 ),
-                ("m", count_schema("how many attempts are compared", 2, 20, 3)),
-                ("temperature", temperature_schema("of the attempts; 0.7 when it is not said")),
-                (
-                    "from_inputs",
-                    schema(
-                        r#"{"type": "boolean", "default": false, "description": "takes the attempts as inputs `attempt_1` to `attempt_m` of any type, from other nodes, instead of making them"}"#,
-                    ),
-                ),
-            ],
-            &[],
-        )
-    }
-
-    fn predictors(&self) -> &[&'static str] {
-        &["module.predict", COMPARE]
-    }
-
-    fn own_signature(
-        &self,
-        env: &dyn BuildEnv,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Option<Result<Payload, Problems>> {
-        pins::own_signature(env, config, at)
-    }
-
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        pins::pinned(env, config)
-    }
-
-    fn create(
-        &self,
-        env: &dyn BuildEnv,
-        base: &Arc<SignatureSchema>,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Result<Box<dyn DynModule>, Problems> {
-        let from_inputs = flag(config, "from_inputs");
-        let mut problems = Problems::new();
-        let module = match from_inputs {
-            true => {
-                check_no_module(config, &at.key("config"), &mut problems);
-                None
-            }
-            false => Wrapped::read(env, base, config, "chain_of_thought", at)
-                .map_err(|found| problems.extend(found))
-                .ok(),
-        };
-        let within = module.as_ref().map_or(1, Wrapped::attempts);
-        let m = attempts(config, ("m", DEFAULT_M), within, at)
-            .map_err(|found| problems.extend(found))
-            .unwrap_or(DEFAULT_M);
-        let compared = Arc::new(comparison(base, m));
-        check_names(base, &compared, &at.key("signature"), &mut problems);
-        problems.or(())?;
-        let schema = match from_inputs {
-            true => compared.clone(),
-            false => {
-                Arc::new(SignatureSchema { inputs: base.inputs.clone(), ..(*compared).clone() })
-            }
-        };
-        let temperature = Some(number(config, "temperature").unwrap_or(DEFAULT_TEMPERATURE));
-        let sampling = Sampling { count: m, temperature };
-        let compare = SchemaPredictor::new(compared, Arc::from(COMPARE));
-        Ok(Box::new(Compared { module, compare, schema, sampling }))
-    }
+            ),
+        ],
+        &[],
+    )
 }
 
-/// Reports what speaks of attempts that are not made here.
+fn create(
+    env: &dyn BuildEnv,
+    base: &Arc<SignatureSchema>,
+    config: &Payload,
+    at: &At<'_>,
+) -> Result<Box<dyn DynModule>, Problems> {
+    let from_inputs = flag(config, "from_inputs");
+    let mut problems = Problems::new();
+    let module = match from_inputs {
+        true => {
+            check_no_module(config, &at.key("config"), &mut problems);
+            None
+        }
+        false => InnerModule::read(env, base, config, "chain_of_thought", at)
+            .map_err(|found| problems.extend(found))
+            .ok(),
+    };
+    let within = module.as_ref().map_or(1, InnerModule::attempts);
+    let m = attempts(config, ("m", DEFAULT_M), within, at)
+        .map_err(|found| problems.extend(found))
+        .unwrap_or(DEFAULT_M);
+    let compared = Arc::new(comparison(base, m));
+    check_names(base, &compared, &at.key("signature"), &mut problems);
+    problems.or(())?;
+    let schema = match from_inputs {
+        true => compared.clone(),
+        false => Arc::new(SignatureSchema {
+            instructions: base.instructions.clone(),
+            inputs: base.inputs.clone(),
+            ..(*compared).clone()
+        }),
+    };
+    let temperature = Some(number(config, "temperature").unwrap_or(DEFAULT_TEMPERATURE));
+    let sampling = Sampling { count: m, temperature };
+    let compare = SchemaPredictor::new(compared, Arc::from(COMPARE));
+    Ok(wrapper(MultiChainModule { module, compare, schema, sampling }))
+}
+
+/// Reports settings for attempts that are not made here.
 fn check_no_module(config: &Payload, at: &At<'_>, problems: &mut Problems) {
     for name in [MODULE, "temperature"] {
         if super::config::member(config, name).is_some() {
-            let detail = format!(
-                "`{name}` has no meaning with `from_inputs`: the attempts come in as inputs"
-            );
+            let detail =
+                format!("`{name}` has no effect with `from_inputs`: the attempts come as inputs");
             problems.add(&at.key(name), Code::InvalidConfig, detail);
         }
     }
 }
 
-/// Reports fields of a signature that are called as what is added.
+/// Reports fields of a signature that have the name of an added field.
 fn check_names(
     base: &SignatureSchema,
     compared: &SignatureSchema,
@@ -195,7 +182,7 @@ fn check_names(
             own.iter().any(|field| field.name == new.name || field.lm_name() == new.lm_name());
         if clash {
             let detail = format!(
-                "`{}` is what multi_chain_comparison adds; rename the signature's own field",
+                "`{}` is a field that multi_chain_comparison adds; rename the signature's own field",
                 new.name
             );
             problems.add(at, Code::DuplicateName, detail);
@@ -203,54 +190,48 @@ fn check_names(
     }
 }
 
-struct Compared {
-    /// What makes the attempts; `None` when they come in.
-    module: Option<Wrapped>,
+struct MultiChainModule {
+    /// Makes the attempts; `None` if they come as inputs.
+    module: Option<InnerModule>,
     compare: SchemaPredictor,
     schema: Arc<SignatureSchema>,
     sampling: Sampling,
 }
 
-impl DynModule for Compared {
+impl Wrapper for MultiChainModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         &self.schema
     }
 
     fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
-        let mut found = self.module.as_ref().map_or_else(Vec::new, Wrapped::predictors);
+        let mut found = self.module.as_ref().map_or_else(Vec::new, InnerModule::predictors);
         found.push((COMPARE, &self.compare));
         found
     }
 
     fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
-        let mut found = self.module.as_mut().map_or_else(Vec::new, Wrapped::predictors_mut);
+        let mut found = self.module.as_mut().map_or_else(Vec::new, InnerModule::predictors_mut);
         found.push((COMPARE, &mut self.compare));
         found
     }
 
     fn attempts(&self) -> usize {
-        let within = self.module.as_ref().map(Wrapped::attempts);
+        let within = self.module.as_ref().map(InnerModule::attempts);
         within.map_or(1, |within| self.sampling.count.saturating_mul(within))
     }
 
-    fn forward<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        mut input: Fields,
-    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(async move {
-            if let Some(module) = &self.module {
-                let attempts =
-                    tried(self.sampling, ctx, &Untyped { module, input: &input }).await?;
-                input.extend(attempts);
-            }
-            self.compare.forward(ctx, input).await
-        })
+    async fn run(&self, ctx: &Ctx, mut input: Fields) -> Result<Fields, PredictError> {
+        if let Some(module) = &self.module {
+            let attempts =
+                tried(self.sampling, ctx, &ModuleTarget { module, input: &input }).await?;
+            input.extend(attempts);
+        }
+        self.compare.forward(ctx, input).await
     }
 }
 
-/// Attempts of a typed signature that are compared before it is answered: `result.rationale` stands
-/// beside the outputs of `S`.
+/// Compares several attempts at a typed signature before it answers: `result.rationale` comes with the
+/// outputs of `S`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -323,7 +304,9 @@ where
             let kind = PredictErrorKind::InvalidValue { field: error.path.as_str().into() };
             PredictError::new(kind, error.to_string())
         })?;
-        all.extend(tried(sampling, ctx, &Typed { module: &self.module, input: &input }).await?);
+        all.extend(
+            tried(sampling, ctx, &TypedTarget { module: &self.module, input: &input }).await?,
+        );
         let typed = |found: &Fields| from_payload(&Payload::map(found.clone()));
         self.compare.predictor.forward_as(ctx, all, typed).await.map(Prediction::of)
     }

@@ -1,22 +1,24 @@
-//! `Op`: a strategy that computes instead of asking an LM. It has no posted signature: its types
-//! follow from its config and from what is connected. Knows types and values and nothing of graphs.
+//! `Op`: a strategy that computes and calls no LM. It has no posted signature: its types follow from
+//! its config and from what is connected. Knows types and values and nothing of graphs.
 
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, ready};
 use indexmap::IndexMap;
 
-use super::{BuildEnv, Compute, DynModule, Flow, RecordedCall, Sources, StrategyFactory};
+use super::{
+    BuildEnv, Compute, ConfigRef, DynModule, Flow, RecordedCall, Sources, StrategyFactory,
+};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, Type, TypeDefs, TypeIR, TypeScope};
 use crate::value::{Fields, Payload, Selection};
 
-/// What a strategy without a posted signature is described by. Registered as a
+/// Describes an op to the registry. Register it as a
 /// [`StrategyRegistration`](super::StrategyRegistration) of [`OpStrategy`].
 pub trait OpFactory: Send + Sync {
-    /// The name under which graphs use it.
+    /// The name that graphs use.
     fn name(&self) -> &'static str;
 
     /// What it does and when to use it, in a sentence or two.
@@ -25,7 +27,7 @@ pub trait OpFactory: Send + Sync {
     /// The JSON Schema of its config. Unknown members are refused by it.
     fn config_schema(&self) -> Payload;
 
-    /// Whether running it may call an LM: where it runs another strategy.
+    /// Whether running it may call an LM, because it runs another strategy.
     fn calls_lm(&self) -> bool {
         false
     }
@@ -35,14 +37,13 @@ pub trait OpFactory: Send + Sync {
         &[]
     }
 
-    /// The config with everything filled in that is written down; `None` when it is complete.
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        let _ = (env, config);
-        None
+    /// The places of its config that refer to stored graphs and to other strategies.
+    fn config_refs(&self) -> &'static [ConfigRef] {
+        &[]
     }
 
-    /// Reads a config that the schema accepts. What its types define is added to the scope; `at` is
-    /// the place of the node.
+    /// Reads a config that the schema accepts. Definitions in its types are added to the scope; `at`
+    /// is the place of the node.
     ///
     /// # Errors
     /// Everything that does not fit.
@@ -55,41 +56,41 @@ pub trait OpFactory: Send + Sync {
     ) -> Result<Box<dyn Op>, Problems>;
 }
 
-/// An op as its config has it: complete but for the types of what is connected.
+/// An op with its config, before the types of the connected values are known.
 pub trait Op: Send + Sync {
-    /// The inputs that are known without a look at what is connected, in order.
+    /// The inputs that are known whatever is connected, in order.
     fn inputs(&self) -> Vec<OpInput>;
 
-    /// Whether it takes inputs of other names too, in the order in which they are connected.
-    fn takes_others(&self) -> bool {
+    /// Whether it accepts inputs of other names too, in the order of their connections.
+    fn accepts_others(&self) -> bool {
         false
     }
 
-    /// What it takes and gives, from the types of what feeds its inputs. A type that it does not
-    /// take is answered with one that it does: whoever checks the connection reports the two. `at`
-    /// is the place of the node.
+    /// Its inputs and outputs, from the types of what feeds its inputs. For a type that it does not
+    /// accept it returns one that it does; the check of the connection reports the mismatch. `at` is
+    /// the place of the node.
     ///
     /// # Errors
-    /// What is wrong with the config for these types.
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems>;
+    /// Problems of the config with these types.
+    fn infer(&self, given: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems>;
 
-    /// The op at work on the signature that was inferred for it.
+    /// The module of the op for the signature that was inferred.
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule>;
 }
 
-/// An input that an op knows.
+/// An input of an op.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpInput {
     /// Its name.
     pub name: Arc<str>,
-    /// The type that it takes; `None` where it depends on what is connected.
+    /// The type that it accepts; `None` if it depends on what is connected.
     pub ty: Option<TypeIR>,
-    /// Whether something must feed it.
+    /// Whether it must be connected.
     pub required: bool,
 }
 
 impl OpInput {
-    /// An input that takes what is connected.
+    /// An input of any type.
     #[must_use]
     pub fn open(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), ty: None, required: true }
@@ -101,14 +102,14 @@ impl OpInput {
         Self { name: name.into(), ty: Some(ty), required: true }
     }
 
-    /// The same input, which may be left out.
+    /// The same input, optional.
     #[must_use]
     pub fn optional(self) -> Self {
         Self { required: false, ..self }
     }
 }
 
-/// What an op takes and gives.
+/// The inputs and outputs of an op.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OpTypes {
     /// Its inputs, in order.
@@ -130,14 +131,14 @@ impl OpTypes {
     }
 }
 
-/// The types of what feeds an op, in the order of its inputs. Everything that it requires is there.
-pub struct Given<'g> {
+/// The types of the values that feed an op, in the order of its inputs. Required inputs are present.
+pub struct InputTypes<'g> {
     types: IndexMap<Arc<str>, TypeIR>,
     defs: &'g Arc<TypeDefs>,
     budget: &'g mut CompareBudget,
 }
 
-impl<'g> Given<'g> {
+impl<'g> InputTypes<'g> {
     /// These types, over these definitions.
     #[must_use]
     pub const fn new(
@@ -154,27 +155,27 @@ impl<'g> Given<'g> {
         self.types.get(name)
     }
 
-    /// The complete type of what feeds an input; null where nothing does.
+    /// The complete type of what feeds an input; null if nothing does.
     #[must_use]
     pub fn type_of(&self, name: &str) -> Type {
         let ir = self.get(name).cloned().unwrap_or(TypeIR::Null);
         Type::new(ir, self.defs.clone())
     }
 
-    /// All of them by name.
+    /// All types by name.
     #[must_use]
     pub const fn types(&self) -> &IndexMap<Arc<str>, TypeIR> {
         &self.types
     }
 
-    /// The definitions that they may name.
+    /// The definitions that the types may name.
     #[must_use]
     pub const fn defs(&self) -> &'g Arc<TypeDefs> {
         self.defs
     }
 
-    /// Whether values of one type may be delivered where another is wanted; not, when comparing
-    /// costs too much, which whoever checks the connection reports.
+    /// Whether values of one type can be used as another. False if the comparison is too expensive,
+    /// which the check of the connection reports.
     pub fn fits(&mut self, from: &TypeIR, to: &TypeIR) -> bool {
         if from == to {
             return true;
@@ -184,8 +185,8 @@ impl<'g> Given<'g> {
     }
 
     /// The same definitions and budget for other types, such as those of elements.
-    pub fn within(&mut self, types: IndexMap<Arc<str>, TypeIR>) -> Given<'_> {
-        Given { types, defs: self.defs, budget: self.budget }
+    pub fn within(&mut self, types: IndexMap<Arc<str>, TypeIR>) -> InputTypes<'_> {
+        InputTypes { types, defs: self.defs, budget: self.budget }
     }
 }
 
@@ -217,11 +218,11 @@ impl StrategyFactory for OpStrategy {
         Some(self.0)
     }
 
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        self.0.pin(env, config)
+    fn config_refs(&self) -> &'static [ConfigRef] {
+        self.0.config_refs()
     }
 
-    /// Makes the op for a signature that was inferred for it.
+    /// Builds the op for a signature that was inferred.
     fn create(
         &self,
         env: &dyn BuildEnv,
@@ -233,11 +234,11 @@ impl StrategyFactory for OpStrategy {
         let op = self.0.read(env, config, &mut scope, at)?;
         let given = base.inputs.iter().map(|field| (field.name.clone(), field.ty.clone()));
         let mut budget = CompareBudget::for_document();
-        let types = op.infer(&mut Given::new(given.collect(), &base.defs, &mut budget), at)?;
+        let types = op.infer(&mut InputTypes::new(given.collect(), &base.defs, &mut budget), at)?;
         if alike(&types.inputs, &base.inputs) && alike(&types.outputs, &base.outputs) {
             return Ok(op.module(base.clone()));
         }
-        let detail = "the types of an op follow from what is connected, and these are others";
+        let detail = "the types of an op follow from what is connected, and these differ";
         let pointer = at.key("signature").pointer();
         Err(Problem { pointer, code: Code::InvalidSignature, detail: detail.to_owned() }.into())
     }
@@ -251,44 +252,25 @@ fn alike(one: &[FieldSchema], two: &[FieldSchema]) -> bool {
 impl OpTypes {
     /// The signature of an op of these types.
     #[must_use]
-    pub fn signature(self, told: &str, defs: Arc<TypeDefs>) -> Arc<SignatureSchema> {
+    pub fn signature(self, instructions: &str, defs: Arc<TypeDefs>) -> Arc<SignatureSchema> {
         let Self { inputs, outputs } = self;
-        Arc::new(SignatureSchema { instructions: told.into(), inputs, outputs, defs })
+        Arc::new(SignatureSchema { instructions: instructions.into(), inputs, outputs, defs })
     }
 }
 
-/// A module that computes its outputs at once.
-pub struct Computed {
+/// A module that computes its output without waiting.
+pub struct ComputeModule {
     schema: Arc<SignatureSchema>,
     compute: Box<Compute>,
-    takes_errors: &'static [&'static str],
-    tell: Option<Box<Tell>>,
+    error_inputs: &'static [&'static str],
+    flows: Option<Box<FlowFn>>,
 }
 
-/// From the inputs of a call that is over and a way into the value that it gave: the ways that led
-/// there.
-pub type Tell = dyn Fn(&Fields, &Selection) -> Vec<Flow> + Send + Sync;
+/// From the inputs of a finished call and a path into its output: the flows that led there.
+pub type FlowFn = dyn Fn(&Fields, &Selection) -> Vec<Flow> + Send + Sync;
 
-impl Computed {
-    /// A module whose only output is what `compute` gives.
-    pub fn boxed(
-        schema: Arc<SignatureSchema>,
-        compute: impl Fn(&Fields) -> Result<Payload, PredictError> + Send + Sync + 'static,
-    ) -> Box<dyn DynModule> {
-        Box::new(Self::new(schema, compute))
-    }
-
-    /// As [`Self::boxed`]; these inputs take errors, whatever their types say: `any | error` is
-    /// `any`.
-    pub fn taking_errors(
-        schema: Arc<SignatureSchema>,
-        inputs: &'static [&'static str],
-        compute: impl Fn(&Fields) -> Result<Payload, PredictError> + Send + Sync + 'static,
-    ) -> Self {
-        Self { takes_errors: inputs, ..Self::new(schema, compute) }
-    }
-
-    /// A module that gives what `compute` does, to be told more of.
+impl ComputeModule {
+    /// A module whose only output is the value that `compute` returns.
     pub fn new(
         schema: Arc<SignatureSchema>,
         compute: impl Fn(&Fields) -> Result<Payload, PredictError> + Send + Sync + 'static,
@@ -298,22 +280,26 @@ impl Computed {
             let value = compute(inputs)?;
             Ok(name.clone().map(|name| (name, value)).into_iter().collect())
         };
-        Self { schema, compute: Box::new(compute), takes_errors: &[], tell: None }
+        Self { schema, compute: Box::new(compute), error_inputs: &[], flows: None }
     }
-}
 
-impl Computed {
-    /// The same module, which can tell more of where its output came from than all of its inputs.
+    /// The same module; these inputs accept errors, whatever their types say: `any | error` is `any`.
     #[must_use]
-    pub fn telling(
+    pub fn accepting_errors(self, inputs: &'static [&'static str]) -> Self {
+        Self { error_inputs: inputs, ..self }
+    }
+
+    /// The same module, which knows more exactly where its output came from than "all inputs".
+    #[must_use]
+    pub fn with_flows(
         self,
-        tell: impl Fn(&Fields, &Selection) -> Vec<Flow> + Send + Sync + 'static,
+        flows: impl Fn(&Fields, &Selection) -> Vec<Flow> + Send + Sync + 'static,
     ) -> Box<dyn DynModule> {
-        Box::new(Self { tell: Some(Box::new(tell)), ..self })
+        Box::new(Self { flows: Some(Box::new(flows)), ..self })
     }
 }
 
-impl DynModule for Computed {
+impl DynModule for ComputeModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         &self.schema
     }
@@ -330,13 +316,13 @@ impl DynModule for Computed {
         Some(&*self.compute)
     }
 
-    fn takes_error(&self, input: &str) -> bool {
-        self.takes_errors.contains(&input)
+    fn accepts_error(&self, input: &str) -> bool {
+        self.error_inputs.contains(&input)
     }
 
     fn sources(&self, call: &RecordedCall<'_>, part: &Selection) -> Sources {
-        match (&self.tell, part.split_first()) {
-            (Some(tell), Some((_, within))) => Sources::of(tell(call.inputs, &within)),
+        match (&self.flows, part.split_first()) {
+            (Some(flows), Some((_, within))) => Sources::of(flows(call.inputs, &within)),
             _ => Sources::all(&self.schema),
         }
     }

@@ -22,7 +22,7 @@ impl StrategyFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Asks the LM once for the outputs of the signature. The plainest strategy: start here."
+        "Asks the LM once for the outputs of the signature. The simplest strategy: start here."
     }
 
     fn config_schema(&self) -> Payload {
@@ -40,13 +40,13 @@ impl StrategyFactory for Factory {
         _config: &Payload,
         _at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
-        Ok(Box::new(Predict(SchemaPredictor::new(base.clone(), Arc::from("")))))
+        Ok(Box::new(PredictModule(SchemaPredictor::new(base.clone(), Arc::from("")))))
     }
 }
 
-struct Predict(SchemaPredictor);
+struct PredictModule(SchemaPredictor);
 
-impl DynModule for Predict {
+impl DynModule for PredictModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         self.0.schema()
     }

@@ -1,5 +1,5 @@
-//! `program_of_thought`: the LM writes a program, the sandbox runs it, and the outputs are made of
-//! what came out (Chen et al. 2022; DSPy's `ProgramOfThought`). Three predictors: `code_generate`,
+//! `program_of_thought`: the LM writes a program, the sandbox runs it, and the outputs are derived from
+//! the result (Chen et al. 2022; DSPy's `ProgramOfThought`). Three predictors: `code_generate`,
 //! `code_regenerate` after a program that failed, and `generate_output`, each with its reasoning.
 
 mod coder;
@@ -26,7 +26,7 @@ const GENERATE: &str = "code_generate.predict";
 const REGENERATE: &str = "code_regenerate.predict";
 const OUTPUT: &str = "generate_output.predict";
 
-/// Programs that are tried when the config does not say.
+/// The default number of programs.
 const MAX_ITERS: usize = 3;
 
 struct Factory;
@@ -39,15 +39,15 @@ impl StrategyFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Has the LM write a Python program, runs it in a sandbox and makes the outputs of what came \
-         out: for counting, dates and arithmetic. Two LM calls, and one more for every program that \
-         has to be mended."
+        "Has the LM write a Python program, runs it in a sandbox and derives the outputs from the \
+         result: for counting, dates and arithmetic. Two LM calls, and one more for every program \
+         that fails."
     }
 
     fn config_schema(&self) -> Payload {
         let schema = r#"{"type": "object", "properties": {
             "max_iters": {"type": "integer", "minimum": 1, "maximum": 20, "default": 3,
-                "description": "the most programs that are tried"}
+                "description": "the most programs to run"}
         }, "additionalProperties": false}"#;
         // A constant of the program: the registry's tests compile it.
         Payload::from_json(schema).unwrap_or_default()
@@ -73,7 +73,7 @@ impl StrategyFactory for Factory {
         let schemas = Schemas::of(base, &at.key("signature"));
         let schemas = schemas.map_err(|found| problems.extend(found)).ok();
         match schemas.filter(|_| problems.is_empty()) {
-            Some(schemas) => Ok(Box::new(Untyped {
+            Some(schemas) => Ok(Box::new(ProgramOfThoughtModule {
                 schema: base.clone(),
                 generate: SchemaPredictor::new(schemas.generate, GENERATE),
                 regenerate: SchemaPredictor::new(schemas.regenerate, REGENERATE),
@@ -86,7 +86,7 @@ impl StrategyFactory for Factory {
 }
 
 fn no_sandbox(at: &At<'_>) -> Problem {
-    let detail = "there is no sandbox here to run programs in; the server's operator can enable one \
+    let detail = "there is no sandbox to run programs in; the operator of the server can enable one \
                   (`[sandbox]`)";
     let pointer = at.key("strategy").pointer();
     Problem { pointer, code: Code::InvalidConfig, detail: detail.into() }
@@ -99,7 +99,7 @@ fn max_iters(config: &Payload, at: &At<'_>, problems: &mut Problems) -> usize {
     most.and_then(|most| usize::try_from(most).ok()).map_or(MAX_ITERS, |most| most.max(1))
 }
 
-struct Untyped {
+struct ProgramOfThoughtModule {
     schema: Arc<SignatureSchema>,
     generate: SchemaPredictor,
     regenerate: SchemaPredictor,
@@ -107,7 +107,7 @@ struct Untyped {
     coder: Coder,
 }
 
-impl Untyped {
+impl ProgramOfThoughtModule {
     async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
         let ran = self.coder.run(ctx, &self.generate, &self.regenerate, &input).await?;
         let mut found = self.output.forward(ctx, ran.shown(input)).await?;
@@ -116,7 +116,7 @@ impl Untyped {
     }
 }
 
-impl DynModule for Untyped {
+impl DynModule for ProgramOfThoughtModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         &self.schema
     }

@@ -1,6 +1,6 @@
-//! `react`: the LM thinks, has tools called and looks at their results, until it can answer (Yao et
-//! al. 2022; DSPy's module of the same name). Two predictors: `action` takes the steps, and
-//! `extract.predict` makes the outputs of them.
+//! `react`: the LM reasons, calls tools and reads their results until it can answer (Yao et al. 2022;
+//! DSPy's module of the same name). Two predictors: `action` decides each step, and `extract.predict`
+//! writes the outputs from the steps.
 
 mod agent;
 mod prompt;
@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use self::agent::{Agent, Limits, with_steps};
+use self::agent::{Agent, AgentLimits, with_steps};
 use super::chain_of_thought::with_reasoning;
 use super::registry::StrategyRegistration;
 use super::tools::{TOOLS, TOOLS_SCHEMA, read_tools};
-use super::{BuildEnv, DynModule, StrategyFactory, pins};
+use super::{BuildEnv, ConfigRef, DynModule, StrategyFactory};
 use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor, ToolDispatcher};
 use crate::problem::{At, Problems};
 use crate::read::{Object, boolean, count};
@@ -27,7 +27,7 @@ pub use typed::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, W
 const ACTION: &str = "action";
 const EXTRACT: &str = "extract.predict";
 
-/// The call that ends the steps.
+/// The tool call that ends the steps.
 const FINISH: &str = "finish";
 
 struct Factory;
@@ -40,8 +40,8 @@ impl StrategyFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "An agent: the LM thinks, has tools called and looks at their results, step by step, until it \
-         can answer. One LM call per step, up to `max_iters`, and one for the outputs."
+        "An agent: the LM reasons, calls tools and reads their results, step by step, until it can \
+         answer. One LM call per step, up to `max_iters`, and one for the outputs."
     }
 
     fn config_schema(&self) -> Payload {
@@ -51,12 +51,12 @@ impl StrategyFactory for Factory {
                 "max_iters": {{"type": "integer", "minimum": 1, "maximum": 100, "default": 10,
                     "description": "the most steps"}},
                 "max_parallel": {{"type": "integer", "minimum": 1, "maximum": 64, "default": 8,
-                    "description": "the most calls of tools at the same time"}},
+                    "description": "the most tool calls at the same time"}},
                 "with_trajectory": {{"type": "boolean", "default": false,
-                    "description": "whether the steps are an output too, `trajectory`"}}
+                    "description": "whether the steps are an additional output, `trajectory`"}}
             }}, "additionalProperties": false}}"#
         );
-        // A constant of the program: the registry's tests compile it.
+        // A constant: the registry's tests compile it.
         Payload::from_json(&schema).unwrap_or_default()
     }
 
@@ -64,8 +64,8 @@ impl StrategyFactory for Factory {
         &[ACTION, EXTRACT]
     }
 
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        pins::pinned_tools(env, config)
+    fn config_refs(&self) -> &'static [ConfigRef] {
+        &[ConfigRef::Each(TOOLS, &[ConfigRef::Graph])]
     }
 
     fn create(
@@ -76,7 +76,7 @@ impl StrategyFactory for Factory {
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
         let mut problems = Problems::new();
-        let config = Config::read(env, config, &at.key("config"), &mut problems);
+        let config = ReactConfig::read(env, config, &at.key("config"), &mut problems);
         let signature = at.key("signature");
         problems.extend(prompt::check_names(base, &signature).err().into_iter().flatten());
         let extract = with_reasoning(&prompt::extract(base), &signature);
@@ -93,7 +93,7 @@ impl StrategyFactory for Factory {
             }
             false => base.clone(),
         };
-        Ok(Box::new(Untyped {
+        Ok(Box::new(ReactModule {
             schema,
             action: SchemaPredictor::new(action.into(), ACTION),
             extract: SchemaPredictor::new(extract.clone().into(), EXTRACT),
@@ -103,13 +103,13 @@ impl StrategyFactory for Factory {
     }
 }
 
-struct Config {
+struct ReactConfig {
     toolbox: ToolDispatcher,
-    limits: Limits,
+    limits: AgentLimits,
     with_trajectory: bool,
 }
 
-impl Config {
+impl ReactConfig {
     fn read(
         env: &dyn BuildEnv,
         config: &Payload,
@@ -121,12 +121,12 @@ impl Config {
         let toolbox = object.optional(TOOLS, |list, at, problems| {
             Some(read_tools(none(), env, list, at, problems))
         });
-        let usual = Limits::default();
+        let usual = AgentLimits::default();
         let mut limit = |name, usual| {
             let found = object.optional(name, count).and_then(|found| usize::try_from(found).ok());
             found.map_or(usual, |found| found.max(1))
         };
-        let limits = Limits {
+        let limits = AgentLimits {
             max_iters: limit("max_iters", usual.max_iters),
             max_parallel: limit("max_parallel", usual.max_parallel),
         };
@@ -136,7 +136,7 @@ impl Config {
     }
 }
 
-struct Untyped {
+struct ReactModule {
     schema: Arc<SignatureSchema>,
     action: SchemaPredictor,
     extract: SchemaPredictor,
@@ -144,7 +144,7 @@ struct Untyped {
     with_trajectory: bool,
 }
 
-impl Untyped {
+impl ReactModule {
     async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
         let mut steps = self.agent.act(ctx, &self.action, &input).await?;
         let ask = |input| self.extract.forward(ctx, input);
@@ -157,7 +157,7 @@ impl Untyped {
     }
 }
 
-impl DynModule for Untyped {
+impl DynModule for ReactModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         &self.schema
     }

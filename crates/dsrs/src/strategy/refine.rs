@@ -1,22 +1,22 @@
-//! `refine`: attempts one after the other, each advised by what was wrong with the one before
-//! (DSPy's module of the same name), over any strategy of the registry and over any typed module.
-//! Advice is in the context of one attempt and nowhere else.
+//! `refine`: attempts in sequence, each with advice about what was wrong with the previous one (DSPy's
+//! module of the same name), for any strategy of the registry and any typed module. Advice lives in
+//! the context of one attempt and nowhere else.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use facet::Facet;
-use futures_util::future::BoxFuture;
 
-use super::advice::{self, ADVICE, Adviser, Hinted, OfferAdvice};
-use super::attempt::{Attempt, Tried, Typed, Untyped};
-use super::best_of_n::{By, RewardFn, read_search, search_schema};
+use super::advice::{self, ADVICE, AdviceHints, Adviser, OfferAdvice};
+use super::attempt::{AttemptSpan, AttemptTarget, ModuleTarget, TypedTarget};
+use super::best_of_n::{RewardFn, SEARCH_REFS, TypedReward, read_search, search_schema};
 use super::config::config_schema;
+use super::inner_module::{InnerModule, MODULE};
 use super::registry::StrategyRegistration;
-use super::reward::{REWARD, Reward, Rewarded};
-use super::search::{Best, Rewards, Search, judged};
-use super::wrapped::{MODULE, Wrapped};
-use super::{BuildEnv, DynModule, StrategyFactory, pins};
+use super::reward::{REWARD, Reward, RewardForInputs};
+use super::search::{BestAttempt, RewardModel, RewardSearch, judge_attempt};
+use super::wrapper::{Wrapper, WrapperSpec, wrapper};
+use super::{BuildEnv, DynModule};
 use crate::module::{Module, Prediction, WalkError, named_predictors, named_predictors_mut};
 use crate::predict::fields;
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, PredictErrorKind, SchemaPredictor};
@@ -24,21 +24,21 @@ use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload};
 
-/// The best attempt, each but the first made with advice.
-async fn refine<T: Tried>(
-    search: Search,
+/// The best of several attempts; every attempt but the first receives advice.
+async fn refine<T: AttemptTarget>(
+    search: RewardSearch,
     ctx: &Ctx,
     tried: &T,
-    rewards: &impl Rewards<T::Found>,
+    rewards: &impl RewardModel<T::Found>,
     adviser: &Adviser<'_>,
 ) -> Result<T::Found, PredictError> {
-    let mut best = Best::new(search);
-    let mut hints = Hinted::new();
+    let mut best = BestAttempt::new(search);
+    let mut hints = AdviceHints::new();
     for number in 0..search.n {
-        let attempt = Attempt::open(ctx, number);
+        let attempt = AttemptSpan::open(ctx, number);
         let varied = attempt.varied(None);
         let hinted = if hints.is_empty() { varied } else { varied.with_hints(hints.clone()) };
-        let result = judged(&attempt, &hinted, tried, rewards).await;
+        let result = judge_attempt(&attempt, &hinted, tried, rewards).await;
         let is_last = number + 1 == search.n;
         let poor = result.as_ref().ok().filter(|_| !is_last);
         let poor = poor.and_then(|(reward, found)| Some((*reward, tried.outputs(found).ok()?)));
@@ -49,71 +49,48 @@ async fn refine<T: Tried>(
         match adviser.advise(ctx, reward, &outputs).await {
             Ok(advice) => hints = advice,
             Err(error) if ctx.is_fatal(&error) => return Err(error),
-            // The trace tells of it; the attempts go on with what was advised before.
+            // The failure is in the trace; the next attempt uses the previous advice.
             Err(_) => {}
         }
     }
     best.finish()
 }
 
-struct Factory;
+inventory::submit! { StrategyRegistration(&WrapperSpec {
+    name: "refine",
+    description: "Runs a strategy up to `n` times. After each attempt below `threshold` an LM writes advice \
+                  for its predictors, which the next attempt receives. Returns the best attempt. For \
+                  tasks whose answers can be improved once the problem is named. Up to `n` times the \
+                  LM calls of the wrapped strategy and of a judge, and `n - 1` for advice.",
+    config,
+    predictors: &[MODULE, ADVICE],
+    refs: SEARCH_REFS,
+    create,
+}) }
 
-inventory::submit! { StrategyRegistration(&Factory) }
-
-impl StrategyFactory for Factory {
-    fn name(&self) -> &'static str {
-        "refine"
-    }
-
-    fn description(&self) -> &'static str {
-        "Tries a strategy up to `n` times, and after each attempt below `threshold` asks an LM what \
-         its predictors should do otherwise, which they are told in the next. Gives the best attempt. \
-         For tasks that can be mended once it is said what is wrong. Up to `n` times the LM calls of \
-         the wrapped strategy and of a judge, and `n - 1` for advice."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema(search_schema(), &[MODULE, REWARD])
-    }
-
-    fn predictors(&self) -> &[&'static str] {
-        &[MODULE, ADVICE]
-    }
-
-    fn own_signature(
-        &self,
-        env: &dyn BuildEnv,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Option<Result<Payload, Problems>> {
-        pins::own_signature(env, config, at)
-    }
-
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        pins::pinned(env, config)
-    }
-
-    fn create(
-        &self,
-        env: &dyn BuildEnv,
-        base: &Arc<SignatureSchema>,
-        config: &Payload,
-        at: &At<'_>,
-    ) -> Result<Box<dyn DynModule>, Problems> {
-        let (module, search, reward) = read_search(env, base, config, at)?;
-        let advice = SchemaPredictor::new(advice::schema(), Arc::from(ADVICE));
-        Ok(Box::new(Refined { module, search, reward, advice }))
-    }
+fn config() -> Payload {
+    config_schema(search_schema(), &[MODULE, REWARD])
 }
 
-struct Refined {
-    module: Wrapped,
-    search: Search,
+fn create(
+    env: &dyn BuildEnv,
+    base: &Arc<SignatureSchema>,
+    config: &Payload,
+    at: &At<'_>,
+) -> Result<Box<dyn DynModule>, Problems> {
+    let (module, search, reward) = read_search(env, base, config, at)?;
+    let advice = SchemaPredictor::new(advice::schema(), Arc::from(ADVICE));
+    Ok(wrapper(RefineModule { module, search, reward, advice }))
+}
+
+struct RefineModule {
+    module: InnerModule,
+    search: RewardSearch,
     reward: Reward,
     advice: SchemaPredictor,
 }
 
-impl DynModule for Refined {
+impl Wrapper for RefineModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         self.module.schema()
     }
@@ -136,28 +113,22 @@ impl DynModule for Refined {
         self.search.n.saturating_mul(self.module.attempts().max(self.reward.attempts()))
     }
 
-    fn forward<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        input: Fields,
-    ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(async move {
-            let tried = Untyped { module: &self.module, input: &input };
-            let rewards = Rewarded { reward: &self.reward, inputs: &input };
-            let adviser = Adviser {
-                predictor: &self.advice,
-                path: self.advice.path(),
-                parts: self.module.predictors(),
-                inputs: &input,
-                definition: self.reward.told(),
-                threshold: self.search.threshold,
-            };
-            refine(self.search, ctx, &tried, &rewards, &adviser).await
-        })
+    async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
+        let tried = ModuleTarget { module: &self.module, input: &input };
+        let rewards = RewardForInputs { reward: &self.reward, inputs: &input };
+        let adviser = Adviser {
+            predictor: &self.advice,
+            path: self.advice.path(),
+            parts: self.module.predictors(),
+            inputs: &input,
+            definition: self.reward.describe(),
+            threshold: self.search.threshold,
+        };
+        refine(self.search, ctx, &tried, &rewards, &adviser).await
     }
 }
 
-/// A module that is tried several times, and advised on the way.
+/// Runs a module several times, with advice from an LM after each attempt.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -204,10 +175,10 @@ pub struct Refine<M: Module> {
 }
 
 impl<M: Module + Facet<'static>> Refine<M> {
-    /// Up to `n` attempts, until `reward` gives at least `threshold`.
+    /// Up to `n` attempts, until `reward` returns at least `threshold`.
     ///
     /// # Errors
-    /// When the module cannot be searched for the predictors that are to be advised.
+    /// When the walker cannot search the module for predictors to advise.
     pub fn new(
         module: M,
         n: usize,
@@ -217,23 +188,23 @@ impl<M: Module + Facet<'static>> Refine<M> {
     where
         Self: Facet<'static>,
     {
-        let (advice, definition) = (Predict::new(), String::from("a program of its own judges"));
+        let (advice, definition) = (Predict::new(), String::from("a custom scoring function"));
         let (fail_count, reward) = (None, Box::new(reward));
         let mut refine = Self { module, advice, n, threshold, fail_count, definition, reward };
-        // Advice finds its predictor by path, so each must know its own.
+        // Advice is addressed by path, so each predictor must know its own.
         for (path, predictor) in named_predictors_mut(&mut refine)? {
             predictor.set_path(path.into());
         }
         Ok(refine)
     }
 
-    /// Tells the one who advises what is rewarded, which a function cannot tell itself.
+    /// Describes the reward function to the LM that writes advice.
     #[must_use]
     pub fn rewarding(self, definition: impl Into<String>) -> Self {
         Self { definition: definition.into(), ..self }
     }
 
-    /// How many attempts may fail before the call does; all of them when it is not said.
+    /// How many attempts may fail before the call fails; all by default.
     #[must_use]
     pub fn fail_count(self, fail_count: usize) -> Self {
         Self { fail_count: Some(fail_count), ..self }
@@ -252,7 +223,7 @@ where
         ctx: &Ctx,
         input: M::Input,
     ) -> Result<Prediction<M::Output>, PredictError> {
-        let search = Search {
+        let search = RewardSearch {
             n: self.n,
             threshold: self.threshold,
             fail_count: self.fail_count.unwrap_or(self.n),
@@ -271,13 +242,13 @@ where
             definition: self.definition.clone(),
             threshold: self.threshold,
         };
-        let tried = Typed { module: &self.module, input: &input };
-        let rewards = By::<M> { reward: &self.reward, input: &input };
+        let tried = TypedTarget { module: &self.module, input: &input };
+        let rewards = TypedReward::<M> { reward: &self.reward, input: &input };
         refine(search, ctx, &tried, &rewards, &adviser).await
     }
 }
 
-/// The path of a predictor of the module, seen from around it.
+/// The path of a predictor of the module within the node.
 fn below_module(path: &str) -> String {
     match path {
         "" => MODULE.to_owned(),

@@ -1,24 +1,24 @@
-//! The registry: every strategy that is linked into the program, by name. A strategy registers
-//! itself beside its factory with [`inventory::submit!`]; nothing here names one.
+//! The registry: every strategy that is linked into the program, by name. A strategy registers itself
+//! beside its factory with [`inventory::submit!`]; nothing here names a strategy.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use super::{BuildEnv, DynModule, Given, OpFactory, OpInput, StrategyFactory};
+use super::{BuildEnv, DynModule, InputTypes, OpFactory, OpInput, StrategyFactory};
 use crate::problem::{At, Code, Problems};
 use crate::read::{ConfigSchema, unknown_name};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, TypeScope};
 use crate::value::{Map, Payload};
 
-/// What a strategy submits to be found.
+/// The entry that a strategy submits to the registry.
 pub struct StrategyRegistration(pub &'static dyn StrategyFactory);
 
 inventory::collect!(StrategyRegistration);
 
-struct Entry {
+struct StrategyEntry {
     factory: &'static dyn StrategyFactory,
     config: ConfigSchema,
 }
@@ -34,8 +34,8 @@ pub fn get(name: &str) -> Option<&'static dyn StrategyFactory> {
     entries().get(name).map(|entry| entry.factory)
 }
 
-/// Makes the module of a node: finds the strategy, checks the config against its schema, creates.
-/// An absent config is an empty one.
+/// Builds the module of a node: finds the strategy, checks the config against its schema and creates
+/// the module. An absent config is empty.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -60,7 +60,7 @@ pub fn get(name: &str) -> Option<&'static dyn StrategyFactory> {
 /// ```
 ///
 /// # Errors
-/// `unknown_strategy`, every `invalid_config`, and what the strategy itself refuses; pointers below
+/// `unknown_strategy`, every `invalid_config`, and what the strategy itself refuses, with pointers below
 /// `at`, the place of the node.
 pub fn create(
     env: &dyn BuildEnv,
@@ -75,11 +75,11 @@ pub fn create(
     factory.create(env, base, config, at)
 }
 
-/// Makes an op for inputs of these types, as if they were connected.
+/// Builds an op for inputs of these types, as if they were connected.
 ///
 /// # Errors
 /// Every `invalid_config`, what the op itself refuses, and `undetermined_type` for inputs whose
-/// types nobody says; pointers below `at`.
+/// types are unknown; pointers below `at`.
 pub fn create_op(
     env: &dyn BuildEnv,
     op: &'static dyn OpFactory,
@@ -110,17 +110,8 @@ pub fn create_op(
     }
     problems.or(())?;
     let (defs, mut budget) = (scope.finish(), CompareBudget::for_document());
-    let types = read.infer(&mut Given::new(given, &defs, &mut budget), at)?;
+    let types = read.infer(&mut InputTypes::new(given, &defs, &mut budget), at)?;
     Ok(read.module(types.signature(op.name(), defs)))
-}
-
-/// A config with everything filled in that its strategy fills in when a definition is written.
-#[must_use]
-pub fn pinned(env: &dyn BuildEnv, strategy: &str, config: Payload) -> Payload {
-    match get(strategy).filter(|_| !env.is_stored()) {
-        Some(factory) => factory.pin(env, &config).unwrap_or(config),
-        None => config,
-    }
 }
 
 /// Finds a strategy and checks a config against its schema, where there is one to check.
@@ -143,11 +134,11 @@ pub fn check(
     Ok(entry.factory)
 }
 
-fn entries() -> &'static BTreeMap<&'static str, Entry> {
-    static ENTRIES: OnceLock<BTreeMap<&'static str, Entry>> = OnceLock::new();
+fn entries() -> &'static BTreeMap<&'static str, StrategyEntry> {
+    static ENTRIES: OnceLock<BTreeMap<&'static str, StrategyEntry>> = OnceLock::new();
     ENTRIES.get_or_init(|| {
         let registrations = inventory::iter::<StrategyRegistration>;
-        let entry = |factory: &'static dyn StrategyFactory| Entry {
+        let entry = |factory: &'static dyn StrategyFactory| StrategyEntry {
             factory,
             config: ConfigSchema::of(&factory.config_schema()),
         };
@@ -186,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_strategy_is_told_with_the_nearest_name() {
+    fn an_unknown_strategy_is_reported_with_the_nearest_name() {
         let node = At::Root.key("nodes");
         let problems =
             create(&Env, "chain_of_thougt", &base(), None, &node.key("a")).err().unwrap();

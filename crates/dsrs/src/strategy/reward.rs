@@ -1,49 +1,59 @@
-//! Rewards: how good what an attempt gave is, as configs of strategies say it. Knows nothing of
-//! searches, nor of how judging is done.
+//! Rewards of attempts, as configs define them. Knows nothing of searches and of how scoring works.
 
 use futures_util::future::BoxFuture;
 
 use super::config::{config_schema, described, member, schema};
-use super::judging::{Judging, Shown, Sight, View, Wanted, judge_schema};
-use super::search::Rewards;
-use super::{BuildEnv, GraphPin};
+use super::judging::{
+    JUDGE, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer, judge_schema,
+};
+use super::search::RewardModel;
+use super::{BuildEnv, ConfigRef, StoredGraphRef};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problems};
 use crate::read::Object;
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload};
 
-/// The member of a config that holds it.
+/// The member of a config with the reward.
 pub(super) const REWARD: &str = "reward";
 
-/// Says how good outputs are.
-pub(super) struct Reward(Judging);
+/// The references of a reward: a judge's strategy, or a stored graph.
+pub(super) const REWARD_REFS: &[ConfigRef] = &[ConfigRef::Strategy(JUDGE), ConfigRef::Graph];
+
+/// Scores the outputs of attempts.
+pub(super) struct Reward(Scorer);
 
 impl Reward {
-    /// What a config may say of it.
+    /// The config schema of a reward.
     pub(super) fn schema() -> Payload {
         let fed =
             "inputs are filled by name from those of the node and from the outputs of the attempt";
         let judge = judge_schema(fed, []);
         let expression = r#"{"type": "string", "description": "a Jinja expression over `inputs` and `outputs` that gives a number, or true or false for 1 and 0"}"#;
-        let pin = schema(&format!("{{{}}}", GraphPin::SCHEMA_MEMBERS));
+        let pin = schema(&format!("{{{}}}", StoredGraphRef::SCHEMA_MEMBERS));
         let pin = pin.as_map().cloned().unwrap_or_default();
         let pin = pin.iter().map(|(name, member)| (name.as_ref(), member.clone()));
         let own = [
             ("expression", schema(expression)),
-            ("judge", described(judge, "an LM that judges; one LM call an attempt with `predict`")),
+            (
+                "judge",
+                described(
+                    judge,
+                    "an LM that scores the attempt; with `predict` one LM call per attempt",
+                ),
+            ),
         ];
         let members: Vec<_> = own.into_iter().chain(pin).collect();
-        let about = "how good an attempt is, higher is better: exactly one of `expression`, `judge` and `graph` (a stored graph with one number or bool as output, or one named `reward`)";
+        let about = "the score of an attempt, higher is better: exactly one of `expression`, `judge` and `graph` (a stored graph with one number or bool as output, or one named `reward`)";
         let mut reward = config_schema(members, &[]).as_map().cloned().unwrap_or_default();
-        // What only says which graph is meant is a mistake beside another kind.
+        // Members that select a version of a graph are a mistake without a graph.
         let alone = r#"{"version": ["graph"], "state_version": ["graph"], "id": ["graph"]}"#;
         reward.insert("dependentRequired".into(), schema(alone));
         described(Payload::map(reward), about)
     }
 
-    /// Reads the reward of a config for outputs of a schema, which is `None` where it could not be
-    /// made; `at` is the config's place.
+    /// Reads the reward of a config for outputs of a schema; the schema is `None` if it has problems of
+    /// its own. `at` is the config's place.
     pub(super) fn read(
         env: &dyn BuildEnv,
         config: &Payload,
@@ -64,39 +74,39 @@ impl Reward {
             return Err(problems);
         };
         let here = at.key(kind);
-        let view = View { schema, sight: Sight::Attempt };
+        let view = JudgedFields { schema, sight: JudgedKind::Attempt };
         let judging = match kind {
-            "expression" => Judging::expression(found, view, &here),
-            "judge" => Judging::judge(env, found, view, &here),
+            "expression" => Scorer::expression(found, view, &here),
+            "judge" => Scorer::judge(env, found, view, &here),
             _ => {
                 let mut object = Object::open(reward, &at, &mut problems);
-                let Some(pin) = object.as_mut().and_then(GraphPin::read) else {
+                let Some(pin) = object.as_mut().and_then(StoredGraphRef::read) else {
                     return Err(problems);
                 };
-                let wanted = Wanted { score: None, usual: REWARD, feedback: None };
-                Judging::graph(env, &pin, &wanted, view, &here)
+                let wanted = ScoreFields { score: None, usual: REWARD, feedback: None };
+                Scorer::graph(env, &pin, &wanted, view, &here)
             }
         };
         judging.map(Self)
     }
 
-    /// The reward of what an attempt gave.
+    /// The reward of the outputs of an attempt.
     async fn of(&self, ctx: &Ctx, inputs: &Fields, outputs: &Fields) -> Result<f64, PredictError> {
-        let shown = Shown { inputs, outputs, of_example: None };
+        let shown = JudgedValues { inputs, outputs, example: None };
         self.0.of(ctx, shown).await.map(|found| found.score)
     }
 
-    /// How many attempts judging makes.
+    /// How many attempts one scoring makes.
     pub(super) fn attempts(&self) -> usize {
         self.0.attempts()
     }
 
-    /// What it rewards, for an LM.
-    pub(super) fn told(&self) -> String {
-        self.0.told()
+    /// A description of the reward for an LM.
+    pub(super) fn describe(&self) -> String {
+        self.0.describe()
     }
 
-    /// The predictors that judge.
+    /// The predictors of the judge.
     pub(super) fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
         self.0.predictors()
     }
@@ -108,12 +118,12 @@ impl Reward {
 }
 
 /// A reward of attempts at these inputs.
-pub(super) struct Rewarded<'a> {
+pub(super) struct RewardForInputs<'a> {
     pub(super) reward: &'a Reward,
     pub(super) inputs: &'a Fields,
 }
 
-impl Rewards<Fields> for Rewarded<'_> {
+impl RewardModel<Fields> for RewardForInputs<'_> {
     fn reward<'a>(
         &'a self,
         ctx: &'a Ctx,

@@ -1,9 +1,9 @@
-//! Attempts for their own sake, all at once: what strategies have in common that compare, count or
-//! list what several runs of one thing give. Knows nothing of rewards.
+//! Several attempts at once, for strategies that compare, count or list their results. Knows nothing
+//! of rewards.
 
 use std::ops::ControlFlow;
 
-use super::attempt::{Attempt, Tried, at_once};
+use super::attempt::{AttemptSpan, AttemptTarget, run_concurrently};
 use super::config::{described, schema};
 use crate::predict::{Ctx, PredictError};
 use crate::value::Payload;
@@ -13,27 +13,27 @@ use crate::value::Payload;
 pub(super) struct Sampling {
     /// How many.
     pub(super) count: usize,
-    /// The temperature of all; where it is not said, the first is as it would be alone.
+    /// The temperature of all attempts; by default the first attempt runs unchanged.
     pub(super) temperature: Option<f64>,
 }
 
-/// Makes all attempts at once and hands over what each gives, until `take` breaks off.
-pub(super) async fn sample<T: Tried, B>(
+/// Makes all attempts at once and passes each result to `take` until it breaks.
+pub(super) async fn sample<T: AttemptTarget, B>(
     sampling: Sampling,
     ctx: &Ctx,
     tried: &T,
     take: impl FnMut(usize, Result<T::Found, PredictError>) -> ControlFlow<B>,
 ) -> Option<B> {
-    let start = |attempt: Attempt| async move {
+    let start = |attempt: AttemptSpan| async move {
         let ctx = attempt.varied(sampling.temperature);
         attempt.close(tried.attempt(&ctx).await)
     };
-    at_once(ctx, sampling.count, start, take).await
+    run_concurrently(ctx, sampling.count, start, take).await
 }
 
-/// What the attempts gave, in the order of their numbers; those that failed are left out, as long
-/// as they are not too many and not all.
-pub(super) async fn sample_all<T: Tried>(
+/// The results of the attempts in order of their numbers. Failed attempts are left out, unless more
+/// than `fail_count` or all of them failed.
+pub(super) async fn sample_all<T: AttemptTarget>(
     sampling: Sampling,
     fail_count: usize,
     ctx: &Ctx,

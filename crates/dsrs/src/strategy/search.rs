@@ -1,47 +1,47 @@
 //! The search for the best of several attempts by a reward, written once over anything that can be
-//! tried and judged.
+//! tried and judge_attempt.
 
 use std::ops::ControlFlow;
 
 use futures_util::future::BoxFuture;
 
-use super::attempt::{Attempt, Tried, at_once};
+use super::attempt::{AttemptSpan, AttemptTarget, run_concurrently};
 use crate::predict::{Ctx, PredictError, PredictErrorKind};
 
-/// When a search may stop, and how many attempts it has.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Search {
+pub(super) struct RewardSearch {
     /// The most attempts.
     pub(super) n: usize,
-    /// A reward that is good enough.
+    /// The reward at which the search stops.
     pub(super) threshold: f64,
     /// How many attempts may fail before the search does.
     pub(super) fail_count: usize,
-    /// Whether all attempts are made at once.
+    /// Whether all attempts run at once.
     pub(super) parallel: bool,
 }
 
-/// Says how good what an attempt gave is: higher is better.
-pub(super) trait Rewards<F>: Sync {
+/// Scores the result of an attempt: higher is better.
+pub(super) trait RewardModel<F>: Sync {
     /// The reward of one attempt.
     fn reward<'a>(&'a self, ctx: &'a Ctx, found: &'a F)
     -> BoxFuture<'a, Result<f64, PredictError>>;
 }
 
-/// The best attempt so far, and what failed.
-pub(super) struct Best<F> {
-    search: Search,
+/// The best attempt so far, and the failures.
+pub(super) struct BestAttempt<F> {
+    search: RewardSearch,
     found: Option<(f64, usize, F)>,
     failures: usize,
     failure: Option<PredictError>,
 }
 
-impl<F> Best<F> {
-    pub(super) const fn new(search: Search) -> Self {
+impl<F> BestAttempt<F> {
+    pub(super) const fn new(search: RewardSearch) -> Self {
         Self { search, found: None, failures: 0, failure: None }
     }
 
-    /// Takes an attempt's result; breaks off with the answer when there is one.
+    /// Adds the result of an attempt; breaks with the answer once it is known.
     pub(super) fn take(
         &mut self,
         ctx: &Ctx,
@@ -52,7 +52,7 @@ impl<F> Best<F> {
             Ok((reward, found)) if reward >= self.search.threshold => {
                 return ControlFlow::Break(Ok(found));
             }
-            // The better one, and the earlier of two that are equal.
+            // Of two equal attempts, the earlier one.
             Ok((reward, found)) => {
                 let behind = self.found.as_ref().is_some_and(|(best, earlier, _)| {
                     reward < *best || (reward == *best && number > *earlier)
@@ -72,7 +72,7 @@ impl<F> Best<F> {
         ControlFlow::Continue(())
     }
 
-    /// The best of all attempts; when all failed, the last failure.
+    /// The best of all attempts, or the last failure if all failed.
     pub(super) fn finish(self) -> Result<F, PredictError> {
         self.found.map(|(_, _, found)| found).ok_or_else(|| {
             self.failure.unwrap_or_else(|| {
@@ -82,27 +82,28 @@ impl<F> Best<F> {
     }
 }
 
-/// The best attempt: the first that is good enough, else the one with the highest reward.
-pub(super) async fn best<T: Tried>(
-    search: Search,
+/// The best attempt: the first that reaches the threshold, else the one with the highest reward.
+pub(super) async fn best<T: AttemptTarget>(
+    search: RewardSearch,
     ctx: &Ctx,
     tried: &T,
-    rewards: &impl Rewards<T::Found>,
+    rewards: &impl RewardModel<T::Found>,
 ) -> Result<T::Found, PredictError> {
-    let mut best = Best::new(search);
+    let mut best = BestAttempt::new(search);
     if search.parallel {
-        let start = |attempt: Attempt| async move {
+        let start = |attempt: AttemptSpan| async move {
             let ctx = attempt.varied(None);
-            judged(&attempt, &ctx, tried, rewards).await
+            judge_attempt(&attempt, &ctx, tried, rewards).await
         };
         let end =
-            at_once(ctx, search.n, start, |number, result| best.take(ctx, number, result)).await;
+            run_concurrently(ctx, search.n, start, |number, result| best.take(ctx, number, result))
+                .await;
         return end.unwrap_or_else(|| best.finish());
     }
     for number in 0..search.n {
-        let attempt = Attempt::open(ctx, number);
+        let attempt = AttemptSpan::open(ctx, number);
         let varied = attempt.varied(None);
-        let result = judged(&attempt, &varied, tried, rewards).await;
+        let result = judge_attempt(&attempt, &varied, tried, rewards).await;
         if let ControlFlow::Break(end) = best.take(ctx, number, result) {
             return end;
         }
@@ -110,18 +111,18 @@ pub(super) async fn best<T: Tried>(
     best.finish()
 }
 
-/// One attempt, and how good it is. One that cannot be judged has failed.
-pub(super) async fn judged<T: Tried>(
-    attempt: &Attempt,
+/// One attempt, and how good it is. One that cannot be judge_attempt has failed.
+pub(super) async fn judge_attempt<T: AttemptTarget>(
+    attempt: &AttemptSpan,
     ctx: &Ctx,
     tried: &T,
-    rewards: &impl Rewards<T::Found>,
+    rewards: &impl RewardModel<T::Found>,
 ) -> Result<(f64, T::Found), PredictError> {
     let result = async {
         let found = tried.attempt(ctx).await?;
         let reward = rewards.reward(&attempt.around, &found).await?;
         if reward.is_nan() {
-            let message = "the reward of an attempt is no number";
+            let message = "the reward of an attempt is not a number";
             return Err(PredictError::new(PredictErrorKind::Reward, message));
         }
         attempt.rewarded(reward);

@@ -1,5 +1,5 @@
-//! What a module can tell, after the fact, of where its outputs came from: which parts of which
-//! inputs, and which of the things that happened on the way. Nobody asks while a graph runs.
+//! Where the outputs of a finished call came from: which parts of which inputs, and which spans of the
+//! trace. Computed on demand from the record, never while a graph runs.
 
 use std::collections::BTreeSet;
 
@@ -7,73 +7,73 @@ use crate::predict::Recording;
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Selection, SelectionStep};
 
-/// A call of a module that is over.
+/// A finished call of a module.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedCall<'r> {
-    /// What went in.
+    /// Its inputs.
     pub inputs: &'r Fields,
-    /// What came out; nothing where it failed.
+    /// Its outputs; empty if it failed.
     pub outputs: &'r Fields,
-    /// What happened in the run.
+    /// The recording of the run.
     pub recording: &'r Recording,
-    /// The call's span in it, if the record has one.
+    /// The call's span in the recording, if there is one.
     pub span: Option<u32>,
 }
 
-/// One way that led to a module's outputs.
+/// One path of data from an input of a module to its outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Where it arrived: a part of what is asked about; without steps all of it.
+    /// The part of the output that it reached, relative to the requested part; all of it without steps.
     pub into: Selection,
-    /// Where it came from: an input, and deeper if need be.
+    /// The input, or a part of it, that it came from.
     pub from: Selection,
-    /// Whether data arrived as it was, so that parts of it are parts of what it became.
-    pub as_it_was: bool,
+    /// Whether the data was copied, so that its parts are parts of the output.
+    pub is_copy: bool,
 }
 
 impl Flow {
-    /// From an input, and deeper if need be, which had a hand in all of what is asked about.
+    /// An input, or a part of it, influenced all of the requested part.
     #[must_use]
     pub fn of(from: Selection) -> Self {
-        Self { into: Selection::default(), from, as_it_was: false }
+        Self { into: Selection::default(), from, is_copy: false }
     }
 
-    /// The whole of an input had a hand in all of what is asked about.
+    /// An input influenced all of the requested part.
     #[must_use]
     pub fn input(name: &str) -> Self {
         Self::of(Selection::new(vec![SelectionStep::from(name)]))
     }
 
-    /// All of what is asked about is what stood there.
+    /// All of the requested part is a copy of this.
     #[must_use]
     pub fn copied(from: Selection) -> Self {
-        Self { as_it_was: true, ..Self::of(from) }
+        Self { is_copy: true, ..Self::of(from) }
     }
 
-    /// A part of what is asked about is what stood there.
+    /// A part of the requested part is a copy of this.
     #[must_use]
     pub fn part(into: Selection, from: Selection) -> Self {
         Self { into, ..Self::copied(from) }
     }
 }
 
-/// What a part of a module's outputs came from.
+/// Where a part of a module's outputs came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sources {
-    /// The ways of the data.
+    /// The paths of the data.
     pub flows: Vec<Flow>,
-    /// What of all that happened below the call had a part in it; `None` where all of it may have.
+    /// The spans below the call that contributed; `None` if any of them may have.
     pub spans: Option<BTreeSet<u32>>,
 }
 
 impl Sources {
-    /// Every input, and everything that happened: what is true of whatever an LM had a hand in.
+    /// Every input and every span: true of anything that an LM influenced.
     #[must_use]
     pub fn all(schema: &SignatureSchema) -> Self {
         Self::of(schema.inputs.iter().map(|field| Flow::input(&field.name)))
     }
 
-    /// These ways, and everything that happened.
+    /// These paths, and every span.
     pub fn of(flows: impl IntoIterator<Item = Flow>) -> Self {
         Self { flows: flows.into_iter().collect(), spans: None }
     }

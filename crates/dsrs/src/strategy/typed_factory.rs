@@ -1,5 +1,5 @@
-//! A typed module as a strategy of the registry: [`register_module!`] makes a server host it under
-//! its name, beside those that graphs bring as data.
+//! A typed module as a strategy of the registry: with [`register_module!`] a server hosts it under its
+//! name, beside the strategies of graphs.
 //!
 //! [`register_module!`]: crate::register_module
 
@@ -23,7 +23,7 @@ pub struct ModuleFactory<M> {
 }
 
 impl<M: Module + Facet<'static>> ModuleFactory<M> {
-    /// A factory that makes modules with `new`.
+    /// A factory that builds modules with `new`.
     #[must_use]
     pub const fn new(name: &'static str, description: &'static str, new: fn() -> M) -> Self {
         Self { name, description, new, paths: OnceLock::new() }
@@ -57,7 +57,7 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
         no_config()
     }
 
-    // A registration lives as long as the program, and so may the paths of its predictors.
+    // A registration lives as long as the program, so leaking the paths of its predictors is bounded.
     fn predictors(&self) -> &[&'static str] {
         self.paths.get_or_init(|| {
             let hosted = self.host().ok();
@@ -86,11 +86,11 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
     }
 }
 
-/// Makes a typed module a strategy of its own, by which nodes of a graph may name it.
+/// Makes a typed module a strategy that nodes of a graph can name.
 ///
-/// The module implements [`Module`](crate::Module), `Facet` and `Default`. Its node has no
-/// signature: the module's types are its signature. Write it once, beside the module, in the
-/// program that serves:
+/// The module implements [`Module`](crate::Module), `Facet` and `Default`. Its node has no signature:
+/// the module's types are its signature. Call the macro once, beside the module, in the program that
+/// serves:
 ///
 /// ```
 /// use dsrs::facet::Facet;

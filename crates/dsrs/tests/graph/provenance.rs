@@ -9,7 +9,7 @@ use dsrs::lm::ScriptedLm;
 use dsrs::predict::Recording;
 use dsrs::problem::Problems;
 use dsrs::signature::SignatureSchema;
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph};
+use dsrs::strategy::{BuildEnv, DynModule, GraphUnavailable, StoredGraphRef};
 use dsrs::value::{Fields, Payload};
 
 /// Runs a program on an LM that answers every field, and tells where its outputs came from.
@@ -105,20 +105,23 @@ impl BuildEnv for WithGraph {
         true
     }
 
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
-        Ok(GraphPin { version: Some(1), state_version: Some(1), ..graph.clone() })
+    fn pin_graph(&self, graph: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
+        Ok(StoredGraphRef { version: Some(1), state_version: Some(1), ..graph.clone() })
     }
 
-    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
+    fn graph_schema(
+        &self,
+        graph: &StoredGraphRef,
+    ) -> Result<Arc<SignatureSchema>, GraphUnavailable> {
         self.graph(graph).map(|module| module.schema().clone())
     }
 
-    fn graph(&self, _: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, _: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         let document = Payload::from_json(self.0).unwrap();
         let module = GraphModule::new(&document, &GraphState::default(), self);
         module
             .map(|module| Box::new(module) as Box<dyn DynModule>)
-            .map_err(|problems: Problems| NoGraph::new(problems.to_string()))
+            .map_err(|problems: Problems| GraphUnavailable::new(problems.to_string()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dsrs::graph::Program;
 use dsrs::optimize::Metric;
 use dsrs::problem::At;
-use dsrs::strategy::Stored;
+use dsrs::strategy::StoredEnv;
 use dsrs::value::Payload;
 
 use crate::support::{Env, assert_scores, json};
@@ -32,7 +32,7 @@ fn names() -> BTreeSet<String> {
 fn every_metric_of_the_guide_is_read() {
     let blocks = blocks();
     let (graph, metrics) = blocks.split_first().unwrap();
-    let program = Program::from_document(graph, &Stored).unwrap();
+    let program = Program::from_document(graph, &StoredEnv).unwrap();
     for metric in metrics {
         let read = Metric::read(metric, &Env, &program, &At::Root);
         assert!(read.is_ok(), "{}: {:?}", metric.to_json(), read.err());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::Metric;
 use dsrs::problem::At;
-use dsrs::strategy::Stored;
+use dsrs::strategy::StoredEnv;
 use tokio::time::Instant;
 
 use crate::support::{judged, metric, program, told_by, told_of};
@@ -97,10 +97,10 @@ async fn a_stored_graph_judges_with_one_of_its_outputs() {
 #[tokio::test]
 async fn a_graph_that_is_gone_since_the_metric_was_written_fails_when_it_is_to_judge() {
     let written = metric(r#"{"graph": "grader"}"#).to_payload();
-    let stored = Metric::read(&written, &Stored, &program(), &At::Root).unwrap();
+    let stored = Metric::read(&written, &StoredEnv, &program(), &At::Root).unwrap();
     assert_eq!(stored.to_payload(), written, "it is pinned as it was");
     let found = told_of(&lm(&[]), &stored, EXPECTED, OUTPUTS).await;
-    assert_eq!(found, "missing_graph: there is no graph `grader` here: this program stores none");
+    assert_eq!(found, "missing_graph: there is no graph `grader`: this program stores none");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use dsrs::lm::{Lm, Models, ScriptedLm};
 use dsrs::optimize::{Case, Example, Metric, PredictorCall, Score};
 use dsrs::predict::{Ctx, PredictError};
 use dsrs::problem::{At, Problems};
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
+use dsrs::strategy::{BuildEnv, DynModule, GraphUnavailable, StoredEnv, StoredGraphRef};
 use dsrs::value::{Fields, Payload};
 
 /// The program whose outputs are judged.
@@ -27,17 +27,17 @@ impl BuildEnv for Env {
         alias == "default"
     }
 
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+    fn pin_graph(&self, graph: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
         if &*graph.graph != "grader" {
-            return Err(NoGraph::new(format!("there is no graph `{}`", graph.graph)));
+            return Err(GraphUnavailable::new(format!("there is no graph `{}`", graph.graph)));
         }
-        Ok(GraphPin { version: Some(3), state_version: Some(2), ..graph.clone() })
+        Ok(StoredGraphRef { version: Some(3), state_version: Some(2), ..graph.clone() })
     }
 
-    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, graph: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         self.pin_graph(graph)?;
-        let made = GraphModule::new(&json(GRADER), &GraphState::default(), &Stored);
-        Ok(Box::new(made.map_err(|problems| NoGraph::new(problems.to_string()))?))
+        let made = GraphModule::new(&json(GRADER), &GraphState::default(), &StoredEnv);
+        Ok(Box::new(made.map_err(|problems| GraphUnavailable::new(problems.to_string()))?))
     }
 }
 
@@ -50,7 +50,8 @@ pub(crate) fn fields(text: &str) -> Fields {
 }
 
 pub(crate) fn program() -> Program {
-    Program::from_document(&json(PROGRAM), &Stored).unwrap_or_else(|problems| panic!("{problems}"))
+    Program::from_document(&json(PROGRAM), &StoredEnv)
+        .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 pub(crate) fn read(metric: &str) -> Result<Metric, Problems> {

@@ -156,7 +156,7 @@ async fn a_map_of_computed_elements_ends_with_its_time() {
     let inputs = format!(r#"{{"text": [{}]}}"#, vec![text; 4].join(","));
     assert!(run(&node(60_000), &inputs).await.outputs.is_ok());
     let told = failure(&node(1), &inputs).await;
-    assert!(told.starts_with("timeout: the time of the node was over after "), "{told}");
+    assert!(told.starts_with("timeout: the node ran out of time after "), "{told}");
 }
 
 #[tokio::test]

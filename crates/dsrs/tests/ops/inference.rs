@@ -93,8 +93,9 @@ fn a_type_that_cannot_be_known_says_the_way_out() {
         ),
         (
             r#"{"name": "g", "nodes": {"s": {"strategy": "sum"}}}"#,
-            "/nodes/s: nothing feeds this op, so its types are not known; connect something, for \
-             example to `values`, or name graph inputs under `config.inputs` (undetermined_type)",
+            "/nodes/s: nothing is connected to this op, so its types are unknown; connect \
+             something, for example to `values`, or list its inputs under `config.inputs` \
+             (undetermined_type)",
         ),
         (
             r#"{"name": "g", "inputs": {"x": "{a: str}"},
@@ -233,7 +234,7 @@ fn a_config_that_is_wrong_is_refused_at_its_place() {
         ),
         (
             r#""strategy": "render", "config": {"fstring": "{a:.2f}"}"#,
-            "/nodes/op/config/fstring: `{a:.2f}`: how a value is written is for the op `format`",
+            "/nodes/op/config/fstring: `{a:.2f}`: only the op `format` accepts formats in slots",
         ),
         (
             r#""strategy": "select", "config": {"path": "a..b"}"#,

@@ -8,7 +8,7 @@ use dsrs::graph::{GraphModule, GraphState, Outcome, Program};
 use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::PredictErrorKind;
 use dsrs::signature::SignatureSchema;
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph};
+use dsrs::strategy::{BuildEnv, DynModule, GraphUnavailable, StoredGraphRef};
 use dsrs::value::Payload;
 use tokio::time::Instant;
 
@@ -165,12 +165,12 @@ fn a_map_or_branch_that_is_wrong_is_refused_at_its_place() {
         (
             format!(r#""strategy": "map", "config": {{"module": {module}}}"#),
             &[("a", "list[str]")][..],
-            "/nodes/op/config/over: say over which input it runs; the strategy takes: a, b",
+            "/nodes/op/config/over: name the input to run over; the inputs of the strategy: a, b",
         ),
         (
             format!(r#""strategy": "map", "config": {{"module": {module}, "over": "x"}}"#),
             &[],
-            "/nodes/op/config/over: the strategy has no input `x`; it takes: a, b",
+            "/nodes/op/config/over: the strategy has no input `x`; its inputs: a, b",
         ),
         (
             format!(r#""strategy": "map", "config": {{"module": {module}, "over": "a"}}"#),
@@ -203,7 +203,7 @@ fn a_map_or_branch_that_is_wrong_is_refused_at_its_place() {
             r#""strategy": "map", "config": {"module": {"strategy": "await", "signature": "a -> b"}}"#
                 .to_owned(),
             &[("a", "list[str]")],
-            "/nodes/op/config/module/strategy: a run that waits for a value can only go on from a node",
+            "/nodes/op/config/module/strategy: a run that waits for a value can only resume from a node",
         ),
         (
             r#""strategy": "branch", "config": {"if": "x >"}"#.to_owned(),
@@ -305,21 +305,24 @@ impl BuildEnv for Store {
         self.gone
     }
 
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
+    fn pin_graph(&self, graph: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
         match self.gone {
-            true => Err(NoGraph::new("it is gone")),
-            false => Ok(GraphPin { version: Some(3), ..graph.clone() }),
+            true => Err(GraphUnavailable::new("it is gone")),
+            false => Ok(StoredGraphRef { version: Some(3), ..graph.clone() }),
         }
     }
 
-    fn graph_schema(&self, graph: &GraphPin) -> Result<Arc<SignatureSchema>, NoGraph> {
+    fn graph_schema(
+        &self,
+        graph: &StoredGraphRef,
+    ) -> Result<Arc<SignatureSchema>, GraphUnavailable> {
         self.graph(graph).map(|module| module.schema().clone())
     }
 
-    fn graph(&self, graph: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, graph: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         self.pin_graph(graph)?;
         let module = GraphModule::new(&json(SHOUT), &GraphState::default(), self);
-        Ok(Box::new(module.map_err(|problems| NoGraph::new(problems.to_string()))?))
+        Ok(Box::new(module.map_err(|problems| GraphUnavailable::new(problems.to_string()))?))
     }
 }
 

@@ -167,7 +167,7 @@ async fn values_become_values_of_other_types_where_they_can() {
             &[("value", "str")],
             r#"{"value": "1,200"}"#,
             "int",
-            "!parse_error: the text is no `int`",
+            "!parse_error: the text is not a `int`",
         ),
         (&int, &[("value", "float")], r#"{"value": 3.0}"#, "int", "3"),
         (
@@ -175,7 +175,7 @@ async fn values_become_values_of_other_types_where_they_can() {
             &[("value", "float")],
             r#"{"value": 3.5}"#,
             "int",
-            "!op_failed: 3.5 is no whole number",
+            "!op_failed: 3.5 is not a 64-bit integer",
         ),
         (&float, &[("value", "int")], r#"{"value": 3}"#, "float", "3.0"),
         (&text, &[("value", "list[int]")], r#"{"value": [1, 2]}"#, "str", r#""[1,2]""#),
@@ -196,7 +196,7 @@ async fn values_become_values_of_other_types_where_they_can() {
             &[("value", "any")],
             r#"{"value": 1234}"#,
             "bytes",
-            "!op_failed: an integer is no `bytes`",
+            "!op_failed: an integer is not `bytes`",
         ),
         (&bytes, &[("value", "any")], r#"{"value": true}"#, "bytes", "!op_failed: a boolean"),
     ])

@@ -7,7 +7,7 @@ use dsrs::graph::{GraphModule, GraphState};
 use dsrs::lm::Budget;
 use dsrs::optimize::{Example, Metric, Task};
 use dsrs::problem::At;
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
+use dsrs::strategy::{BuildEnv, DynModule, GraphUnavailable, StoredEnv, StoredGraphRef};
 use dsrs::value::Payload;
 use dsrs_synthetic::SyntheticTask;
 
@@ -22,11 +22,11 @@ impl BuildEnv for Grading {
         true
     }
 
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
-        Ok(GraphPin { version: Some(1), state_version: Some(1), ..graph.clone() })
+    fn pin_graph(&self, graph: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
+        Ok(StoredGraphRef { version: Some(1), state_version: Some(1), ..graph.clone() })
     }
 
-    fn graph(&self, _: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, _: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         let (name, is_right) = (self.0, format!("{0} == expected_{0}", self.0));
         let document = format!(
             r#"{{
@@ -42,8 +42,8 @@ impl BuildEnv for Grading {
                 "outputs": {{"score": "score.value", "why": "why.text"}}
             }}"#
         );
-        let made = GraphModule::new(&json(&document), &GraphState::default(), &Stored);
-        Ok(Box::new(made.map_err(|problems| NoGraph::new(problems.to_string()))?))
+        let made = GraphModule::new(&json(&document), &GraphState::default(), &StoredEnv);
+        Ok(Box::new(made.map_err(|problems| GraphUnavailable::new(problems.to_string()))?))
     }
 }
 

@@ -7,7 +7,7 @@ use dsrs::graph::{GraphModule, GraphState, Program};
 use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::{PredictErrorKind, PredictState, Span, SpanKind, SpanStatus};
 use dsrs::problem::{At, Problems};
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, NoGraph, Stored};
+use dsrs::strategy::{BuildEnv, DynModule, GraphUnavailable, StoredEnv, StoredGraphRef};
 use dsrs::value::Payload;
 use tokio::time::Instant;
 
@@ -181,7 +181,7 @@ async fn a_judge_sees_inputs_and_outputs_by_name_and_its_calls_are_counted() {
     assert_eq!(requests[3].params.seed, None, "a judge is the same for every attempt");
 }
 
-fn stored(document: &str) -> Result<Box<dyn DynModule>, NoGraph> {
+fn stored(document: &str) -> Result<Box<dyn DynModule>, GraphUnavailable> {
     let document = Payload::from_json(document).unwrap();
     Ok(Box::new(GraphModule::new(&document, &GraphState::default(), &Env).unwrap()))
 }
@@ -194,11 +194,11 @@ impl BuildEnv for Graphs {
         true
     }
 
-    fn pin_graph(&self, graph: &GraphPin) -> Result<GraphPin, NoGraph> {
-        Ok(GraphPin { version: Some(3), ..graph.clone() })
+    fn pin_graph(&self, graph: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
+        Ok(StoredGraphRef { version: Some(3), ..graph.clone() })
     }
 
-    fn graph(&self, pin: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, pin: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         match &*pin.graph {
             "grade" => Ok(module("predict", "answer, hint: str? -> good: bool", "{}")),
             "draft" => stored(&graph("chain_of_thought", "{}")),
@@ -213,7 +213,7 @@ impl BuildEnv for Graphs {
                     "b": {"strategy": "predict", "signature": "question -> note"}}}"#,
             ),
             "translate" => Ok(module("predict", "answer, tongue -> text", "{}")),
-            other => Err(NoGraph::new(format!("there is no stored graph `{other}`"))),
+            other => Err(GraphUnavailable::new(format!("there is no stored graph `{other}`"))),
         }
     }
 }
@@ -249,7 +249,7 @@ async fn a_stored_graph_that_rewards_is_pinned_and_fails_in_execution_when_it_is
     let text = program.canonical_text();
     assert_eq!(text.matches(r#""reward":{"graph":"grade","version":3}"#).count(), 2, "{text}");
 
-    let kept = Program::from_document(program.document(), &Stored).unwrap();
+    let kept = Program::from_document(program.document(), &StoredEnv).unwrap();
     let lm = Arc::new(ScriptedLm::always(answer(&[("answer", "four")])));
     let outcome = kept.execute(&run_on(&lm), fields(r#"{"question": "2 + 2?"}"#)).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Missing);

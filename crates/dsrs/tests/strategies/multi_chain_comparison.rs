@@ -65,7 +65,10 @@ async fn an_attempt_that_failed_is_said_to_have_and_all_failing_fail() {
     let outcome = run(GRAPH, &lm, QUESTION).await;
     assert!(outcome.outputs.is_ok());
     let shown = asked(&lm.requests()[2]);
-    assert!(shown.contains("[[ ## attempt_1 ## ]]\n(this attempt gave no answer)"), "{shown}");
+    assert!(
+        shown.contains("[[ ## attempt_1 ## ]]\n(this attempt failed and gave no answer)"),
+        "{shown}"
+    );
 
     let lm = Arc::new(ScriptedLm::always(broken()));
     let outcome = run(GRAPH, &lm, QUESTION).await;

@@ -1,4 +1,4 @@
-//! `program_of_thought`: a program is written, run and mended, and the outputs are made of what came
+//! `program_of_thought`: a program is written, run and repaired, and the outputs are derived from what came
 //! out.
 
 use std::sync::Arc;
@@ -125,7 +125,7 @@ async fn a_program_is_written_run_and_its_outcome_shown() {
 }
 
 #[tokio::test]
-async fn a_program_that_fails_is_shown_with_its_error_to_be_mended() {
+async fn a_program_that_fails_is_regenerated_with_its_error() {
     let answers =
         [program("sun(numbers)"), program("while True: pass"), program("sum(numbers)"), sum("6")];
     let lm = script(answers);
@@ -142,11 +142,11 @@ async fn a_program_that_fails_is_shown_with_its_error_to_be_mended() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_program_is_mended_and_not_run() {
+async fn an_answer_without_a_program_is_regenerated() {
     let lm = script([program("```python\n```"), program("sum(numbers)"), sum("6")]);
     let ctx = ctx(&lm);
     module("{}").forward(&ctx, numbers()).await.unwrap();
-    assert!(asked(&lm.requests()[1]).contains("`generated_code` holds no program"));
+    assert!(asked(&lm.requests()[1]).contains("`generated_code` contains no program"));
     let spans = ctx.trace().take();
     assert_eq!(spans.iter().filter(|span| span.kind == SpanKind::Tool).count(), 1);
 }

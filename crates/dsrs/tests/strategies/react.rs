@@ -11,7 +11,9 @@ use dsrs::predict::{
     Ctx, PredictErrorKind, RunScope, Span, SpanKind, SpanStatus, Tool, function_tool, read_state,
 };
 use dsrs::problem::{At, Problems};
-use dsrs::strategy::{BuildEnv, DynModule, GraphPin, HttpTool, NoGraph, builtin_tools};
+use dsrs::strategy::{
+    BuildEnv, DynModule, GraphUnavailable, HttpTool, StoredGraphRef, builtin_tools,
+};
 use dsrs::value::Payload;
 use dsrs::{Module, ReAct, Signature};
 use tokio::time::Instant;
@@ -429,7 +431,7 @@ impl BuildEnv for Asks {
         true
     }
 
-    fn graph(&self, _: &GraphPin) -> Result<Box<dyn DynModule>, NoGraph> {
+    fn graph(&self, _: &StoredGraphRef) -> Result<Box<dyn DynModule>, GraphUnavailable> {
         let document = r#"{"name": "ask", "nodes": {"action": {"strategy": "predict",
             "signature": "word -> meaning", "timeout_ms": 100}}}"#;
         let module = GraphModule::new(&json(document), &GraphState::default(), self);
@@ -486,7 +488,7 @@ struct Sum {
 }
 
 #[tokio::test]
-async fn a_typed_agent_says_the_same_as_a_posted_one_and_is_found_by_the_walker() {
+async fn a_typed_agent_prompts_like_a_posted_one() {
     let answers = || [step("I add.", "add", r#"{"expression": "1 + 1"}"#), finish(), extract("2")];
     let add = |sum: Sum| async move { dsrs::expr::calculate(&sum.expression) };
 

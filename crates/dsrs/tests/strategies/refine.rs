@@ -62,11 +62,11 @@ async fn advice_after_a_poor_attempt_is_shown_to_the_next_in_its_own_message_onl
                 this one:\nDigits only.\n\nNow write `[[ ## answer ## ]]`";
     assert!(asked(second).starts_with(hint), "{}", asked(second));
     for part in [
-        "module: takes `question`; gives `answer`; is told:\n  Read `question`, then write `answer`.",
+        "module: inputs `question`; outputs `answer`; instruction:\n  Read `question`, then write `answer`.",
         r#""question": "2 + 2?""#,
         r#""answer": "It is four""#,
         "the Jinja expression `1 / outputs.answer|length`",
-        "0.1; at least 1 is wanted",
+        "0.1; the target is at least 1",
     ] {
         assert!(asked(advice).contains(part), "{part}: {}", asked(advice));
     }

@@ -15,7 +15,7 @@ use crate::graph::program_graph::ProgramGraph;
 use crate::problem::{At, Code, Problems};
 use crate::read::listed;
 use crate::signature::FieldSchema;
-use crate::strategy::{Given, Op, OpInput};
+use crate::strategy::{InputTypes, Op, OpInput};
 use crate::types::{CompareBudget, TypeIR};
 use crate::value::Payload;
 
@@ -132,7 +132,7 @@ impl Inference<'_> {
             problems.add(&at, Code::TooLarge, TOO_LARGE);
             return None;
         }
-        let types = draft.op.infer(&mut Given::new(given, &defs, self.budget), &at);
+        let types = draft.op.infer(&mut InputTypes::new(given, &defs, self.budget), &at);
         let types = types.map_err(|found| problems.extend(found)).ok()?;
         if !weights.take(types.outputs.iter().map(|field| &field.ty)) {
             problems.add(&at, Code::TooLarge, TOO_LARGE);
@@ -154,7 +154,7 @@ impl Inference<'_> {
     ) -> Option<IndexMap<Arc<str>, TypeIR>> {
         let is_known = |field: &Arc<str>| draft.inputs.iter().any(|input| input.name == *field);
         let others: Vec<&Arc<str>> = fed.keys().copied().filter(|field| !is_known(field)).collect();
-        let slips: &[&Arc<str>] = if draft.op.takes_others() { &[] } else { &others };
+        let slips: &[&Arc<str>] = if draft.op.accepts_others() { &[] } else { &others };
         let mut given = IndexMap::with_capacity(fed.len());
         let mut missing = Vec::new();
         let mut lost = false;
@@ -172,7 +172,7 @@ impl Inference<'_> {
                 },
             }
         }
-        for field in others.iter().filter(|_| draft.op.takes_others()) {
+        for field in others.iter().filter(|_| draft.op.accepts_others()) {
             match self.fed_by(fed.get(*field).and_then(|(_, from)| *from), untyped) {
                 InputType::Type(ir) => drop(given.insert(Arc::clone(field), ir)),
                 InputType::Lost => lost = true,

@@ -6,7 +6,7 @@ use crate::graph::check::same_type;
 use crate::graph::node::check_model;
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, read_signature};
-use crate::strategy::{BuildEnv, Op, OpFactory, registry};
+use crate::strategy::{BuildEnv, Op, OpFactory, pinned, registry};
 use crate::types::{CompareBudget, TypeScope};
 use crate::value::{Map, Payload};
 
@@ -55,7 +55,7 @@ fn read_op(
         problems.add(&at.key("signature"), Code::InvalidSignature, detail);
     }
     check_model(env, &node.settings.lm, &at.key("lm"), problems);
-    let config = registry::pinned(env, op.name(), node.config.take()?);
+    let config = pinned(env, op.name(), node.config.take()?);
     let read = match registry::check(op.name(), Some(&config), at) {
         Ok(_) => op.read(env, &config, scope, at),
         Err(found) => Err(found),

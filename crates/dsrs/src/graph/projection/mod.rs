@@ -21,7 +21,7 @@ use crate::predict::{Ctx, SpanKind};
 use crate::problem::{At, Problems};
 use crate::reflect::{ReflectError, to_payload};
 use crate::signature::{Data, FieldSchema, SignatureSchema, from_types};
-use crate::strategy::Stored;
+use crate::strategy::StoredEnv;
 use crate::types::TypeDefs;
 use crate::value::{Fields, Map, Payload};
 
@@ -146,7 +146,7 @@ impl ProgramGraph {
             let config = Payload::map(Map::new());
             let base = predictor.schema().clone();
             let settings = NodeSettings::default();
-            let node = Node::create(&Stored, "predict", base, config, settings, &At::Root)?;
+            let node = Node::create(&StoredEnv, "predict", base, config, settings, &At::Root)?;
             graph.add_node(&node_name, node)?;
             nodes.push((node_name, path));
         }

@@ -219,7 +219,7 @@ impl<'w> ProvenanceWalk<'w> {
                 return Ok(Vec::new());
             };
             // What merely had a hand in all of it, as what decides a branch, had one in each part.
-            let tells = |flow: &&Flow| flow.as_it_was || !flow.into.is_empty();
+            let tells = |flow: &&Flow| flow.is_copy || !flow.into.is_empty();
             let flows = sources.flows.iter().filter(tells);
             let mut ways = flows.flat_map(|flow| self.ways(node, flow));
             match (ways.next(), ways.next()) {
@@ -236,7 +236,7 @@ impl<'w> ProvenanceWalk<'w> {
 
     /// Where a flow arrives, and from which places, if what came is what was there.
     fn ways(&self, node: usize, flow: &Flow) -> Vec<(Selection, Option<ValuePlace>)> {
-        let feeds = if flow.as_it_was { self.feeds(node, &flow.from) } else { Vec::new() };
+        let feeds = if flow.is_copy { self.feeds(node, &flow.from) } else { Vec::new() };
         match feeds.is_empty() {
             true => vec![(flow.into.clone(), None)],
             false => {

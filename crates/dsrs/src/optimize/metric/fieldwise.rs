@@ -13,7 +13,7 @@ use crate::predict::PredictError;
 use crate::problem::Problems;
 use crate::read::{Object, listed};
 use crate::signature::SignatureSchema;
-use crate::strategy::judging::unjudged;
+use crate::strategy::judging::judging_error;
 use crate::value::{Fields, Payload};
 
 /// A comparison of fields.
@@ -69,7 +69,7 @@ impl FieldwiseMetric {
         let (mut sum, mut count, mut wrong) = (0.0, 0_u32, Vec::new());
         for (name, expected, output) in self.compared(case) {
             let score = self.by.score(expected, output).map_err(|reason| {
-                unjudged(format!("the expected `{name}` of the example {reason}"))
+                judging_error(format!("the expected `{name}` of the example {reason}"))
             })?;
             if score < 1.0 {
                 wrong.push(format!("`{name}`: {}", self.by.explain(expected, output, score)));
@@ -107,7 +107,7 @@ impl FieldwiseMetric {
             true => "nothing".to_owned(),
             false => listed(expected.keys().map(AsRef::as_ref)),
         };
-        unjudged(format!(
+        judging_error(format!(
             "there is nothing to compare: the example expects {found}, and {wanted} are compared"
         ))
     }

@@ -9,13 +9,15 @@ use crate::optimize::{Case, PredictorCall, Score};
 use crate::predict::{Ctx, PredictError};
 use crate::problem::Problems;
 use crate::read::{Object, shared_text};
-use crate::strategy::judging::{Judging, OfExample, Shown, Sight, View, Wanted};
-use crate::strategy::{GraphPin, registry};
+use crate::strategy::judging::{
+    ExampleValues, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer,
+};
+use crate::strategy::{StoredGraphRef, pinned};
 use crate::value::{Map, Payload};
 
 /// A judgement brought to 0 to 1.
 pub(super) struct JudgeMetric {
-    judging: Judging,
+    judging: Scorer,
     scale: Scale,
     /// What is told of a score that is not full and comes without words.
     told: Option<Arc<str>>,
@@ -40,7 +42,7 @@ impl JudgeMetric {
         said: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = kept(Judging::expression(said.options, view(reading), said.at), problems)?;
+        let judging = kept(Scorer::expression(said.options, view(reading), said.at), problems)?;
         let told = shared_text(said.options, said.at, problems);
         Some((Self { judging, scale: Scale::UNIT, told }, said.options.clone()))
     }
@@ -51,7 +53,7 @@ impl JudgeMetric {
         said: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = Judging::judge(reading.env, said.options, view(reading), said.at);
+        let judging = Scorer::judge(reading.env, said.options, view(reading), said.at);
         let judging = kept(judging, problems);
         let members = said.options.as_map()?;
         let member = |name: &str| members.get(name).filter(|found| !found.is_null()).cloned();
@@ -61,7 +63,7 @@ impl JudgeMetric {
         };
         let strategy = member("strategy").unwrap_or_else(|| "predict".into());
         let config = member("config").map(|config| match &strategy {
-            Payload::Str(strategy) => registry::pinned(reading.env, strategy, config),
+            Payload::Str(strategy) => pinned(reading.env, strategy, config),
             _ => config,
         });
         let options = object([
@@ -82,7 +84,7 @@ impl JudgeMetric {
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
         let mut read = Object::open(said.options, said.at, problems)?;
-        let pin = GraphPin::read(&mut read);
+        let pin = StoredGraphRef::read(&mut read);
         let score = read.optional("score", shared_text);
         let feedback = read.optional("feedback", shared_text);
         let scale = read.optional("scale", scale).unwrap_or(Scale::UNIT);
@@ -92,13 +94,13 @@ impl JudgeMetric {
             true => pin,
             false => reading.env.pin_graph(&pin).unwrap_or(pin),
         };
-        let wanted = Wanted {
+        let wanted = ScoreFields {
             score: score.as_deref().map(|name| (name, said.at.key("score"))),
             usual: "score",
             feedback: feedback.as_deref().map(|name| (name, said.at.key("feedback"))),
         };
         let place = said.at.key("graph");
-        let judging = Judging::graph(reading.env, &pin, &wanted, view(reading), &place);
+        let judging = Scorer::graph(reading.env, &pin, &wanted, view(reading), &place);
         let judging = kept(judging, problems)?;
         let options = object([
             ("score", score.map(Payload::Str)),
@@ -113,11 +115,11 @@ impl JudgeMetric {
 
     pub(super) async fn score(&self, ctx: &Ctx, case: Case<'_>) -> Result<Score, PredictError> {
         let trace = || trace(case.calls);
-        let of_example = OfExample { expected: &case.example.expected, trace: &trace };
-        let shown = Shown {
+        let example = ExampleValues { expected: &case.example.expected, trace: &trace };
+        let shown = JudgedValues {
             inputs: &case.example.inputs,
             outputs: case.outputs,
-            of_example: Some(of_example),
+            example: Some(example),
         };
         let found = self.judging.of(ctx, shown).await?;
         let Scale { low, high } = self.scale;
@@ -133,8 +135,8 @@ impl JudgeMetric {
 }
 
 /// Examples are judged.
-const fn view<'r>(reading: &MetricReader<'r>) -> View<'r> {
-    View { schema: Some(reading.program), sight: Sight::Example }
+const fn view<'r>(reading: &MetricReader<'r>) -> JudgedFields<'r> {
+    JudgedFields { schema: Some(reading.program), sight: JudgedKind::Example }
 }
 
 /// What was made, or its problems with the others.

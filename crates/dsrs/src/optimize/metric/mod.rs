@@ -13,6 +13,7 @@ mod normalized;
 mod numeric;
 mod options;
 mod read;
+mod references;
 mod schema;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use super::{Case, Score};
 use crate::graph::Program;
 use crate::predict::{Ctx, PredictError};
 use crate::problem::{At, Problems};
-use crate::strategy::BuildEnv;
+use crate::strategy::{BuildEnv, StoredGraphRef};
 use crate::value::{Map, Payload};
 
 /// Says how good what a program made of an example is.
@@ -36,16 +37,16 @@ use crate::value::{Map, Payload};
 /// use dsrs::graph::Program;
 /// use dsrs::optimize::Metric;
 /// use dsrs::problem::At;
-/// use dsrs::strategy::Stored;
+/// use dsrs::strategy::StoredEnv;
 /// use dsrs::value::Payload;
 ///
 /// let json = |text: &str| Payload::from_json(text).unwrap();
 /// let graph = json(r#"{"name": "qa", "nodes": {"answer": {"strategy": "predict", "signature": "question -> answer"}}}"#);
-/// let program = Program::from_document(&graph, &Stored).unwrap();
-/// let metric = Metric::read(&"exact".into(), &Stored, &program, &At::Root).unwrap();
+/// let program = Program::from_document(&graph, &StoredEnv).unwrap();
+/// let metric = Metric::read(&"exact".into(), &StoredEnv, &program, &At::Root).unwrap();
 /// assert_eq!(metric.to_payload(), json(r#"{"exact": {}}"#));
 /// let wrong = json(r#"{"exact": {"field": "anser"}}"#);
-/// assert!(Metric::read(&wrong, &Stored, &program, &At::Root).is_err());
+/// assert!(Metric::read(&wrong, &StoredEnv, &program, &At::Root).is_err());
 /// ```
 pub struct Metric {
     name: &'static str,
@@ -78,6 +79,13 @@ impl Metric {
             Some(metric) => problems.or(metric),
             None => Err(problems),
         }
+    }
+
+    /// The stored graphs that a metric refers to: what [`Self::read`] asks its surroundings for. The
+    /// metric may not have been checked.
+    #[must_use]
+    pub fn references(payload: &Payload) -> Vec<StoredGraphRef> {
+        references::stored_graphs(payload)
     }
 
     /// The JSON Schema of what [`Self::read`] takes. It stands for itself wherever it is put: the

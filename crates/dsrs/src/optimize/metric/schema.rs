@@ -1,7 +1,7 @@
 //! The JSON Schema of metrics, for documentation and forms. MetricReader does not rest on it.
 
 use super::read::PLAIN;
-use crate::strategy::GraphPin;
+use crate::strategy::StoredGraphRef;
 use crate::strategy::judging::judge_schema;
 use crate::value::Payload;
 
@@ -88,7 +88,7 @@ fn judge() -> String {
 }
 
 fn graph() -> String {
-    let pin = GraphPin::SCHEMA_MEMBERS;
+    let pin = StoredGraphRef::SCHEMA_MEMBERS;
     format!(
         r#"{{"type": "object", "description": "a stored graph that judges; {FED}", "properties": {{{pin},
         "score": {{"type": "string", "description": "the output that is the score: a number, or a bool; the one named `score`, or the only one, when it is not said"}},

@@ -1,23 +1,23 @@
-//! Judging: how good values are, by an expression, an LM or a stored graph. What rewards of attempts
-//! and metrics of examples share. Everything is checked when it is made. Knows nothing of searches,
-//! and of examples only that something is expected of them.
+//! Scoring values by an expression, an LM or a stored graph: shared by rewards of attempts and metrics
+//! of examples. Everything is checked when it is read. Knows nothing of searches, and of examples only
+//! that they have expected values.
 
-mod feeds;
-mod formula;
-mod graded;
-mod judge;
-mod view;
+mod expression;
+mod graph;
+mod inputs;
+mod lm;
+mod values;
 
 use std::sync::Arc;
 
-use self::formula::Formula;
-use self::graded::Graded;
-pub(crate) use self::graded::Wanted;
-pub(in crate::strategy) use self::judge::JUDGE;
-use self::judge::Judge;
-pub(crate) use self::judge::judge_schema;
-pub(crate) use self::view::{OfExample, Shown, Sight, View};
-use super::{BuildEnv, GraphPin, NoGraph};
+use self::expression::ExpressionScorer;
+use self::graph::GraphScorer;
+pub(crate) use self::graph::ScoreFields;
+pub(in crate::strategy) use self::lm::JUDGE;
+use self::lm::LmJudge;
+pub(crate) use self::lm::judge_schema;
+pub(crate) use self::values::{ExampleValues, JudgedFields, JudgedKind, JudgedValues};
+use super::{BuildEnv, GraphUnavailable, StoredGraphRef};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{listed, nearest};
@@ -25,105 +25,109 @@ use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Type, TypeIR, brief};
 use crate::value::{Fields, Payload};
 
-/// Says how good values are.
-pub(crate) enum Judging {
-    Formula(Formula),
-    Judge(Judge),
-    Graph(Graded),
-    /// A stored graph that was there when the definition was written, and why it is no more.
+/// JudgeOutput how good values are.
+pub(crate) enum Scorer {
+    ExpressionScorer(ExpressionScorer),
+    LmJudge(LmJudge),
+    Graph(GraphScorer),
+    /// A stored graph that no longer exists, and why.
     Gone(String),
 }
 
-/// What was found: a number on whatever scale, and words if there are any.
-pub(crate) struct Found {
+/// A score on any scale, with feedback if there is any.
+pub(crate) struct Judgement {
     pub(crate) score: f64,
     pub(crate) feedback: Option<Arc<str>>,
 }
 
-impl Judging {
-    /// An expression over what is in view.
+impl Scorer {
+    /// An expression over the judged values.
     pub(crate) fn expression(
         source: &Payload,
-        view: View<'_>,
+        view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
-        Formula::read(source, view, at).map(Self::Formula)
+        ExpressionScorer::read(source, view, at).map(Self::ExpressionScorer)
     }
 
-    /// An LM that judges what is in view.
+    /// An LM that scores the judged values.
     pub(crate) fn judge(
         env: &dyn BuildEnv,
         judge: &Payload,
-        view: View<'_>,
+        view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
-        Judge::read(env, judge, view, at).map(Self::Judge)
+        LmJudge::read(env, judge, view, at).map(Self::LmJudge)
     }
 
-    /// A stored graph; `at` is the place of its name. One that is gone since the definition was
-    /// written fails in execution.
+    /// A stored graph; `at` is the place of its name. A graph that has been deleted since the
+    /// definition was written fails in execution.
     pub(crate) fn graph(
         env: &dyn BuildEnv,
-        pin: &GraphPin,
-        wanted: &Wanted<'_>,
-        view: View<'_>,
+        pin: &StoredGraphRef,
+        wanted: &ScoreFields<'_>,
+        view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         match env.graph(pin) {
-            Ok(module) => Graded::of_module(pin, module, wanted, view, at).map(Self::Graph),
+            Ok(module) => GraphScorer::of_module(pin, module, wanted, view, at).map(Self::Graph),
             Err(gone) if env.is_stored() && gone.code == Code::InvalidConfig => {
                 Ok(Self::Gone(gone.detail))
             }
-            Err(NoGraph { code, detail }) => {
+            Err(GraphUnavailable { code, detail }) => {
                 Err(Problem { pointer: at.pointer(), code, detail }.into())
             }
         }
     }
 
-    /// Judges.
-    pub(crate) async fn of(&self, ctx: &Ctx, shown: Shown<'_>) -> Result<Found, PredictError> {
+    /// Scores the values.
+    pub(crate) async fn of(
+        &self,
+        ctx: &Ctx,
+        shown: JudgedValues<'_>,
+    ) -> Result<Judgement, PredictError> {
         match self {
-            Self::Formula(formula) => {
-                formula.of(shown).map(|score| Found { score, feedback: None })
+            Self::ExpressionScorer(formula) => {
+                formula.of(shown).map(|score| Judgement { score, feedback: None })
             }
-            Self::Judge(judge) => judge.of(ctx, shown).await,
+            Self::LmJudge(judge) => judge.of(ctx, shown).await,
             Self::Graph(graph) => graph.of(ctx, shown).await,
             Self::Gone(reason) => Err(PredictError::new(PredictErrorKind::Missing, reason.clone())),
         }
     }
 
-    /// Whether judging may call an LM.
+    /// Whether scoring may call an LM.
     pub(crate) fn calls_lm(&self) -> bool {
         match self {
-            Self::Formula(_) | Self::Gone(_) => false,
-            Self::Judge(judge) => judge.calls_lm(),
+            Self::ExpressionScorer(_) | Self::Gone(_) => false,
+            Self::LmJudge(judge) => judge.calls_lm(),
             Self::Graph(graph) => graph.calls_lm(),
         }
     }
 
-    /// How many attempts judging makes.
+    /// How many attempts one scoring makes.
     pub(in crate::strategy) fn attempts(&self) -> usize {
         match self {
-            Self::Formula(_) | Self::Gone(_) => 1,
-            Self::Judge(judge) => judge.attempts(),
+            Self::ExpressionScorer(_) | Self::Gone(_) => 1,
+            Self::LmJudge(judge) => judge.attempts(),
             Self::Graph(graph) => graph.attempts(),
         }
     }
 
-    /// What it judges by, for an LM.
-    pub(in crate::strategy) fn told(&self) -> String {
+    /// A description of the rule for an LM.
+    pub(in crate::strategy) fn describe(&self) -> String {
         match self {
-            Self::Formula(formula) => formula.told(),
-            Self::Judge(judge) => judge.told(),
-            Self::Graph(graph) => graph.told(),
+            Self::ExpressionScorer(formula) => formula.describe(),
+            Self::LmJudge(judge) => judge.describe(),
+            Self::Graph(graph) => graph.describe(),
             Self::Gone(reason) => reason.clone(),
         }
     }
 
-    /// The predictors that judge.
+    /// The predictors of an LM judge.
     pub(in crate::strategy) fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
         match self {
-            Self::Judge(judge) => judge.predictors(),
+            Self::LmJudge(judge) => judge.predictors(),
             _ => Vec::new(),
         }
     }
@@ -131,21 +135,21 @@ impl Judging {
     /// The same, to change.
     pub(in crate::strategy) fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
         match self {
-            Self::Judge(judge) => judge.predictors_mut(),
+            Self::LmJudge(judge) => judge.predictors_mut(),
             _ => Vec::new(),
         }
     }
 }
 
-/// What an output is to say.
+/// The role of an output of a judge.
 #[derive(Clone, Copy)]
-enum Says {
+enum JudgeOutput {
     Score,
     Feedback,
 }
 
-impl Says {
-    /// The types that it may be of.
+impl JudgeOutput {
+    /// The type that it must have.
     fn ty(self) -> TypeIR {
         match self {
             Self::Score => TypeIR::Union([TypeIR::Float, TypeIR::Bool].into()),
@@ -153,7 +157,7 @@ impl Says {
         }
     }
 
-    const fn told(self) -> &'static str {
+    const fn describe(self) -> &'static str {
         match self {
             Self::Score => "a score is a number or a bool",
             Self::Feedback => "feedback is a text",
@@ -165,7 +169,7 @@ impl Says {
         schema.type_of(field).assignable_to(&wanted).is_ok()
     }
 
-    /// Checks that `who` has an output of this name that can say it.
+    /// Checks that the judge has an output of this name for this role.
     fn check(
         self,
         who: &str,
@@ -182,35 +186,35 @@ impl Says {
             return problems.add(at, Code::UnknownField, detail);
         };
         if !self.fits(schema, field) {
-            let detail = format!("`{name}` is `{}`; {}", brief(&field.ty), self.told());
+            let detail = format!("`{name}` is `{}`; {}", brief(&field.ty), self.describe());
             problems.add(at, Code::TypeMismatch, detail);
         }
     }
 }
 
-/// What outputs say: the score as a number, and the feedback where one is wanted and there.
+/// The judgement in the outputs of a judge.
 fn found(
     outputs: &Fields,
     score: &str,
     feedback: Option<&Arc<str>>,
-) -> Result<Found, PredictError> {
+) -> Result<Judgement, PredictError> {
     let number = match outputs.get(score) {
         Some(Payload::Int(found)) => *found as f64,
         Some(Payload::Float(found)) => *found,
         Some(Payload::Bool(found)) => f64::from(u8::from(*found)),
         other => {
             let kind = other.map_or("nothing", Payload::kind);
-            return Err(unjudged(format!("the score `{score}` is {kind} and no number")));
+            return Err(judging_error(format!("the score `{score}` is {kind} and not a number")));
         }
     };
     let words = feedback.and_then(|name| match outputs.get(name) {
         Some(Payload::Str(words)) if !words.trim().is_empty() => Some(words.clone()),
         _ => None,
     });
-    Ok(Found { score: number, feedback: words })
+    Ok(Judgement { score: number, feedback: words })
 }
 
-/// What could not be judged.
-pub(crate) fn unjudged(message: impl Into<String>) -> PredictError {
+/// The failure of a scoring.
+pub(crate) fn judging_error(message: impl Into<String>) -> PredictError {
     PredictError::new(PredictErrorKind::Reward, message)
 }

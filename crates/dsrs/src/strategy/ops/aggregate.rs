@@ -1,171 +1,157 @@
-//! `sum`, `min`, `max`, `mean`: one number of many, which are given as lists, one by one, or both.
-//! Sisters that differ in one function.
+//! `sum`, `min`, `max` and `mean`: one number from many, which come as lists, one by one, or both.
 
-use std::sync::Arc;
-
-use super::number::{Number, finite};
-use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, failed, many, named_inputs, unfed};
+use super::function::{OpFunction, OpSpec, op};
+use super::number::{OpNumber, finite};
+use super::{
+    Container, INPUTS, INPUTS_SCHEMA, VALUE, container, failed, field_types, named_inputs, unfed,
+};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule};
-use crate::types::{TypeIR, TypeScope};
+use crate::types::TypeIR;
 use crate::value::{Fields, Payload};
 
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "sum",
-    description: "The sum of all numbers that are connected, alone or in lists; 0 of none. Whole \
-                  numbers give a whole number. Calls no LM.",
-    kind: Kind::Sum,
+    description: "The sum of all connected numbers, single or in lists; 0 if there are none, an \
+                  integer if all are. Calls no LM.",
+    config,
+    read: |config, _, _| Ok(read(Aggregation::Sum, config)),
 })) }
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "min",
-    description: "The least of all numbers that are connected, alone or in lists; fails where there \
-                  are none. Calls no LM.",
-    kind: Kind::Min,
+    description: "The smallest of all connected numbers, single or in lists; fails if there are none. \
+                  Calls no LM.",
+    config,
+    read: |config, _, _| Ok(read(Aggregation::Min, config)),
 })) }
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "max",
-    description: "The greatest of all numbers that are connected, alone or in lists; fails where \
-                  there are none. Calls no LM.",
-    kind: Kind::Max,
+    description: "The largest of all connected numbers, single or in lists; fails if there are none. \
+                  Calls no LM.",
+    config,
+    read: |config, _, _| Ok(read(Aggregation::Max, config)),
 })) }
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "mean",
-    description: "The arithmetic mean of all numbers that are connected, alone or in lists, a float; \
-                  fails where there are none. Calls no LM.",
-    kind: Kind::Mean,
+    description: "The arithmetic mean of all connected numbers, single or in lists, as a float; fails \
+                  if there are none. Calls no LM.",
+    config,
+    read: |config, _, _| Ok(read(Aggregation::Mean, config)),
 })) }
 
-struct Factory {
-    name: &'static str,
-    description: &'static str,
-    kind: Kind,
+fn config() -> Payload {
+    config_schema([(INPUTS, schema(INPUTS_SCHEMA))], &[])
+}
+
+fn read(kind: Aggregation, config: &Payload) -> Box<dyn Op> {
+    op(Aggregate { kind, inputs: named_inputs(config), whole: false })
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum Aggregation {
     Sum,
     Min,
     Max,
     Mean,
 }
 
-impl OpFactory for Factory {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn description(&self) -> &'static str {
-        self.description
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema([(INPUTS, schema(INPUTS_SCHEMA))], &[])
-    }
-
-    fn read(
-        &self,
-        _: &dyn BuildEnv,
-        config: &Payload,
-        _: &mut TypeScope,
-        _: &At<'_>,
-    ) -> Result<Box<dyn Op>, Problems> {
-        Ok(Box::new(Aggregate { kind: self.kind, inputs: named_inputs(config) }))
-    }
-}
-
 struct Aggregate {
-    kind: Kind,
+    kind: Aggregation,
     inputs: Vec<OpInput>,
+    /// Whether the result is an integer.
+    whole: bool,
 }
 
-impl Op for Aggregate {
+impl OpFunction for Aggregate {
     fn inputs(&self) -> Vec<OpInput> {
         self.inputs.clone()
     }
 
-    fn takes_others(&self) -> bool {
+    fn accepts_others(&self) -> bool {
         self.inputs.is_empty()
     }
 
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
-        if given.types().is_empty() {
+    fn infer(&self, inputs: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        if inputs.types().is_empty() {
             return Err(unfed(at, "values"));
         }
-        let types: Vec<TypeIR> = given.types().values().cloned().collect();
+        let types: Vec<TypeIR> = inputs.types().values().cloned().collect();
         let list = TypeIR::list(TypeIR::Int);
-        let mut whole = self.kind != Kind::Mean;
+        let mut whole = self.kind != Aggregation::Mean;
         for ir in &types {
-            whole = whole && (given.fits(ir, &TypeIR::Int) || given.fits(ir, &list));
+            whole = whole && (inputs.fits(ir, &TypeIR::Int) || inputs.fits(ir, &list));
         }
         let ty = if whole { TypeIR::Int } else { TypeIR::Float };
-        let defs = given.defs();
-        let inputs = super::fields(given, |ir| match many(ir, defs) {
-            Some(Many::List(_)) => TypeIR::list(ty.clone()),
+        let defs = inputs.defs();
+        let accepted = field_types(inputs, |ir| match container(ir, defs) {
+            Some(Container::List(_)) => TypeIR::list(ty.clone()),
             _ => ty.clone(),
         });
-        Ok(OpTypes::of(inputs, VALUE, ty.clone()))
+        Ok(OpTypes::of(accepted, VALUE, ty.clone()))
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        let whole = schema.outputs.first().is_some_and(|field| field.ty == TypeIR::Int);
-        Computed::boxed(schema, move |inputs| apply(self.kind, whole, inputs).map(Payload::from))
+    fn prepare(&mut self, schema: &SignatureSchema) {
+        self.whole = schema.outputs.first().is_some_and(|field| field.ty == TypeIR::Int);
+    }
+
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        apply(self.kind, self.whole, inputs).map(Payload::from)
     }
 }
 
-fn apply(kind: Kind, whole: bool, inputs: &Fields) -> Result<Number, PredictError> {
+fn apply(kind: Aggregation, whole: bool, inputs: &Fields) -> Result<OpNumber, PredictError> {
     let parts = inputs.values().flat_map(|value| match value {
         Payload::List(elements) => elements.as_slice(),
         one => std::slice::from_ref(one),
     });
-    let mut numbers = parts.map(Number::of);
-    let zero = if whole { Number::Int(0) } else { Number::Float(0.0) };
+    let mut numbers = parts.map(OpNumber::of);
+    let zero = if whole { OpNumber::Int(0) } else { OpNumber::Float(0.0) };
     match kind {
-        Kind::Sum => numbers.try_fold(zero, |sum, next| add(sum, next?)),
-        Kind::Min => pick(numbers, |best, next| next < best),
-        Kind::Max => pick(numbers, |best, next| next > best),
-        Kind::Mean => {
+        Aggregation::Sum => numbers.try_fold(zero, |sum, next| add(sum, next?)),
+        Aggregation::Min => pick(numbers, |best, next| next < best),
+        Aggregation::Max => pick(numbers, |best, next| next > best),
+        Aggregation::Mean => {
             let mut count = 0_u32;
             let sum = numbers.try_fold(zero, |sum, next| {
                 count = count.saturating_add(1);
                 add(sum, next?)
             })?;
-            if count == 0 { Err(none()) } else { finite(sum.float() / f64::from(count)) }
+            if count == 0 { Err(no_numbers()) } else { finite(sum.float() / f64::from(count)) }
         }
     }
 }
 
-fn add(sum: Number, next: Number) -> Result<Number, PredictError> {
+fn add(sum: OpNumber, next: OpNumber) -> Result<OpNumber, PredictError> {
     sum.with(next, i64::checked_add, |a, b| a + b)
 }
 
 fn pick(
-    mut numbers: impl Iterator<Item = Result<Number, PredictError>>,
+    mut numbers: impl Iterator<Item = Result<OpNumber, PredictError>>,
     better: impl Fn(Order, Order) -> bool,
-) -> Result<Number, PredictError> {
-    let first = numbers.next().ok_or_else(none)??;
+) -> Result<OpNumber, PredictError> {
+    let first = numbers.next().ok_or_else(no_numbers)??;
     numbers.try_fold(first, |best, next| {
         let next = next?;
         Ok(if better(Order(best), Order(next)) { next } else { best })
     })
 }
 
-fn none() -> PredictError {
-    failed("there are no numbers to choose from")
+fn no_numbers() -> PredictError {
+    failed("there are no numbers")
 }
 
-/// Numbers of one kind in their order; whole ones exactly.
+/// Compares numbers of one kind, integers exactly.
 #[derive(PartialEq)]
-struct Order(Number);
+struct Order(OpNumber);
 
 impl PartialOrd for Order {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         match (self.0, other.0) {
-            (Number::Int(one), Number::Int(two)) => Some(one.cmp(&two)),
+            (OpNumber::Int(one), OpNumber::Int(two)) => Some(one.cmp(&two)),
             (one, two) => one.float().partial_cmp(&two.float()),
         }
     }

@@ -1,127 +1,100 @@
-//! `add`, `subtract`, `multiply`, `divide`: arithmetic on two numbers, one of which may stand in the
-//! config. Sisters that differ in one function.
+//! `add`, `subtract`, `multiply` and `divide`: arithmetic on two numbers, one of which the config may
+//! fix.
 
-use std::sync::Arc;
-
-use super::number::Number;
-use super::{VALUE, failed, value};
+use super::function::{OpFunction, OpSpec, op};
+use super::number::{OpNumber, finite};
+use super::{VALUE, failed, field_types, value};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
-use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule};
-use crate::types::{TypeIR, TypeScope};
-use crate::value::Payload;
+use crate::types::TypeIR;
+use crate::value::{Fields, Payload};
 
 const LEFT: &str = "left";
 const RIGHT: &str = "right";
 
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "add",
-    description: "`left` plus `right`. Whole numbers give whole numbers. Calls no LM.",
-    sign: Sign::Plus,
+    description: "`left` plus `right`; an integer if both are. Calls no LM.",
+    config: sides,
+    read: |config, _, _| Ok(read(Operator::Plus, config)),
 })) }
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "subtract",
-    description: "`left` minus `right`. Whole numbers give whole numbers. Calls no LM.",
-    sign: Sign::Minus,
+    description: "`left` minus `right`; an integer if both are. Calls no LM.",
+    config: sides,
+    read: |config, _, _| Ok(read(Operator::Minus, config)),
 })) }
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "multiply",
-    description: "`left` times `right`. Whole numbers give whole numbers. Calls no LM.",
-    sign: Sign::Times,
+    description: "`left` times `right`; an integer if both are. Calls no LM.",
+    config: sides,
+    read: |config, _, _| Ok(read(Operator::Times, config)),
 })) }
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory {
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "divide",
-    description: "`left` by `right`, always a float; fails where `right` is zero. Calls no LM.",
-    sign: Sign::By,
+    description: "`left` divided by `right`, always a float; fails if `right` is zero. Calls no LM.",
+    config: sides,
+    read: |config, _, _| Ok(read(Operator::Over, config)),
 })) }
 
-struct Factory {
-    name: &'static str,
-    description: &'static str,
-    sign: Sign,
+fn sides() -> Payload {
+    let side = r#"{"type": "number", "description": "fixes this side; it is no input then"}"#;
+    config_schema([(LEFT, schema(side)), (RIGHT, schema(side))], &[])
+}
+
+fn read(operator: Operator, config: &Payload) -> Box<dyn Op> {
+    let side = |name| member(config, name).cloned();
+    op(Arithmetic { operator, left: side(LEFT), right: side(RIGHT) })
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Sign {
+enum Operator {
     Plus,
     Minus,
     Times,
-    By,
-}
-
-impl OpFactory for Factory {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn description(&self) -> &'static str {
-        self.description
-    }
-
-    fn config_schema(&self) -> Payload {
-        let side =
-            r#"{"type": "number", "description": "this side, when nothing is to be connected"}"#;
-        config_schema([(LEFT, schema(side)), (RIGHT, schema(side))], &[])
-    }
-
-    fn read(
-        &self,
-        _: &dyn BuildEnv,
-        config: &Payload,
-        _: &mut TypeScope,
-        _: &At<'_>,
-    ) -> Result<Box<dyn Op>, Problems> {
-        let side = |name| member(config, name).cloned();
-        Ok(Box::new(Arithmetic { sign: self.sign, left: side(LEFT), right: side(RIGHT) }))
-    }
+    Over,
 }
 
 struct Arithmetic {
-    sign: Sign,
+    operator: Operator,
     left: Option<Payload>,
     right: Option<Payload>,
 }
 
-impl Op for Arithmetic {
+impl OpFunction for Arithmetic {
     fn inputs(&self) -> Vec<OpInput> {
         let sides = [(LEFT, &self.left), (RIGHT, &self.right)].into_iter();
         sides.filter(|(_, fixed)| fixed.is_none()).map(|(name, _)| OpInput::open(name)).collect()
     }
 
-    fn infer(&self, given: &mut Given<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
+    fn infer(&self, inputs: &mut InputTypes<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
         let mut fixed = [&self.left, &self.right].into_iter().flatten();
-        let mut whole = self.sign != Sign::By && fixed.all(is_int);
-        let types: Vec<TypeIR> = given.types().values().cloned().collect();
+        let is_int = |number: &Payload| matches!(number, Payload::Int(_));
+        let mut whole = self.operator != Operator::Over && fixed.all(is_int);
+        let types: Vec<TypeIR> = inputs.types().values().cloned().collect();
         for ir in &types {
-            whole = whole && given.fits(ir, &TypeIR::Int);
+            whole = whole && inputs.fits(ir, &TypeIR::Int);
         }
         let ty = if whole { TypeIR::Int } else { TypeIR::Float };
-        Ok(OpTypes::of(super::fields(given, |_| ty.clone()), VALUE, ty.clone()))
+        Ok(OpTypes::of(field_types(inputs, |_| ty.clone()), VALUE, ty.clone()))
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        Computed::boxed(schema, move |inputs| {
-            let left = self.left.as_ref().unwrap_or_else(|| value(inputs, LEFT));
-            let right = self.right.as_ref().unwrap_or_else(|| value(inputs, RIGHT));
-            apply(self.sign, Number::of(left)?, Number::of(right)?).map(Payload::from)
-        })
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        let left = self.left.as_ref().unwrap_or_else(|| value(inputs, LEFT));
+        let right = self.right.as_ref().unwrap_or_else(|| value(inputs, RIGHT));
+        apply(self.operator, OpNumber::of(left)?, OpNumber::of(right)?).map(Payload::from)
     }
 }
 
-const fn is_int(number: &Payload) -> bool {
-    matches!(number, Payload::Int(_))
-}
-
-fn apply(sign: Sign, left: Number, right: Number) -> Result<Number, PredictError> {
-    match sign {
-        Sign::Plus => left.with(right, i64::checked_add, |a, b| a + b),
-        Sign::Minus => left.with(right, i64::checked_sub, |a, b| a - b),
-        Sign::Times => left.with(right, i64::checked_mul, |a, b| a * b),
-        Sign::By if right.float() == 0.0 => Err(failed("a division by zero")),
-        Sign::By => super::number::finite(left.float() / right.float()),
+fn apply(operator: Operator, left: OpNumber, right: OpNumber) -> Result<OpNumber, PredictError> {
+    match operator {
+        Operator::Plus => left.with(right, i64::checked_add, |a, b| a + b),
+        Operator::Minus => left.with(right, i64::checked_sub, |a, b| a - b),
+        Operator::Times => left.with(right, i64::checked_mul, |a, b| a * b),
+        Operator::Over if right.float() == 0.0 => Err(failed("a division by zero")),
+        Operator::Over => finite(left.float() / right.float()),
     }
 }

@@ -1,5 +1,5 @@
-//! `branch`: one of two, by an expression: of two values that are connected, or of two strategies,
-//! of which only the chosen one runs.
+//! `branch`: an expression chooses one of two connected values, or one of two strategies, of which only
+//! the chosen one runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,18 +7,19 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 
-use super::flows::{all, input};
-use super::inner::{Inner, inner_schema, inputs_of, pinned};
+use super::function::{OpFunction, op};
+use super::inner_strategy::{InnerStrategy, inner_schema, inputs_of};
+use super::provenance::{all, input};
 use super::{VALUE, failed, invalid, value};
 use crate::expr::Expression;
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::inner_module::InnerModule;
+use crate::strategy::op::{InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::wrapped::Wrapped;
-use crate::strategy::{BuildEnv, DynModule, Flow, RecordedCall, Sources};
+use crate::strategy::{BuildEnv, ConfigRef, DynModule, Flow, RecordedCall, Sources};
 use crate::types::{Conversion, Type, TypeIR, TypeScope, brief};
 use crate::value::{Fields, Payload, Selection};
 
@@ -36,9 +37,8 @@ impl OpFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Chooses by the expression `if`: between the values that are connected to `then` and `else`, \
-         or between two strategies in the config, of which only the chosen one runs. Costs what that \
-         one costs."
+        "The expression `if` chooses between the values connected to `then` and `else`, or between \
+         two strategies in the config, of which only the chosen one runs. Costs what that one costs."
     }
 
     fn config_schema(&self) -> Payload {
@@ -47,8 +47,8 @@ impl OpFactory for Factory {
         );
         let members = [
             (IF, condition),
-            (THEN, inner_schema("what runs where the expression holds")),
-            (ELSE, inner_schema("what runs where it does not")),
+            (THEN, inner_schema("what runs if the expression is true")),
+            (ELSE, inner_schema("what runs if the expression is false")),
         ];
         let mut members = config_schema(members, &[IF]).as_map().cloned().unwrap_or_default();
         let both = schema(r#"{"then": ["else"], "else": ["then"]}"#);
@@ -64,8 +64,8 @@ impl OpFactory for Factory {
         &[THEN, ELSE]
     }
 
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        pinned(env, config, &[THEN, ELSE])
+    fn config_refs(&self) -> &'static [ConfigRef] {
+        &[ConfigRef::SignedStrategy(THEN), ConfigRef::SignedStrategy(ELSE)]
     }
 
     fn read(
@@ -79,12 +79,14 @@ impl OpFactory for Factory {
         let condition = Expression::compile(text)
             .map_err(|error| invalid(at, IF, Code::InvalidConfig, error.reason))?;
         if member(config, THEN).is_none() {
-            return Ok(Box::new(Values(condition)));
+            return Ok(op(ValueBranch(condition)));
         }
-        let then = Inner::read(env, config, THEN, scope, at);
-        let otherwise = Inner::read(env, config, ELSE, scope, at);
+        let then = InnerStrategy::read(env, config, THEN, scope, at);
+        let otherwise = InnerStrategy::read(env, config, ELSE, scope, at);
         match (then, otherwise) {
-            (Ok(then), Ok(otherwise)) => Ok(Box::new(Arms { condition, then, otherwise })),
+            (Ok(then), Ok(otherwise)) => {
+                Ok(Box::new(StrategyBranch { condition, then, otherwise }))
+            }
             (then, otherwise) => {
                 let mut problems = then.err().unwrap_or_default();
                 problems.extend(otherwise.err().unwrap_or_default());
@@ -94,20 +96,20 @@ impl OpFactory for Factory {
     }
 }
 
-/// Whether the expression holds of the inputs.
+/// Whether the condition holds for these inputs.
 fn holds(condition: &Expression, inputs: &Fields) -> Result<bool, PredictError> {
     let values = inputs.iter().map(|(name, value)| (name.as_ref(), value));
     condition.is_true(values).map_err(|error| failed(format!("`if`: {}", error.reason)))
 }
 
-/// What decides.
-fn hands(condition: &Expression) -> Vec<Flow> {
+/// The inputs that the condition reads.
+fn condition_flows(condition: &Expression) -> Vec<Flow> {
     condition.names().iter().map(|name| Flow::input(name)).collect()
 }
 
-/// The type of two, of which either may come: the wider one where one is, else any of both.
-fn common(given: &mut Given<'_>, one: &TypeIR, two: &TypeIR) -> TypeIR {
-    match (given.fits(one, two), given.fits(two, one)) {
+/// A type for values of either type: the wider one if there is one, a union otherwise.
+fn common(types: &mut InputTypes<'_>, one: &TypeIR, two: &TypeIR) -> TypeIR {
+    match (types.fits(one, two), types.fits(two, one)) {
         (true, _) => two.clone(),
         (false, true) => one.clone(),
         (false, false) => TypeIR::union([one.clone(), two.clone()]),
@@ -115,9 +117,9 @@ fn common(given: &mut Given<'_>, one: &TypeIR, two: &TypeIR) -> TypeIR {
 }
 
 /// A choice between two values.
-struct Values(Expression);
+struct ValueBranch(Expression);
 
-impl Op for Values {
+impl OpFunction for ValueBranch {
     fn inputs(&self) -> Vec<OpInput> {
         let mut inputs = vec![OpInput::open(THEN), OpInput::open(ELSE)];
         let names = self.0.names().into_iter().filter(|name| ![THEN, ELSE].contains(&&**name));
@@ -125,39 +127,36 @@ impl Op for Values {
         inputs
     }
 
-    fn infer(&self, given: &mut Given<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
-        let (then, otherwise) = (given.type_of(THEN).ir, given.type_of(ELSE).ir);
-        let ty = common(given, &then, &otherwise);
-        let input = |(name, ir): (&Arc<str>, &TypeIR)| match name.as_ref() {
+    fn infer(&self, inputs: &mut InputTypes<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
+        let (then, otherwise) = (inputs.type_of(THEN).ir, inputs.type_of(ELSE).ir);
+        let ty = common(inputs, &then, &otherwise);
+        let accepted = |(name, ir): (&Arc<str>, &TypeIR)| match name.as_ref() {
             THEN | ELSE => (name.clone(), ty.clone()),
             _ => (name.clone(), ir.clone()),
         };
-        Ok(OpTypes::of(given.types().iter().map(input), VALUE, ty.clone()))
+        Ok(OpTypes::of(inputs.types().iter().map(accepted), VALUE, ty.clone()))
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        let condition = Arc::new(self.0);
-        let decided = condition.clone();
-        let choose = move |inputs: &Fields| {
-            let chosen = if holds(&condition, inputs)? { THEN } else { ELSE };
-            Ok(value(inputs, chosen).clone())
-        };
-        Computed::new(schema, choose).telling(move |inputs, within| {
-            let Ok(holds) = holds(&decided, inputs) else { return all(inputs) };
-            let chosen = input(if holds { THEN } else { ELSE }).then(within);
-            [Flow::copied(chosen)].into_iter().chain(hands(&decided)).collect()
-        })
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        let chosen = if holds(&self.0, inputs)? { THEN } else { ELSE };
+        Ok(value(inputs, chosen).clone())
+    }
+
+    fn flows(&self, inputs: &Fields, within: &Selection) -> Vec<Flow> {
+        let Ok(holds) = holds(&self.0, inputs) else { return all(inputs) };
+        let chosen = input(if holds { THEN } else { ELSE }).then(within);
+        [Flow::copied(chosen)].into_iter().chain(condition_flows(&self.0)).collect()
     }
 }
 
 /// A choice between two strategies.
-struct Arms {
+struct StrategyBranch {
     condition: Expression,
-    then: Inner,
-    otherwise: Inner,
+    then: InnerStrategy,
+    otherwise: InnerStrategy,
 }
 
-impl Op for Arms {
+impl Op for StrategyBranch {
     fn inputs(&self) -> Vec<OpInput> {
         let arms = self.then.inputs().into_iter().chain(self.otherwise.inputs());
         let mut inputs: IndexMap<Arc<str>, OpInput> = IndexMap::new();
@@ -166,7 +165,7 @@ impl Op for Arms {
                 None => drop(inputs.insert(input.name.clone(), input)),
                 Some(known) => {
                     known.required |= input.required;
-                    // Where both arms have a type of their own, what is connected decides.
+                    // If both arms have a type of their own, the connected value decides.
                     if known.ty != input.ty {
                         known.ty = known.ty.take().xor(input.ty);
                     }
@@ -176,21 +175,21 @@ impl Op for Arms {
         inputs.into_values().collect()
     }
 
-    fn takes_others(&self) -> bool {
-        self.then.takes_others() || self.otherwise.takes_others()
+    fn accepts_others(&self) -> bool {
+        self.then.accepts_others() || self.otherwise.accepts_others()
     }
 
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
-        let then = self.then.infer(&mut part(given, &self.then), at)?;
-        let otherwise = self.otherwise.infer(&mut part(given, &self.otherwise), at)?;
-        let mut inputs = self.shared_inputs(given, &then, &otherwise, at)?;
-        inputs.retain(|name, _| given.get(name).is_some());
+    fn infer(&self, types: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        let then = self.then.infer(&mut types_for(types, &self.then), at)?;
+        let otherwise = self.otherwise.infer(&mut types_for(types, &self.otherwise), at)?;
+        let mut inputs = self.shared_inputs(types, &then, &otherwise, at)?;
+        inputs.retain(|name, _| types.get(name).is_some());
         let mut outputs = Vec::new();
         for field in &then.outputs {
             let other = otherwise.outputs.iter().find(|other| other.name == field.name);
             if let Some(other) = other {
                 outputs
-                    .push(FieldSchema::of(field.name.clone(), common(given, &field.ty, &other.ty)));
+                    .push(FieldSchema::of(field.name.clone(), common(types, &field.ty, &other.ty)));
             }
         }
         if outputs.is_empty() {
@@ -203,17 +202,17 @@ impl Op for Arms {
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
         let Self { condition, then, otherwise } = *self;
-        let arm = |inner: Inner| Arm::new(inner.module(&schema.defs), &schema);
+        let arm = |inner: InnerStrategy| Arm::new(inner.module(&schema.defs), &schema);
         let (then, otherwise) = (arm(then), arm(otherwise));
-        Box::new(Branch { condition, then, otherwise, schema })
+        Box::new(BranchModule { condition, then, otherwise, schema })
     }
 }
 
-impl Arms {
-    /// The type of every input: one that both strategies take.
+impl StrategyBranch {
+    /// For each input a type that both strategies accept.
     fn shared_inputs(
         &self,
-        given: &mut Given<'_>,
+        types: &mut InputTypes<'_>,
         then: &OpTypes,
         otherwise: &OpTypes,
         at: &At<'_>,
@@ -222,8 +221,8 @@ impl Arms {
         for field in then.inputs.iter().chain(&otherwise.inputs) {
             let narrow = match inputs.get(&field.name).cloned() {
                 None => field.ty.clone(),
-                Some(known) if given.fits(&known, &field.ty) => known,
-                Some(known) if given.fits(&field.ty, &known) => field.ty.clone(),
+                Some(known) if types.fits(&known, &field.ty) => known,
+                Some(known) if types.fits(&field.ty, &known) => field.ty.clone(),
                 Some(known) => {
                     let detail = format!(
                         "the input `{}` is `{}` in `then` and `{}` here; no value is both",
@@ -237,31 +236,31 @@ impl Arms {
             inputs.insert(field.name.clone(), narrow);
         }
         for name in self.condition.names() {
-            let ty = given.type_of(&name).ir;
+            let ty = types.type_of(&name).ir;
             inputs.entry(name).or_insert(ty);
         }
         Ok(inputs)
     }
 }
 
-/// What of all that is given one strategy takes.
-fn part<'g>(given: &'g mut Given<'_>, inner: &Inner) -> Given<'g> {
+/// The types of the inputs of one strategy.
+fn types_for<'g>(all: &'g mut InputTypes<'_>, inner: &InnerStrategy) -> InputTypes<'g> {
     let known = inner.inputs();
-    let takes = |name: &Arc<str>| known.iter().any(|input| input.name == *name);
-    let types = given.types().iter().filter(|(name, _)| inner.takes_others() || takes(name));
+    let accepts = |name: &Arc<str>| known.iter().any(|input| input.name == *name);
+    let types = all.types().iter().filter(|(name, _)| inner.accepts_others() || accepts(name));
     let types = types.map(|(name, ir)| (name.clone(), ir.clone())).collect();
-    given.within(types)
+    all.within(types)
 }
 
-/// One strategy with the ways in and out of it.
+/// One strategy, with the conversions of its inputs and outputs.
 struct Arm {
-    module: Wrapped,
+    module: InnerModule,
     into: HashMap<Arc<str>, Conversion>,
     out: Vec<(Arc<str>, Conversion)>,
 }
 
 impl Arm {
-    fn new(module: Wrapped, around: &SignatureSchema) -> Self {
+    fn new(module: InnerModule, around: &SignatureSchema) -> Self {
         let own = module.schema().clone();
         let between = |from: Type, to: Type| Conversion::between(&from, &to);
         let into = own.inputs.iter().filter_map(|field| {
@@ -296,14 +295,14 @@ impl Arm {
     }
 }
 
-struct Branch {
+struct BranchModule {
     schema: Arc<SignatureSchema>,
     condition: Expression,
     then: Arm,
     otherwise: Arm,
 }
 
-impl DynModule for Branch {
+impl DynModule for BranchModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         &self.schema
     }
@@ -332,7 +331,7 @@ impl DynModule for Branch {
         };
         let inputs = inputs_of(&arm.module, call.inputs);
         let mut sources = arm.module.sources(&RecordedCall { inputs: &inputs, ..*call }, part);
-        sources.flows.extend(hands(&self.condition));
+        sources.flows.extend(condition_flows(&self.condition));
         sources
     }
 

@@ -1,81 +1,62 @@
-//! `coerce`: a value of one type as a value of another, where it can be one.
+//! `coerce`: converts a value to another type, where it has a value of that type.
 
 use std::sync::Arc;
 
+use super::format_spec::plain;
+use super::function::{OpFunction, OpSpec, op};
 use super::parse_structured::{STRICT, STRICT_SCHEMA, leniencies, parsed};
-use super::spec::plain;
 use super::{TYPE, TYPE_SCHEMA, VALUE, failed, read_type, value};
 use crate::coerce::Leniencies;
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::config::{config_schema, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule};
-use crate::types::{Conversion, Type, TypeIR, TypeScope, admit};
-use crate::value::Payload;
+use crate::types::{Conversion, Type, TypeIR, admit};
+use crate::value::{Fields, Payload};
 
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
-
-struct Factory;
-
-impl OpFactory for Factory {
-    fn name(&self) -> &'static str {
-        "coerce"
-    }
-
-    fn description(&self) -> &'static str {
-        "Makes `value` a value of `type`: anything a text, a text what the parser reads in it, numbers \
-         each other where nothing is lost, `any` what it turns out to be. Fails where it cannot be \
-         one. Calls no LM."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema([(TYPE, schema(TYPE_SCHEMA)), (STRICT, schema(STRICT_SCHEMA))], &[TYPE])
-    }
-
-    fn read(
-        &self,
-        _: &dyn BuildEnv,
-        config: &Payload,
-        scope: &mut TypeScope,
-        at: &At<'_>,
-    ) -> Result<Box<dyn Op>, Problems> {
-        let allowed = leniencies(config);
-        Ok(Box::new(Coerce { ty: read_type(config, scope, at)?, allowed }))
-    }
-}
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
+    name: "coerce",
+    description: "Converts `value` to `type`: anything to text, text by the lenient parser, numbers \
+                  to each other if nothing is lost, `any` by its actual value. Fails if the value \
+                  cannot be converted. Calls no LM.",
+    config: || config_schema([(TYPE, schema(TYPE_SCHEMA)), (STRICT, schema(STRICT_SCHEMA))], &[TYPE]),
+    read: |config, scope, at| {
+        let ty = Type::new(read_type(config, scope, at)?, Arc::default());
+        Ok(op(Coerce { ty, allowed: leniencies(config), conversion: None }))
+    },
+})) }
 
 struct Coerce {
-    ty: TypeIR,
+    ty: Type,
     allowed: Leniencies,
+    /// Where every value of the input's type fits, nothing is left to find out.
+    conversion: Option<Conversion>,
 }
 
-impl Op for Coerce {
+impl OpFunction for Coerce {
     fn inputs(&self) -> Vec<OpInput> {
         vec![OpInput::open(VALUE)]
     }
 
-    fn infer(&self, given: &mut Given<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
-        Ok(OpTypes::of([(VALUE, given.type_of(VALUE).ir)], VALUE, self.ty.clone()))
+    fn infer(&self, inputs: &mut InputTypes<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
+        Ok(OpTypes::of([(VALUE, inputs.type_of(VALUE).ir)], VALUE, self.ty.ir.clone()))
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        let to = Type::new(self.ty, schema.defs.clone());
+    fn prepare(&mut self, schema: &SignatureSchema) {
+        self.ty.defs = schema.defs.clone();
         let from = schema.inputs.first().map(|field| schema.type_of(field));
-        // Where every value fits, nothing is left to find out.
-        let known = from
-            .filter(|from| from.assignable_to(&to).is_ok())
-            .map(|from| Conversion::between(&from, &to));
-        let allowed = self.allowed;
-        Computed::boxed(schema, move |inputs| {
-            let value = value(inputs, VALUE);
-            match &known {
-                Some(known) => known.apply(value).map_err(|error| failed(error.to_string())),
-                None => coerced(value, &to, allowed),
-            }
-        })
+        let from = from.filter(|from| from.assignable_to(&self.ty).is_ok());
+        self.conversion = from.map(|from| Conversion::between(&from, &self.ty));
+    }
+
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        let value = value(inputs, VALUE);
+        match &self.conversion {
+            Some(known) => known.apply(value).map_err(|error| failed(error.to_string())),
+            None => coerced(value, &self.ty, self.allowed),
+        }
     }
 }
 
@@ -85,19 +66,19 @@ fn coerced(value: &Payload, to: &Type, allowed: Leniencies) -> Result<Payload, P
         (Some(fits), _) => Ok(fits),
         (None, _) if to.ir == TypeIR::Str => Ok(plain(value).into()),
         (None, Payload::Float(number)) if to.ir == TypeIR::Int => whole(*number),
-        // The parser reads base64, and the text of what is no text may happen to be some.
+        // The parser reads base64, and the text of another value may happen to be valid base64.
         (None, value) if to.ir == TypeIR::Bytes && value.as_str().is_none() => {
-            Err(failed(format!("{} is no `bytes`; only a text is, in base64", value.kind())))
+            Err(failed(format!("{} is not `bytes`; only a text in base64 is", value.kind())))
         }
         (None, _) => parsed(&plain(value), to, allowed),
     }
 }
 
-/// A float as a whole number, where it is one.
+/// A float without a fraction as an integer.
 fn whole(number: f64) -> Result<Payload, PredictError> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) {
         return Ok(Payload::Int(number as i64));
     }
-    Err(failed(format!("{} is no whole number of 64 bits", Payload::Float(number).to_json())))
+    Err(failed(format!("{} is not a 64-bit integer", Payload::Float(number).to_json())))
 }

@@ -1,99 +1,90 @@
-//! `concat`: texts, or lists, one after the other.
+//! `concat`: joins texts, or appends lists to each other.
 
-use std::sync::Arc;
-
-use super::flows::{all, each, input};
-use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, many, named_inputs, unfed, unwieldy};
+use super::function::{OpFunction, OpSpec, op};
+use super::provenance::{all, each, input};
+use super::{
+    Container, INPUTS, INPUTS_SCHEMA, VALUE, container, field_types, named_inputs, too_large, unfed,
+};
+use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
+use crate::strategy::Flow;
 use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule, Flow};
-use crate::types::{TypeIR, TypeScope};
+use crate::types::TypeIR;
 use crate::value::{Fields, Payload, Selection, SelectionStep, SizeBudget, SizeExcess};
 
 const SEPARATOR: &str = "separator";
 
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
+    name: "concat",
+    description: "Joins texts, with a separator between them if one is set, or appends lists to each \
+                  other. Calls no LM.",
+    config,
+    read: |config, _, _| Ok(read(config)),
+})) }
 
-struct Factory;
+fn config() -> Payload {
+    let separator =
+        schema(r#"{"type": "string", "default": "", "description": "the text between two texts"}"#);
+    config_schema([(INPUTS, schema(INPUTS_SCHEMA)), (SEPARATOR, separator)], &[])
+}
 
-impl OpFactory for Factory {
-    fn name(&self) -> &'static str {
-        "concat"
-    }
-
-    fn description(&self) -> &'static str {
-        "Texts one after the other, with a separator between them if wanted; or lists one after the \
-         other. Calls no LM."
-    }
-
-    fn config_schema(&self) -> Payload {
-        let separator = schema(
-            r#"{"type": "string", "default": "", "description": "what stands between two texts"}"#,
-        );
-        config_schema([(INPUTS, schema(INPUTS_SCHEMA)), (SEPARATOR, separator)], &[])
-    }
-
-    fn read(
-        &self,
-        _: &dyn BuildEnv,
-        config: &Payload,
-        _: &mut TypeScope,
-        _: &At<'_>,
-    ) -> Result<Box<dyn Op>, Problems> {
-        let separator = member(config, SEPARATOR).and_then(Payload::as_str).unwrap_or_default();
-        Ok(Box::new(Concat { inputs: named_inputs(config), separator: separator.into() }))
-    }
+fn read(config: &Payload) -> Box<dyn Op> {
+    let separator = member(config, SEPARATOR).and_then(Payload::as_str).unwrap_or_default();
+    op(Concat { inputs: named_inputs(config), separator: separator.into(), texts: false })
 }
 
 struct Concat {
     inputs: Vec<OpInput>,
-    separator: Arc<str>,
+    separator: Box<str>,
+    /// Whether it joins texts; it appends lists otherwise.
+    texts: bool,
 }
 
-impl Op for Concat {
+impl OpFunction for Concat {
     fn inputs(&self) -> Vec<OpInput> {
         self.inputs.clone()
     }
 
-    fn takes_others(&self) -> bool {
+    fn accepts_others(&self) -> bool {
         self.inputs.is_empty()
     }
 
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
-        let defs = given.defs();
-        let element = |ir: &TypeIR| match many(ir, defs) {
-            Some(Many::List(element)) => Some(element.clone()),
+    fn infer(&self, inputs: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        let defs = inputs.defs();
+        let element = |ir: &TypeIR| match container(ir, defs) {
+            Some(Container::List(element)) => Some(element.clone()),
             _ => None,
         };
-        let Some(first) = given.types().values().next() else { return Err(unfed(at, "first")) };
+        let Some(first) = inputs.types().values().next() else { return Err(unfed(at, "first")) };
         if element(first).is_none() {
-            let inputs = super::fields(given, |_| TypeIR::Str);
-            return Ok(OpTypes::of(inputs, VALUE, TypeIR::Str));
+            let accepted = field_types(inputs, |_| TypeIR::Str);
+            return Ok(OpTypes::of(accepted, VALUE, TypeIR::Str));
         }
-        let elements = TypeIR::union(given.types().values().filter_map(element));
-        let inputs = super::fields(given, |ir| match element(ir) {
+        let elements = TypeIR::union(inputs.types().values().filter_map(element));
+        let accepted = field_types(inputs, |ir| match element(ir) {
             Some(_) => ir.clone(),
             None => TypeIR::list(TypeIR::Any),
         });
-        Ok(OpTypes::of(inputs, VALUE, TypeIR::list(elements)))
+        Ok(OpTypes::of(accepted, VALUE, TypeIR::list(elements)))
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        let texts = schema.outputs.first().is_some_and(|field| field.ty == TypeIR::Str);
-        let concat = move |inputs: &Fields| {
-            match texts {
-                true => join(inputs, &self.separator).map(Payload::from),
-                false => chain(inputs).map(Payload::from),
-            }
-            .map_err(unwieldy)
-        };
-        Computed::new(schema, concat).telling(move |inputs, within| match texts {
-            true => all(inputs),
-            false => told(inputs, within),
-        })
+    fn prepare(&mut self, schema: &SignatureSchema) {
+        self.texts = schema.outputs.first().is_some_and(|field| field.ty == TypeIR::Str);
+    }
+
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        match self.texts {
+            true => join(inputs, &self.separator).map(Payload::from),
+            false => chain(inputs).map(Payload::from),
+        }
+        .map_err(too_large)
+    }
+
+    fn flows(&self, inputs: &Fields, within: &Selection) -> Vec<Flow> {
+        if self.texts { all(inputs) } else { list_flows(inputs, within) }
     }
 }
 
@@ -111,8 +102,8 @@ fn chain(inputs: &Fields) -> Result<Vec<Payload>, SizeExcess> {
     Ok(lists.concat())
 }
 
-/// Each element came from one of the lists, each of which stands behind those before it.
-fn told(inputs: &Fields, within: &Selection) -> Vec<Flow> {
+/// Each element comes from one of the lists, which follow each other.
+fn list_flows(inputs: &Fields, within: &Selection) -> Vec<Flow> {
     let lists = inputs.iter().filter_map(|(name, value)| Some((name, value.as_list()?)));
     if let Some((SelectionStep::Index(index), rest)) = within.split_first() {
         let mut left = *index;

@@ -1,5 +1,5 @@
-//! `map`: a strategy over each element of a list, or each value of a dict: several at once, results
-//! in order. Whatever runs inside keeps its predictors under `module`.
+//! `map`: a strategy over each element of a list, or each value of a dict: several at once, results in
+//! order. The predictors of the inner strategy are under `module`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use futures_util::stream::{self, StreamExt};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
-use super::flows::{APART, input};
-use super::inner::{Inner, inner_schema, inputs_of, pinned};
-use super::{Many, failed, invalid, many, unwieldy};
+use super::inner_strategy::{InnerStrategy, inner_schema, inputs_of};
+use super::provenance::{APART, input};
+use super::{Container, container, failed, invalid, too_large};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind, SpanKind, SpanStatus};
 use crate::problem::{At, Code, Problems};
 use crate::read::listed;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::config::{config_schema, count, count_schema, member, schema};
-use crate::strategy::op::{Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::inner_module::{InnerModule, MODULE};
+use crate::strategy::op::{InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::wrapped::{MODULE, Wrapped};
-use crate::strategy::{BuildEnv, DynModule, Flow, RecordedCall, Sources};
+use crate::strategy::{BuildEnv, ConfigRef, DynModule, Flow, RecordedCall, Sources};
 use crate::types::{TypeIR, TypeScope};
 use crate::value::{Failure, Fields, Payload, Selection, SizeBudget, Value, ValueBatch, unwrap};
 
 const OVER: &str = "over";
 const CONCURRENCY: &str = "concurrency";
 const DEFAULT_CONCURRENCY: usize = 8;
-/// How many elements are done before others get their turn.
+/// After how many elements the task yields to others.
 const TURN: usize = 32;
 const ON_ERROR: &str = "on_error";
 
@@ -48,10 +48,10 @@ impl OpFactory for Factory {
 
     fn config_schema(&self) -> Payload {
         let over = schema(
-            r#"{"type": "string", "description": "the input whose elements it runs over; may be left out where the strategy has one input"}"#,
+            r#"{"type": "string", "description": "the input whose elements it runs over; optional if the strategy has one input"}"#,
         );
         let on_error = schema(
-            r#"{"enum": ["fail", "keep"], "default": "fail", "description": "whether an element that fails fails the node, or stands as an error among the results"}"#,
+            r#"{"enum": ["fail", "keep"], "default": "fail", "description": "whether a failed element fails the node, or is an error among the results"}"#,
         );
         config_schema(
             [
@@ -72,8 +72,8 @@ impl OpFactory for Factory {
         &[MODULE]
     }
 
-    fn pin(&self, env: &dyn BuildEnv, config: &Payload) -> Option<Payload> {
-        pinned(env, config, &[MODULE])
+    fn config_refs(&self) -> &'static [ConfigRef] {
+        &[ConfigRef::SignedStrategy(MODULE)]
     }
 
     fn read(
@@ -83,20 +83,24 @@ impl OpFactory for Factory {
         scope: &mut TypeScope,
         at: &At<'_>,
     ) -> Result<Box<dyn Op>, Problems> {
-        let inner = Inner::read(env, config, MODULE, scope, at)?;
+        let inner = InnerStrategy::read(env, config, MODULE, scope, at)?;
         let inputs = inner.inputs();
         let named = member(config, OVER).and_then(Payload::as_str);
         let names = || inputs.iter().map(|input| input.name.as_ref());
         let over = match (named, inputs.as_slice()) {
             (None, [only]) => only.name.clone(),
-            (Some(named), _) if inner.takes_others() || names().any(|name| name == named) => {
+            (Some(named), _) if inner.accepts_others() || names().any(|name| name == named) => {
                 named.into()
             }
             (named, _) => {
-                let told = listed(names());
+                let known = listed(names());
                 let detail = match named {
-                    Some(named) => format!("the strategy has no input `{named}`; it takes: {told}"),
-                    None => format!("say over which input it runs; the strategy takes: {told}"),
+                    Some(named) => {
+                        format!("the strategy has no input `{named}`; its inputs: {known}")
+                    }
+                    None => {
+                        format!("name the input to run over; the inputs of the strategy: {known}")
+                    }
                 };
                 return Err(invalid(at, OVER, Code::InvalidConfig, detail));
             }
@@ -108,7 +112,7 @@ impl OpFactory for Factory {
 }
 
 struct Map {
-    inner: Inner,
+    inner: InnerStrategy,
     over: Arc<str>,
     concurrency: usize,
     keep: bool,
@@ -127,17 +131,17 @@ impl Op for Map {
         inputs
     }
 
-    fn takes_others(&self) -> bool {
-        self.inner.takes_others()
+    fn accepts_others(&self) -> bool {
+        self.inner.accepts_others()
     }
 
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+    fn infer(&self, given: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
         let defs = given.defs();
         let whole = given.get(&self.over).cloned();
-        let parts = whole.as_ref().and_then(|whole| many(whole, defs));
-        let by_key = matches!(parts, Some(Many::Dict(_)));
+        let parts = whole.as_ref().and_then(|whole| container(whole, defs));
+        let by_key = matches!(parts, Some(Container::Dict(_)));
         let element = match parts {
-            Some(Many::List(element) | Many::Dict(element)) => element.clone(),
+            Some(Container::List(element) | Container::Dict(element)) => element.clone(),
             None => TypeIR::Any,
         };
         let of_element = |name: &Arc<str>, ir: &TypeIR| match *name == self.over {
@@ -167,22 +171,23 @@ impl Op for Map {
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
         let Self { inner, over, concurrency, keep } = *self;
         let module = inner.module(&schema.defs);
-        Box::new(Mapped { schema, module, over, concurrency, keep })
+        Box::new(MapModule { schema, module, over, concurrency, keep })
     }
 }
 
-struct Mapped {
+struct MapModule {
     schema: Arc<SignatureSchema>,
-    module: Wrapped,
+    module: InnerModule,
     over: Arc<str>,
     concurrency: usize,
     keep: bool,
 }
 
-impl Mapped {
+impl MapModule {
     async fn run(&self, ctx: &Ctx, input: &Fields) -> Result<Fields, PredictError> {
         let whole = Value::plain(input.get(&self.over).cloned().unwrap_or_default());
-        let batch = ValueBatch::of(&whole).ok_or_else(|| failed("there is nothing to run over"))?;
+        let batch =
+            ValueBatch::of(&whole).ok_or_else(|| failed("there is no list or dict to run over"))?;
         let calls = batch.payloads().enumerate().map(|(position, element)| {
             let mut given = inputs_of(&self.module, input);
             given.insert(self.over.clone(), element);
@@ -193,19 +198,19 @@ impl Mapped {
         let mut room = SizeBudget::default();
         while let Some((position, result)) = running.next().await {
             if position % TURN == TURN - 1 {
-                // What computes at once waits for nobody; the run may be over by now.
+                // A computing element never waits; the run may have ended meanwhile.
                 tokio::task::yield_now().await;
             }
-            let kept = result.or_else(|error| self.kept(ctx, error));
-            let kept = kept.map_err(|error| at_element(error, &batch, position))?;
-            kept.values().try_for_each(|value| room.take(value)).map_err(unwieldy)?;
-            results.push((position, kept));
+            let outputs = result.or_else(|error| self.as_error(ctx, error));
+            let outputs = outputs.map_err(|error| at_element(error, &batch, position))?;
+            outputs.values().try_for_each(|value| room.take(value)).map_err(too_large)?;
+            results.push((position, outputs));
             check_time(ctx, results.len())?;
         }
         self.gather(&batch, &results)
     }
 
-    /// The work on one element, under a span of its own where it waits for something.
+    /// Runs one element, under a span of its own unless it only computes.
     async fn element(
         &self,
         ctx: &Ctx,
@@ -261,7 +266,7 @@ impl Mapped {
         Sources { flows, spans: Some(spans) }
     }
 
-    /// Where all elements' results came from, each in its place.
+    /// Where the results of all elements came from.
     fn sources_of_all(
         &self,
         call: &RecordedCall<'_>,
@@ -279,8 +284,8 @@ impl Mapped {
         all
     }
 
-    /// An error in the place of every output, where errors are kept and the run is not over.
-    fn kept(&self, ctx: &Ctx, error: PredictError) -> Result<Fields, PredictError> {
+    /// An error in place of every output, if errors are kept and the run has not ended.
+    fn as_error(&self, ctx: &Ctx, error: PredictError) -> Result<Fields, PredictError> {
         let late = Instant::now() >= ctx.node.deadline;
         let is_over = match error.kind {
             PredictErrorKind::Cancelled | PredictErrorKind::Waiting => true,
@@ -296,7 +301,7 @@ impl Mapped {
         Ok(outputs.map(|field| (field.name.clone(), value.clone())).collect())
     }
 
-    /// The results of all elements, output by output, in the shape of what was given.
+    /// The results of all elements, output by output, in the shape of the input.
     fn gather(&self, batch: &ValueBatch, all: &[(usize, Fields)]) -> Result<Fields, PredictError> {
         let output = |field: &FieldSchema| {
             let part = |(position, found): &(usize, Fields)| {
@@ -311,7 +316,7 @@ impl Mapped {
     }
 }
 
-/// What computes at once is not stopped from outside.
+/// Nothing else stops a computing element.
 fn check_time(ctx: &Ctx, done: usize) -> Result<(), PredictError> {
     if ctx.run.cancelled.is_cancelled() {
         return Err(PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled"));
@@ -319,22 +324,22 @@ fn check_time(ctx: &Ctx, done: usize) -> Result<(), PredictError> {
     if Instant::now() < ctx.node.deadline {
         return Ok(());
     }
-    let message = format!("the time of the node was over after {done} of its elements");
+    let message = format!("the node ran out of time after {done} of its elements");
     Err(PredictError::new(PredictErrorKind::Timeout, message))
 }
 
-/// Elements are counted from 1.
+/// The number of an element, from 1.
 fn number(position: usize) -> u32 {
     u32::try_from(position + 1).unwrap_or(u32::MAX)
 }
 
-/// The failure of an element, which it names.
+/// A failure with the position of its element.
 fn at_element(error: PredictError, batch: &ValueBatch, position: usize) -> PredictError {
     let step: Selection = batch.step(position).into_iter().collect();
     PredictError { message: format!("element {step}: {}", error.message), ..error }
 }
 
-impl DynModule for Mapped {
+impl DynModule for MapModule {
     fn schema(&self) -> &Arc<SignatureSchema> {
         &self.schema
     }

@@ -4,97 +4,85 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::flows::{each, input};
-use super::{INPUTS, INPUTS_SCHEMA, Many, VALUE, many, named_inputs, unfed};
+use super::function::{OpFunction, OpSpec, op};
+use super::provenance::{each, input};
+use super::{Container, INPUTS, INPUTS_SCHEMA, VALUE, container, field_types, named_inputs, unfed};
+use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
+use crate::strategy::Flow;
 use crate::strategy::config::{config_schema, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule, Flow};
-use crate::types::{Class, ClassField, TypeIR, TypeScope, TypeShape, resolve};
+use crate::types::{Class, ClassField, TypeIR, TypeShape, resolve};
 use crate::value::{Fields, Map, Payload, Selection, SelectionStep};
 
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
-
-struct Factory;
-
-impl OpFactory for Factory {
-    fn name(&self) -> &'static str {
-        "merge"
-    }
-
-    fn description(&self) -> &'static str {
-        "Several classes as one class with all their fields, or several dicts as one; of two members \
-         of one name the later wins. Calls no LM."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema([(INPUTS, schema(INPUTS_SCHEMA))], &[])
-    }
-
-    fn read(
-        &self,
-        _: &dyn BuildEnv,
-        config: &Payload,
-        _: &mut TypeScope,
-        _: &At<'_>,
-    ) -> Result<Box<dyn Op>, Problems> {
-        Ok(Box::new(Merge { inputs: named_inputs(config) }))
-    }
-}
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
+    name: "merge",
+    description: "Merges several classes into one with all their fields, or several dicts into one; \
+                  if two have a member of the same name, the later one wins. Calls no LM.",
+    config: || config_schema([(INPUTS, schema(INPUTS_SCHEMA))], &[]),
+    read: |config, _, _| Ok(op(Merge { inputs: named_inputs(config), is_class: false })),
+})) }
 
 struct Merge {
     inputs: Vec<OpInput>,
+    /// Whether it merges classes; it merges dicts otherwise.
+    is_class: bool,
 }
 
-impl Op for Merge {
+impl OpFunction for Merge {
     fn inputs(&self) -> Vec<OpInput> {
         self.inputs.clone()
     }
 
-    fn takes_others(&self) -> bool {
+    fn accepts_others(&self) -> bool {
         self.inputs.is_empty()
     }
 
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
-        if given.types().is_empty() {
+    fn infer(&self, inputs: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        if inputs.types().is_empty() {
             return Err(unfed(at, "first"));
         }
-        let defs = given.defs();
+        let defs = inputs.defs();
         let class = |ir| match resolve(ir, defs).shape {
             TypeShape::Class(class) => Some(class),
             _ => None,
         };
-        if let Some(classes) = given.types().values().map(class).collect::<Option<Vec<_>>>() {
-            return Ok(OpTypes::of(super::fields(given, Clone::clone), VALUE, all_of(&classes)));
+        if let Some(classes) = inputs.types().values().map(class).collect::<Option<Vec<_>>>() {
+            let accepted = field_types(inputs, Clone::clone);
+            return Ok(OpTypes::of(accepted, VALUE, all_of(&classes)));
         }
-        let member = |ir: &TypeIR| match many(ir, defs) {
-            Some(Many::Dict(member)) => Some(member.clone()),
+        let member = |ir: &TypeIR| match container(ir, defs) {
+            Some(Container::Dict(member)) => Some(member.clone()),
             _ => None,
         };
-        let members = TypeIR::union(given.types().values().filter_map(member));
-        let inputs = super::fields(given, |ir| match member(ir) {
+        let members = TypeIR::union(inputs.types().values().filter_map(member));
+        let accepted = field_types(inputs, |ir| match member(ir) {
             Some(_) => ir.clone(),
             None => TypeIR::dict(TypeIR::Any),
         });
-        Ok(OpTypes::of(inputs, VALUE, TypeIR::dict(members)))
+        Ok(OpTypes::of(accepted, VALUE, TypeIR::dict(members)))
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        let is_class = !matches!(schema.outputs.first().map(|out| &out.ty), Some(TypeIR::Dict(_)));
-        let merge = |inputs: &Fields| {
-            let members = inputs.values().filter_map(Payload::as_map).flatten();
-            let merged: Map =
-                members.map(|(name, member)| (name.clone(), member.clone())).collect();
-            Ok(merged.into())
-        };
-        Computed::new(schema, merge).telling(move |inputs, within| told(inputs, within, is_class))
+    fn prepare(&mut self, schema: &SignatureSchema) {
+        let output = schema.outputs.first().map(|field| &field.ty);
+        self.is_class = !matches!(output, Some(TypeIR::Dict(_)));
+    }
+
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        let members = inputs.values().filter_map(Payload::as_map).flatten();
+        let merged: Map = members.map(|(name, member)| (name.clone(), member.clone())).collect();
+        Ok(merged.into())
+    }
+
+    fn flows(&self, inputs: &Fields, within: &Selection) -> Vec<Flow> {
+        member_flows(inputs, within, self.is_class)
     }
 }
 
-/// Each member came from the last input that has it.
-fn told(inputs: &Fields, within: &Selection, is_class: bool) -> Vec<Flow> {
+/// Each member comes from the last input that has it.
+fn member_flows(inputs: &Fields, within: &Selection, is_class: bool) -> Vec<Flow> {
     let has = |input: &Payload, name: &Arc<str>| {
         input.as_map().is_some_and(|members| members.contains_key(name))
     };
@@ -119,8 +107,8 @@ fn told(inputs: &Fields, within: &Selection, is_class: bool) -> Vec<Flow> {
     })
 }
 
-/// The class with the fields of all. What is said of a field beside its type holds for whoever
-/// writes it, not for whoever reads it here.
+/// The class with the fields of all. Descriptions and constraints apply where a value is written and
+/// are left out here.
 fn all_of(classes: &[&Class]) -> TypeIR {
     let fields = classes.iter().flat_map(|class| &class.fields);
     let fields: IndexMap<_, _> =

@@ -1,18 +1,17 @@
-//! Numbers of ops: whole ones stay exact, and what leaves the range of its kind is a failure. Knows
-//! nothing of the ops.
+//! Numbers of ops: integers are exact, and a result out of range is a failure. Knows no op.
 
 use super::failed;
 use crate::predict::PredictError;
 use crate::value::Payload;
 
-/// A number. Both are of one kind wherever two meet: edges have seen to that.
+/// A number. Two operands have the same kind: edges convert them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(super) enum OpNumber {
     Int(i64),
     Float(f64),
 }
 
-impl Number {
+impl OpNumber {
     pub(super) fn of(value: &Payload) -> Result<Self, PredictError> {
         match value {
             Payload::Int(number) => Ok(Self::Int(*number)),
@@ -37,26 +36,26 @@ impl Number {
     ) -> Result<Self, PredictError> {
         match (self, other) {
             (Self::Int(one), Self::Int(two)) => ints(one, two).map(Self::Int).ok_or_else(|| {
-                failed("the result is beyond 64 bits; with a float among the inputs it may do")
+                failed("the result does not fit into 64 bits; it may with a float among the inputs")
             }),
             (one, two) => finite(floats(one.float(), two.float())),
         }
     }
 }
 
-impl From<Number> for Payload {
-    fn from(number: Number) -> Self {
+impl From<OpNumber> for Payload {
+    fn from(number: OpNumber) -> Self {
         match number {
-            Number::Int(number) => Self::Int(number),
-            Number::Float(number) => Self::Float(number),
+            OpNumber::Int(number) => Self::Int(number),
+            OpNumber::Float(number) => Self::Float(number),
         }
     }
 }
 
-/// A float that is a number.
-pub(super) fn finite(number: f64) -> Result<Number, PredictError> {
+/// A finite float.
+pub(super) fn finite(number: f64) -> Result<OpNumber, PredictError> {
     if number.is_finite() {
-        return Ok(Number::Float(number));
+        return Ok(OpNumber::Float(number));
     }
-    Err(failed("the result is too large for a float, or no number"))
+    Err(failed("the result is too large for a float, or not a number"))
 }

@@ -1,57 +1,42 @@
-//! `select`: a part of a value, by a path; with a default where it may be absent.
+//! `select`: a part of a value, by a path, with a default if the part may be absent.
 
-use std::sync::Arc;
-
-use super::flows::{at, input};
+use super::function::{OpFunction, OpSpec, op};
+use super::provenance::{at as value_at, input};
 use super::{VALUE, invalid, settled, value};
+use crate::predict::PredictError;
 use crate::problem::{At, Code, Problems};
 use crate::signature::SignatureSchema;
+use crate::strategy::Flow;
 use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule, Flow};
-use crate::types::{Type, TypeScope, admit};
+use crate::types::{Type, admit};
 use crate::value::{Fields, Payload, Selection};
 
 const PATH: &str = "path";
 const DEFAULT: &str = "default";
 
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
+    name: "select",
+    description: "A part of `value`, by a path such as `person.name`, `[0]` or `['key']`, checked \
+                  against its type; a default for a part that may be absent. Calls no LM.",
+    config,
+    read: |config, _, at| read(config, at),
+})) }
 
-struct Factory;
+fn config() -> Payload {
+    let path = schema(
+        r#"{"type": "string", "maxLength": 2000, "description": "the path to the part of the value"}"#,
+    );
+    let default = schema(r#"{"description": "the output if the part is absent or null"}"#);
+    config_schema([(PATH, path), (DEFAULT, default)], &[PATH])
+}
 
-impl OpFactory for Factory {
-    fn name(&self) -> &'static str {
-        "select"
-    }
-
-    fn description(&self) -> &'static str {
-        "A part of `value`, by a path such as `person.name`, `[0]` or `['key']`, checked against its \
-         type; a default for what may be absent. Calls no LM."
-    }
-
-    fn config_schema(&self) -> Payload {
-        let path = schema(
-            r#"{"type": "string", "maxLength": 2000, "description": "the way into the value"}"#,
-        );
-        let default =
-            schema(r#"{"description": "what stands in for a part that is absent or null"}"#);
-        config_schema([(PATH, path), (DEFAULT, default)], &[PATH])
-    }
-
-    fn read(
-        &self,
-        _: &dyn BuildEnv,
-        config: &Payload,
-        _: &mut TypeScope,
-        at: &At<'_>,
-    ) -> Result<Box<dyn Op>, Problems> {
-        let text = member(config, PATH).and_then(Payload::as_str).unwrap_or_default();
-        let path = Selection::parse(text).map_err(|error| {
-            invalid(at, PATH, Code::InvalidConfig, format!("`{text}`: {error}"))
-        })?;
-        Ok(Box::new(Select { path, default: member(config, DEFAULT).cloned() }))
-    }
+fn read(config: &Payload, at: &At<'_>) -> Result<Box<dyn Op>, Problems> {
+    let text = member(config, PATH).and_then(Payload::as_str).unwrap_or_default();
+    let path = Selection::parse(text)
+        .map_err(|error| invalid(at, PATH, Code::InvalidConfig, format!("`{text}`: {error}")))?;
+    Ok(op(Select { path, default: member(config, DEFAULT).cloned() }))
 }
 
 struct Select {
@@ -59,13 +44,13 @@ struct Select {
     default: Option<Payload>,
 }
 
-impl Op for Select {
+impl OpFunction for Select {
     fn inputs(&self) -> Vec<OpInput> {
         vec![OpInput::open(VALUE)]
     }
 
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
-        let whole = given.type_of(VALUE);
+    fn infer(&self, inputs: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        let whole = inputs.type_of(VALUE);
         let part = self.path.type_in(&whole).map_err(|error| {
             invalid(at, PATH, Code::UnknownField, format!("`{}`: {error}", self.path))
         })?;
@@ -73,37 +58,36 @@ impl Op for Select {
             None => part.ir,
             Some(default) => {
                 let ty = Type::new(settled(&part.ir, &part.defs), part.defs);
-                fitting(default, &ty, DEFAULT, at)?;
+                check_default(default, &ty, DEFAULT, at)?;
                 ty.ir
             }
         };
         Ok(OpTypes::of([(VALUE, whole.ir)], VALUE, ty))
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        let Self { path, default } = *self;
-        let default = default.map(|default| exactly(default, &schema));
-        let has_default = default.is_some();
-        let from = input(VALUE).then(&path);
-        let select = move |inputs: &Fields| {
-            let found = path.get(value(inputs, VALUE));
-            Ok(match &default {
-                Some(default) if found.is_null() => default.clone(),
-                _ => found,
-            })
-        };
-        Computed::new(schema, select).telling(move |inputs, within| {
-            let found = at(inputs, &from);
-            match has_default && found.is_null() {
-                true => Vec::new(),
-                false => vec![Flow::copied(from.then(within))],
-            }
+    fn prepare(&mut self, schema: &SignatureSchema) {
+        self.default = self.default.take().map(|default| exact_default(default, schema));
+    }
+
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        let part = self.path.get(value(inputs, VALUE));
+        Ok(match &self.default {
+            Some(default) if part.is_null() => default.clone(),
+            _ => part,
         })
+    }
+
+    fn flows(&self, inputs: &Fields, within: &Selection) -> Vec<Flow> {
+        let from = input(VALUE).then(&self.path);
+        match self.default.is_some() && value_at(inputs, &from).is_null() {
+            true => Vec::new(),
+            false => vec![Flow::copied(from.then(within))],
+        }
     }
 }
 
 /// Refuses a default that is not of its type.
-pub(super) fn fitting(
+pub(super) fn check_default(
     default: &Payload,
     ty: &Type,
     name: &str,
@@ -114,8 +98,8 @@ pub(super) fn fitting(
     problems.or(())
 }
 
-/// A default that fits, exactly as the output's type has it.
-pub(super) fn exactly(default: Payload, schema: &SignatureSchema) -> Payload {
+/// A checked default as a value of exactly the output's type.
+pub(super) fn exact_default(default: Payload, schema: &SignatureSchema) -> Payload {
     let ty = schema.outputs.first().map(|field| schema.type_of(field));
     let exact = ty.and_then(|ty| admit(&default, &ty, &At::Root, &mut Problems::new()));
     exact.unwrap_or(default)

@@ -1,58 +1,41 @@
-//! `unwrap_or`: a value, or another where it is absent or the node that was to give it failed.
+//! `unwrap_or`: a value, or a default if it is null or the node that feeds it failed.
 
-use std::sync::Arc;
-
-use super::flows::input;
-use super::select::{exactly, fitting};
+use super::function::{OpFunction, OpSpec, op};
+use super::provenance::input;
+use super::select::{check_default, exact_default};
 use super::{VALUE, settled, value};
+use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
+use crate::strategy::Flow;
 use crate::strategy::config::{config_schema, schema};
-use crate::strategy::op::{Computed, Given, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::strategy::{BuildEnv, DynModule, Flow};
-use crate::types::{Type, TypeIR, TypeScope};
-use crate::value::Payload;
+use crate::types::{Type, TypeIR};
+use crate::value::{Fields, Payload, Selection};
 
 const DEFAULT: &str = "default";
 
-inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
-
-struct Factory;
-
-impl OpFactory for Factory {
-    fn name(&self) -> &'static str {
-        "unwrap_or"
-    }
-
-    fn description(&self) -> &'static str {
-        "Gives `value`, or `default` where the node that was to give it failed, or where it is null. \
-         The default stands in the config or is connected. Calls no LM."
-    }
-
-    fn config_schema(&self) -> Payload {
-        let default = schema(r#"{"description": "what stands in for a value that is not there"}"#);
+inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
+    name: "unwrap_or",
+    description: "Returns `value`, or `default` if `value` is null or the node that feeds it failed. \
+                  The default is in the config or is connected. Calls no LM.",
+    config: || {
+        let default = schema(r#"{"description": "the output if there is no value"}"#);
         config_schema([(DEFAULT, default)], &[])
-    }
-
-    fn read(
-        &self,
-        _: &dyn BuildEnv,
-        config: &Payload,
-        _: &mut TypeScope,
-        _: &At<'_>,
-    ) -> Result<Box<dyn Op>, Problems> {
+    },
+    read: |config, _, _| {
         // Null is a default too.
         let default = config.as_map().and_then(|members| members.get(DEFAULT)).cloned();
-        Ok(Box::new(UnwrapOr { default }))
-    }
-}
+        Ok(op(UnwrapOr { default }))
+    },
+})) }
 
 struct UnwrapOr {
     default: Option<Payload>,
 }
 
-impl Op for UnwrapOr {
+impl OpFunction for UnwrapOr {
     fn inputs(&self) -> Vec<OpInput> {
         let mut inputs = vec![OpInput::open(VALUE)];
         if self.default.is_none() {
@@ -61,42 +44,52 @@ impl Op for UnwrapOr {
         inputs
     }
 
-    fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
-        let found = given.type_of(VALUE);
-        let there = settled(&found.ir, &found.defs);
-        let ty = match (&self.default, given.get(DEFAULT)) {
-            (Some(Payload::Null), _) => there.optional(),
-            (Some(default), _) => {
-                fitting(default, &Type::new(there.clone(), found.defs), DEFAULT, at)?;
-                there
-            }
-            (None, None) => there,
-            (None, Some(other)) if there == TypeIR::Null => other.clone(),
-            (None, Some(other)) => {
-                let other = other.clone();
-                if given.fits(&other, &there) { there } else { TypeIR::union([there, other]) }
-            }
-        };
-        let mut inputs = vec![(VALUE, TypeIR::union([found.ir, TypeIR::Error]))];
-        // A default of the value's type, so that what comes out is of one kind.
-        inputs.extend(given.get(DEFAULT).map(|_| (DEFAULT, ty.clone())));
-        Ok(OpTypes::of(inputs, VALUE, ty))
+    fn accepts_errors(&self) -> &'static [&'static str] {
+        &[VALUE]
     }
 
-    fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        let default = self.default.map(|default| exactly(default, &schema));
-        let constant = default.is_some();
-        let module = Computed::taking_errors(schema, &[VALUE], move |inputs| {
-            Ok(match (value(inputs, VALUE), &default) {
-                (Payload::Null | Payload::Error(_), Some(default)) => default.clone(),
-                (Payload::Null | Payload::Error(_), None) => value(inputs, DEFAULT).clone(),
-                (found, _) => found.clone(),
-            })
-        });
-        module.telling(move |inputs, within| match value(inputs, VALUE) {
-            Payload::Null | Payload::Error(_) if constant => Vec::new(),
+    fn infer(&self, inputs: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+        let whole = inputs.type_of(VALUE);
+        let present = settled(&whole.ir, &whole.defs);
+        let ty = match (&self.default, inputs.get(DEFAULT)) {
+            (Some(Payload::Null), _) => present.optional(),
+            (Some(default), _) => {
+                check_default(default, &Type::new(present.clone(), whole.defs), DEFAULT, at)?;
+                present
+            }
+            (None, None) => present,
+            (None, Some(other)) if present == TypeIR::Null => other.clone(),
+            (None, Some(other)) => {
+                let other = other.clone();
+                match inputs.fits(&other, &present) {
+                    true => present,
+                    false => TypeIR::union([present, other]),
+                }
+            }
+        };
+        let mut accepted = vec![(VALUE, TypeIR::union([whole.ir, TypeIR::Error]))];
+        // The default is converted to the output's type, so that every output is of one type.
+        accepted.extend(inputs.get(DEFAULT).map(|_| (DEFAULT, ty.clone())));
+        Ok(OpTypes::of(accepted, VALUE, ty))
+    }
+
+    fn prepare(&mut self, schema: &SignatureSchema) {
+        self.default = self.default.take().map(|default| exact_default(default, schema));
+    }
+
+    fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
+        Ok(match (value(inputs, VALUE), &self.default) {
+            (Payload::Null | Payload::Error(_), Some(default)) => default.clone(),
+            (Payload::Null | Payload::Error(_), None) => value(inputs, DEFAULT).clone(),
+            (present, _) => present.clone(),
+        })
+    }
+
+    fn flows(&self, inputs: &Fields, within: &Selection) -> Vec<Flow> {
+        match value(inputs, VALUE) {
+            Payload::Null | Payload::Error(_) if self.default.is_some() => Vec::new(),
             Payload::Null | Payload::Error(_) => vec![Flow::copied(input(DEFAULT).then(within))],
             _ => vec![Flow::copied(input(VALUE).then(within))],
-        })
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! The loop of `program_of_thought`: have a program written, run it, have it mended while it fails.
-//! One algorithm over predictors and a sandbox, whatever the signature is written in.
+//! The loop of `program_of_thought`: the LM writes a program, the sandbox runs it, and the LM repairs it
+//! while it fails. The same for signatures as data and typed ones.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::predict::{
 use crate::sandbox::{Sandbox, SandboxError, SandboxFailure, SandboxOutput};
 use crate::value::{Fields, Payload};
 
-/// What the trace calls a run of a program.
+/// The name of a program run in the trace.
 const TOOL: &str = "python";
 
-/// What LMs put around code.
+/// The fence that LMs put around code.
 const FENCE: &str = "```";
 
-/// Where programs run, and how many are tried.
+/// The sandbox, and how many programs it runs.
 pub(super) struct Coder {
-    /// Gone where a stored graph finds none any more.
+    /// `None` if a stored graph no longer finds one.
     pub(super) sandbox: Option<Arc<dyn Sandbox>>,
     pub(super) max_iters: usize,
 }
 
-/// A program that came to its end.
-pub(super) struct Program {
+/// A program that ran to its end.
+pub(super) struct FinishedProgram {
     code: Arc<str>,
     output: String,
 }
 
-impl Program {
-    /// The inputs of the predictor that makes the outputs.
+impl FinishedProgram {
+    /// The inputs of the predictor that writes the outputs.
     pub(super) fn shown(self, mut input: Fields) -> Fields {
         input.insert(prompt::FINAL.into(), Payload::Str(self.code));
         input.insert(prompt::OUTPUT.into(), self.output.into());
@@ -39,19 +39,19 @@ impl Program {
 }
 
 impl Coder {
-    /// Has programs written until one comes to its end or there have been enough.
+    /// Has programs written until one runs to its end or the limit is reached.
     pub(super) async fn run(
         &self,
         ctx: &Ctx,
         generate: &SchemaPredictor,
         regenerate: &SchemaPredictor,
         input: &Fields,
-    ) -> Result<Program, PredictError> {
+    ) -> Result<FinishedProgram, PredictError> {
         let mut answer = generate.forward(ctx, input.clone()).await?;
         for left in (0..self.max_iters).rev() {
             let code = code_of(&answer);
             let error = match self.try_once(ctx, &code, input).await? {
-                Ok(output) => return Ok(Program { code, output }),
+                Ok(output) => return Ok(FinishedProgram { code, output }),
                 Err(error) => error,
             };
             if left == 0 {
@@ -65,7 +65,7 @@ impl Coder {
         Err(PredictError::new(PredictErrorKind::Program, "no program was to be tried"))
     }
 
-    /// Runs a program under a span of its own: what came out, or how it failed.
+    /// Runs a program under a span of its own: its result, or how it failed.
     async fn try_once(
         &self,
         ctx: &Ctx,
@@ -73,11 +73,11 @@ impl Coder {
         input: &Fields,
     ) -> Result<Result<String, SandboxError>, PredictError> {
         let Some(sandbox) = &self.sandbox else {
-            let message = "there is no sandbox any more to run programs in";
+            let message = "there is no longer a sandbox to run programs in";
             return Err(PredictError::new(PredictErrorKind::Sandbox, message));
         };
         if code.trim().is_empty() {
-            let message = format!("`{}` holds no program", prompt::CODE);
+            let message = format!("`{}` contains no program", prompt::CODE);
             return Ok(Err(SandboxError::new(SandboxFailure::Syntax, message)));
         }
         let span = ctx.trace().open(SpanKind::Tool, &ctx.node.node, ctx.parent, |span| {
@@ -95,7 +95,7 @@ impl Coder {
         };
         match ran {
             Ok(ran) => {
-                let output = told(&ran);
+                let output = result_text(&ran);
                 ctx.trace().close(span, SpanStatus::Succeeded, |span| {
                     let result = ("result".into(), Payload::from(output.as_str()));
                     span.outputs = Some(Fields::from_iter([result]));
@@ -125,22 +125,24 @@ impl Coder {
     }
 }
 
-/// What came out of a program: what it printed, then the value of its last line.
-fn told(ran: &SandboxOutput) -> String {
+/// The result of a program: what it printed, then the value of its last line.
+fn result_text(ran: &SandboxOutput) -> String {
     let value = match &ran.value {
         Payload::Null => String::new(),
         Payload::Str(text) => text.to_string(),
         value => value.to_json(),
     };
     match (ran.printed.trim_end(), value.is_empty()) {
-        ("", true) => "(nothing: it printed nothing and its last line has no value)".to_owned(),
+        ("", true) => {
+            "(no output: the program printed nothing and its last line has no value)".to_owned()
+        }
         ("", false) => value,
         (printed, true) => printed.to_owned(),
         (printed, false) => format!("{printed}\n{value}"),
     }
 }
 
-/// The program of an answer; a fence around it is the LM's habit and not part of it.
+/// The program in an answer, without the fence that LMs put around code.
 fn code_of(answer: &Fields) -> Arc<str> {
     let Some(Payload::Str(text)) = answer.get(prompt::CODE) else { return "".into() };
     match unfenced(text) {
@@ -149,8 +151,8 @@ fn code_of(answer: &Fields) -> Arc<str> {
     }
 }
 
-/// The inside of the first fence, if the text has one. A program may well have the sign in a text of
-/// its own: a fence that opens is the last of its line but for a word, and one that closes the first.
+/// The inside of the first fence, if the text has one. Programs may contain the fence in a string: an
+/// opening fence ends its line but for a word, and a closing one begins its line.
 fn unfenced(text: &str) -> Option<&str> {
     let is_word = |rest: &str| rest.trim().chars().all(char::is_alphanumeric);
     let mut opening = text.match_indices(FENCE).filter_map(|(place, _)| {
@@ -188,12 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn what_came_out_is_what_was_printed_and_then_the_value() {
-        let out =
-            |printed: &str, value: Payload| told(&SandboxOutput { printed: printed.into(), value });
+    fn a_result_is_what_was_printed_and_then_the_value() {
+        let out = |printed: &str, value: Payload| {
+            result_text(&SandboxOutput { printed: printed.into(), value })
+        };
         assert_eq!(out("a\nb\n", Payload::Int(3)), "a\nb\n3");
         assert_eq!(out("a\n", Payload::Null), "a");
         assert_eq!(out("", Payload::from("text")), "text");
-        assert!(out("", Payload::Null).starts_with("(nothing"));
+        assert!(out("", Payload::Null).starts_with("(no output"));
     }
 }

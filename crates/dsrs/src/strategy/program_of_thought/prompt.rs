@@ -1,5 +1,5 @@
-//! What the three predictors of `program_of_thought` are: their fields, and what the LM is told to
-//! do. Once, for signatures that are data and for typed ones.
+//! The three predictors of `program_of_thought`: their fields and instructions, for signatures as data
+//! and typed ones alike.
 
 use std::sync::Arc;
 
@@ -39,28 +39,31 @@ fn generate(base: &SignatureSchema) -> SignatureSchema {
     SignatureSchema {
         instructions: coding(base, "").into(),
         inputs: base.inputs.clone(),
-        outputs: vec![told(CODE, "the program, and nothing else")],
+        outputs: vec![text_field(CODE, "the complete program, without explanations")],
         defs: base.defs.clone(),
     }
 }
 
 fn regenerate(base: &SignatureSchema) -> SignatureSchema {
     let failed = format!(
-        " The program in `{PREVIOUS}` failed with what `{ERROR}` says: write one that does not."
+        " The program in `{PREVIOUS}` failed with the message in `{ERROR}`: write a corrected program."
     );
     let mut inputs = base.inputs.clone();
-    inputs.push(told(PREVIOUS, "the program that failed"));
-    inputs.push(told(ERROR, "how it failed"));
+    inputs.push(text_field(PREVIOUS, "the program that failed"));
+    inputs.push(text_field(ERROR, "the error message of the failed program"));
     SignatureSchema { instructions: coding(base, &failed).into(), inputs, ..generate(base) }
 }
 
 fn output(base: &SignatureSchema) -> SignatureSchema {
     let mut schema = base.clone();
-    schema.inputs.push(told(FINAL, "a program that was written for this task"));
-    schema.inputs.push(told(OUTPUT, "what came out when it ran"));
+    schema.inputs.push(text_field(FINAL, "the program that was written and run for this task"));
+    schema.inputs.push(text_field(
+        OUTPUT,
+        "the result of the program: what it printed and the value of its last line",
+    ));
     schema.instructions = format!(
-        "{}\n\nThe program in `{FINAL}` was written for this and run; go by what came out of it, \
-         which stands in `{OUTPUT}`.",
+        "{}\n\nThe program in `{FINAL}` was written for this task and has been run. Base your answer \
+         on its result in `{OUTPUT}`.",
         base.instructions.trim()
     )
     .into();
@@ -74,17 +77,18 @@ fn coding(base: &SignatureSchema, failed: &str) -> String {
     };
     let (inputs, outputs) = (names(&base.inputs), names(&base.outputs));
     format!(
-        "{}\n\nDo not write {outputs} yet. Write a program whose result shows what they are.{failed} \
-         The inputs {inputs} are there as variables of these names.\n\n{DIALECT}",
+        "{}\n\nDo not write {outputs} yet. First write a Python program that computes what is needed \
+         to write {outputs}.{failed} The inputs {inputs} are available as variables of these \
+         names.\n\n{DIALECT}",
         base.instructions.trim()
     )
 }
 
-fn told(name: &'static str, description: &'static str) -> FieldSchema {
+fn text_field(name: &'static str, description: &'static str) -> FieldSchema {
     FieldSchema { description: Some(description.into()), ..FieldSchema::of(name, TypeIR::Str) }
 }
 
-/// Refuses fields of the signature's own that the strategy adds.
+/// Refuses fields of the signature with the name of an added field.
 fn check_names(base: &SignatureSchema, at: &At<'_>) -> Result<(), Problems> {
     let is = |field: &FieldSchema, name: &str| &*field.name == name || &**field.lm_name() == name;
     let inputs = base

@@ -1,4 +1,4 @@
-//! `ProgramOfThought<S>`: the same over a typed signature.
+//! `ProgramOfThought<S>`: the strategy for a typed signature.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::signature::{Signature, SignatureSchema};
 use crate::strategy::{ChainOfThought, WithReasoning};
 use crate::value::{Fields, Payload};
 
-/// What the LM is asked first.
+/// The signature of the first program.
 #[derive(dsrs::Signature)]
 pub struct CodeGenerate<I> {
     #[input(flatten)]
     input: I,
-    /// the program, and nothing else
+    /// the complete program, without explanations
     #[output]
     generated_code: String,
 }
 
-/// What the LM is asked when a program failed.
+/// The signature of a program after one that failed.
 #[derive(dsrs::Signature)]
 pub struct CodeRegenerate<I> {
     #[input(flatten)]
@@ -35,30 +35,30 @@ pub struct CodeRegenerate<I> {
     /// the program that failed
     #[input]
     previous_code: String,
-    /// how it failed
+    /// the error message of the failed program
     #[input]
     error: String,
-    /// the program, and nothing else
+    /// the complete program, without explanations
     #[output]
     generated_code: String,
 }
 
-/// What the LM is asked when a program has run.
+/// The signature of the outputs, after a program has run.
 #[derive(dsrs::Signature)]
 pub struct GenerateOutput<I, O> {
     #[input(flatten)]
     input: I,
-    /// a program that was written for this task
+    /// the program that was written and run for this task
     #[input]
     final_generated_code: String,
-    /// what came out when it ran
+    /// the result of the program: what it printed and the value of its last line
     #[input]
     code_output: String,
     #[output(flatten)]
     output: O,
 }
 
-/// Has the LM write a program, runs it and makes the outputs of what came out.
+/// Has the LM write a program, runs it and derives the outputs from the result.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -105,19 +105,19 @@ pub struct GenerateOutput<I, O> {
 pub struct ProgramOfThought<S: Signature> {
     /// Writes a program.
     pub code_generate: ChainOfThought<CodeGenerate<S::Input>>,
-    /// Mends one that failed.
+    /// Repairs a program that failed.
     pub code_regenerate: ChainOfThought<CodeRegenerate<S::Input>>,
-    /// Makes the outputs of what came out.
+    /// Writes the outputs from the result.
     pub generate_output: ChainOfThought<GenerateOutput<S::Input, S::Output>>,
     #[facet(opaque, dsrs::skip)]
     coder: Coder,
 }
 
 impl<S: Signature> ProgramOfThought<S> {
-    /// A module whose programs run in this sandbox, three at most for one call.
+    /// A module whose programs run in this sandbox, at most three in one call.
     ///
     /// # Errors
-    /// Fields of the signature that have the name of one that the strategy adds.
+    /// Fields of the signature with the name of an added field.
     pub fn new(sandbox: Arc<dyn Sandbox>) -> Result<Self, Problems> {
         let schemas = Schemas::of(&SignatureSchema::of::<S>(), &At::Root)?;
         Ok(Self {
@@ -130,7 +130,7 @@ impl<S: Signature> ProgramOfThought<S> {
         })
     }
 
-    /// The most programs that are tried.
+    /// The most programs to run.
     #[must_use]
     pub fn max_iters(mut self, most: usize) -> Self {
         self.coder.max_iters = most.max(1);

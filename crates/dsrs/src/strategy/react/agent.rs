@@ -1,5 +1,5 @@
-//! The loop of `react`: think, call tools, look at the results, until there is enough to answer. One
-//! algorithm over predictors and a toolbox, whatever the signature is written in.
+//! The loop of `react`: reason, call tools, read the results, until the LM can answer. The same for
+//! signatures as data and typed ones.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,64 +9,64 @@ use serde_json::value::RawValue;
 
 use super::FINISH;
 use super::prompt::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME, TRAJECTORY};
-use super::steps::{Call, Step, Steps};
+use super::steps::{AgentCall, AgentStep, AgentSteps};
 use crate::adapter::ChatAdapter;
 use crate::lm::{LmReply, ToolSet, ToolSpec};
 use crate::predict::{Ctx, PredictError, PredictErrorKind, SchemaPredictor, ToolDispatcher};
 use crate::value::{Fields, Payload};
 
-/// The most calls of one step.
+/// The most tool calls of one step.
 const CALLS: usize = 32;
 
-/// How far an agent may go, and with what.
+/// The loop with its tools and limits.
 pub(super) struct Agent {
     toolbox: ToolDispatcher,
     offer: Arc<ToolSet>,
-    limits: Limits,
+    limits: AgentLimits,
 }
 
-/// How far an agent may go.
+/// The limits of an agent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct AgentLimits {
     /// The most steps.
     pub(super) max_iters: usize,
     /// The most calls at the same time.
     pub(super) max_parallel: usize,
 }
 
-impl Default for Limits {
+impl Default for AgentLimits {
     fn default() -> Self {
         Self { max_iters: 10, max_parallel: 8 }
     }
 }
 
 impl Agent {
-    pub(super) fn new(toolbox: ToolDispatcher, limits: Limits) -> Self {
+    pub(super) fn new(toolbox: ToolDispatcher, limits: AgentLimits) -> Self {
         let offer = toolbox.offer([finish()]);
         Self { toolbox, offer, limits }
     }
 
-    /// Takes steps until the LM ends them or there have been enough.
+    /// Takes steps until the LM calls `finish` or the limit is reached.
     ///
-    /// An answer that cannot be read, after its retries, ends them too, as long as there is
-    /// something to make the outputs of.
+    /// An answer that is still invalid after its retries ends the steps too, if there are any to
+    /// derive the outputs from.
     pub(super) async fn act(
         &self,
         ctx: &Ctx,
         action: &SchemaPredictor,
         input: &Fields,
-    ) -> Result<Steps, PredictError> {
-        let mut steps = Steps::default();
+    ) -> Result<AgentSteps, PredictError> {
+        let mut steps = AgentSteps::default();
         for _ in 0..self.limits.max_iters {
             let ask = |input| action.forward_with_tools(ctx, input, &self.offer, read);
             let answer = match with_steps(&mut steps, input, ask).await {
-                Err(error) if is_unread(&error) && !steps.is_empty() => break,
+                Err(error) if is_invalid_answer(&error) && !steps.is_empty() => break,
                 answer => answer?,
             };
-            let (thought, calls) = taken(&answer);
+            let (thought, calls) = thought_and_calls(&answer);
             let results = self.call(ctx, &calls).await?;
-            let finished = calls.iter().any(Call::is_finish);
-            steps.push(Step { thought, calls, results });
+            let finished = calls.iter().any(AgentCall::is_finish);
+            steps.push(AgentStep { thought, calls, results });
             if finished {
                 break;
             }
@@ -75,18 +75,18 @@ impl Agent {
     }
 
     /// The results of all calls but for `finish`, in their order.
-    async fn call(&self, ctx: &Ctx, calls: &[Call]) -> Result<Vec<String>, PredictError> {
+    async fn call(&self, ctx: &Ctx, calls: &[AgentCall]) -> Result<Vec<String>, PredictError> {
         let real = calls.iter().filter(|call| !call.is_finish());
         let each = real.map(|call| self.toolbox.call(ctx, &call.name, &call.args));
-        // Collected first: the closures of a stream over borrows are too general for `Send`.
+        // Collected first: closures of a stream over borrows are not general enough for `Send`.
         let each: Vec<_> = each.collect();
         stream::iter(each).buffered(self.limits.max_parallel).try_collect().await
     }
 }
 
-/// Asks with the steps so far. While they are more than the LM can read, the oldest are left out.
+/// Asks with the steps so far. If they exceed the context of the LM, the oldest are left out.
 pub(super) async fn with_steps<T, Asking: Future<Output = Result<T, PredictError>>>(
-    steps: &mut Steps,
+    steps: &mut AgentSteps,
     input: &Fields,
     ask: impl Fn(Fields) -> Asking,
 ) -> Result<T, PredictError> {
@@ -100,34 +100,35 @@ pub(super) async fn with_steps<T, Asking: Future<Output = Result<T, PredictError
     }
 }
 
-const fn is_unread(error: &PredictError) -> bool {
+const fn is_invalid_answer(error: &PredictError) -> bool {
     matches!(error.kind, PredictErrorKind::Parse { .. } | PredictErrorKind::Constraint { .. })
 }
 
-/// The call that ends the steps, for LMs that are told of tools beside the messages.
+/// The tool that ends the steps, for native tool calls.
 fn finish() -> ToolSpec {
     let parameters = RawValue::from_string(r#"{"type":"object","properties":{}}"#.to_owned());
     ToolSpec {
         name: FINISH.into(),
-        description: "Ends the steps; the outputs can be written now.".into(),
+        description:
+            "Ends the steps. Call it once you have enough information to write the outputs.".into(),
         parameters: parameters.unwrap_or_default().into(),
     }
 }
 
-/// The outputs of `action` that an answer in calls stands for.
+/// The outputs of `action` from an answer with native tool calls.
 fn read(reply: &LmReply) -> Result<Fields, String> {
     let mut calls = Vec::with_capacity(reply.tool_calls.len());
     for call in &reply.tool_calls {
         let args = match call.arguments.trim() {
             "" => Payload::map(Fields::new()),
             text => Payload::from_json(text).map_err(|error| {
-                format!("the arguments of the call of `{}` are no JSON: {error}", call.name)
+                format!("the arguments of the call of `{}` are not valid JSON: {error}", call.name)
             })?,
         };
         calls.push((Payload::Str(call.name.clone()), args));
     }
     let mut calls = calls.into_iter();
-    let (name, args) = calls.next().ok_or("the answer asks for no call")?;
+    let (name, args) = calls.next().ok_or("the answer contains no tool call")?;
     let more: Vec<Payload> = calls
         .map(|(name, args)| {
             Fields::from_iter([("name".into(), name), ("args".into(), args)]).into()
@@ -142,7 +143,7 @@ fn read(reply: &LmReply) -> Result<Fields, String> {
     ]))
 }
 
-/// The thought in the text beside the calls, which may keep to the layout or not.
+/// The thought in the text beside native calls, with or without the layout.
 fn thought(text: &str) -> String {
     let mut sections = ChatAdapter::parse_sections(text);
     let thought = sections.swap_remove(THOUGHT);
@@ -150,15 +151,15 @@ fn thought(text: &str) -> String {
 }
 
 /// The thought and the calls of an answer.
-fn taken(answer: &Fields) -> (Arc<str>, Vec<Call>) {
+fn thought_and_calls(answer: &Fields) -> (Arc<str>, Vec<AgentCall>) {
     let text = |fields: &Fields, name: &str| match fields.get(name) {
         Some(Payload::Str(text)) => text.clone(),
         _ => "".into(),
     };
     let args = |fields: &Fields, name: &str| fields.get(name).cloned().unwrap_or_default();
-    let first = Call::of(&text(answer, TOOL_NAME), args(answer, TOOL_ARGS));
+    let first = AgentCall::of(&text(answer, TOOL_NAME), args(answer, TOOL_ARGS));
     let more = answer.get(MORE).and_then(Payload::as_list).into_iter().flatten();
     let more = more.filter_map(Payload::as_map);
-    let more = more.map(|call| Call::of(&text(call, "name"), args(call, "args")));
+    let more = more.map(|call| AgentCall::of(&text(call, "name"), args(call, "args")));
     (text(answer, THOUGHT), std::iter::once(first).chain(more).take(CALLS).collect())
 }

@@ -1,5 +1,5 @@
-//! What the two predictors of `react` are: their fields, and what the LM is told to do. Once, for
-//! signatures that are data and for typed ones.
+//! The two predictors of `react`: their fields and instructions, for signatures as data and typed ones
+//! alike.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -36,10 +36,14 @@ pub(super) fn action<'t>(
         instructions: instructions(base, tools).into(),
         inputs,
         outputs: vec![
-            told(THOUGHT, TypeIR::Str, "what is known, what is missing, what to do next"),
-            told(TOOL_NAME, TypeIR::Str, "the name of one tool"),
-            told(TOOL_ARGS, args(), "its arguments"),
-            told(MORE, more, "further calls to make at the same time; null if there are none"),
+            field(THOUGHT, TypeIR::Str, "what you know, what is missing and what to do next"),
+            field(TOOL_NAME, TypeIR::Str, "the name of exactly one tool"),
+            field(TOOL_ARGS, args(), "the arguments of that tool, as a JSON object"),
+            field(
+                MORE,
+                more,
+                "further tool calls to make at the same time; null if there are none",
+            ),
         ],
         defs: base.defs.clone(),
     }
@@ -52,8 +56,8 @@ pub(super) fn extract(base: &SignatureSchema) -> SignatureSchema {
     schema
 }
 
-/// Refuses fields of the signature's own that the strategy adds. The outputs are checked by the
-/// reasoning before them.
+/// Refuses fields of the signature with the name of an added field. `with_reasoning` checks the
+/// outputs of `extract`.
 pub(super) fn check_names(base: &SignatureSchema, at: &At<'_>) -> Result<(), Problems> {
     let added = [TRAJECTORY, THOUGHT, TOOL_NAME, TOOL_ARGS, MORE];
     let taken =
@@ -67,10 +71,10 @@ pub(super) fn check_names(base: &SignatureSchema, at: &At<'_>) -> Result<(), Pro
 }
 
 fn trajectory() -> FieldSchema {
-    told(TRAJECTORY, TypeIR::Str, "the steps so far: thoughts, calls of tools and their results")
+    field(TRAJECTORY, TypeIR::Str, "the steps so far: thoughts, tool calls and their results")
 }
 
-fn told(name: &'static str, ty: TypeIR, description: &'static str) -> FieldSchema {
+fn field(name: &'static str, ty: TypeIR, description: &'static str) -> FieldSchema {
     FieldSchema { description: Some(description.into()), ..FieldSchema::of(name, ty) }
 }
 
@@ -79,11 +83,12 @@ fn instructions<'t>(base: &SignatureSchema, tools: impl Iterator<Item = &'t Tool
         base.outputs.iter().map(|field| format!("`{}`", field.lm_name())).collect();
     let outputs = outputs.join(", ");
     let mut text = format!(
-        "{}\n\nYou get there step by step, with tools. `{TRAJECTORY}` tells the steps so far. In \
-         this step, think in `{THOUGHT}`, name one tool in `{TOOL_NAME}` and give its arguments in \
-         `{TOOL_ARGS}`; calls that do not need each other's results may be made at the same time \
-         with `{MORE}`. The results stand in `{TRAJECTORY}` in the next step. Do not write {outputs} \
-         yet: once you know enough for that, the tool is `{FINISH}`.\n\nTools:\n",
+        "{}\n\nWork toward {outputs} step by step, using tools. `{TRAJECTORY}` contains the steps so \
+         far, with the results of their tool calls. In this step, write your reasoning in \
+         `{THOUGHT}`, the name of one tool in `{TOOL_NAME}` and its arguments in `{TOOL_ARGS}`. Use \
+         `{MORE}` for further calls that do not depend on each other's results. You will see all \
+         results in `{TRAJECTORY}` in the next step. Do not write {outputs} yet: once you have enough \
+         information for that, call `{FINISH}`.\n\nTools:\n",
         base.instructions.trim()
     );
     for tool in tools {
@@ -92,13 +97,14 @@ fn instructions<'t>(base: &SignatureSchema, tools: impl Iterator<Item = &'t Tool
     }
     let _ = write!(
         text,
-        "- `{FINISH}`: Ends the steps; {outputs} can be written now.\n  Arguments: {{}}"
+        "- `{FINISH}`: Ends the steps. Call it once you have enough information to write {outputs}.\n  \
+         Arguments: {{}}"
     );
     text
 }
 
-/// The arguments of a tool as types are told elsewhere in the prompt; as the JSON Schema itself where
-/// it says more than types do.
+/// The arguments of a tool, written like types elsewhere in the prompt, or as the JSON Schema itself if
+/// it says more than types can.
 fn arguments(tool: &ToolSpec) -> String {
     let schema = tool.parameters.get();
     Payload::from_json(schema)
@@ -111,7 +117,7 @@ fn typed(schema: &Payload) -> Option<String> {
     let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
     let ir = scope.read_type(schema, &At::Root, &mut problems)?;
     let defs = scope.finish();
-    // The object of the arguments has no name of its own, though the reader gave it one.
+    // The object of the arguments has no name; the reader made one up.
     let ir = match &ir {
         TypeIR::Named(name) => match defs.get(name) {
             Some(TypeDef::Class(class)) => TypeIR::Class(class.clone().into()),

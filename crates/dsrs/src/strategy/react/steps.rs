@@ -1,5 +1,5 @@
-//! What an agent has done so far: its thoughts, the calls that it asked for and their results. All
-//! of it is kept; when it grows beyond what the LM can read, the oldest steps are shown no longer.
+//! The steps of an agent so far: thoughts, tool calls and results. All are stored; if they exceed the
+//! context of the LM, the oldest are hidden from it.
 
 use std::sync::Arc;
 
@@ -8,32 +8,32 @@ use crate::value::{Fields, Payload};
 
 /// The steps of one run.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
-    done: Vec<Step>,
-    /// How many of the first ones are not shown.
+pub(super) struct AgentSteps {
+    done: Vec<AgentStep>,
+    /// How many of the first steps are hidden.
     hidden: usize,
-    /// How many are hidden next time.
+    /// How many were hidden last time.
     next: usize,
 }
 
 /// One step.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct AgentStep {
     pub(super) thought: Arc<str>,
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<AgentCall>,
     /// The result of each call but for `finish`, in the order of the calls.
     pub(super) results: Vec<String>,
 }
 
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Call {
+pub(super) struct AgentCall {
     pub(super) name: Arc<str>,
     pub(super) args: Payload,
 }
 
-impl Steps {
-    pub(super) fn push(&mut self, step: Step) {
+impl AgentSteps {
+    pub(super) fn push(&mut self, step: AgentStep) {
         self.done.push(step);
     }
 
@@ -41,18 +41,18 @@ impl Steps {
         self.done.is_empty()
     }
 
-    /// What the LM is shown.
+    /// The steps that the LM sees.
     pub(super) fn shown(&self) -> String {
-        ChatAdapter::format_trajectory(self.hidden, self.done.iter().map(Step::entries))
+        ChatAdapter::format_trajectory(self.hidden, self.done.iter().map(AgentStep::entries))
     }
 
     /// Every step.
     pub(super) fn whole(&self) -> String {
-        ChatAdapter::format_trajectory(0, self.done.iter().map(Step::entries))
+        ChatAdapter::format_trajectory(0, self.done.iter().map(AgentStep::entries))
     }
 
-    /// Hides the oldest steps that are shown: one, then two more, then four, so that a little too
-    /// much costs little and far too much is not asked about often. `false` when none is left.
+    /// Hides the oldest visible steps: one, then two more, then four, so that a small excess costs
+    /// little and a large one needs few requests. `false` if none is left.
     pub(super) fn forget(&mut self) -> bool {
         if self.hidden >= self.done.len() {
             return false;
@@ -63,13 +63,13 @@ impl Steps {
     }
 }
 
-impl Step {
+impl AgentStep {
     fn entries(&self) -> Vec<(&'static str, String)> {
         let mut entries = Vec::with_capacity(1 + 2 * self.calls.len());
         entries.push(("thought", self.thought.to_string()));
         let mut results = self.results.iter();
         for call in &self.calls {
-            entries.push(("call", call.told()));
+            entries.push(("call", call.text()));
             if !call.is_finish() {
                 entries.extend(results.next().map(|result| ("result", result.clone())));
             }
@@ -78,9 +78,9 @@ impl Step {
     }
 }
 
-impl Call {
-    /// A call as an LM wrote it. Quotes around the name, brackets behind it and the namespace that
-    /// some put before it do not count.
+impl AgentCall {
+    /// A call as an LM wrote it, without quotes around the name, parentheses after it and a
+    /// `functions.` prefix.
     pub(super) fn of(name: &str, args: Payload) -> Self {
         let bare = name.trim().trim_matches(['`', '"', '\'', '*']).trim_end_matches("()");
         let bare = bare.strip_prefix("functions.").unwrap_or(bare);
@@ -93,7 +93,7 @@ impl Call {
         self.name.eq_ignore_ascii_case(super::FINISH)
     }
 
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         format!("{} {}", self.name, self.args.to_json())
     }
 }
@@ -102,24 +102,24 @@ impl Call {
 mod tests {
     use super::*;
 
-    fn steps(count: usize) -> Steps {
-        let mut steps = Steps::default();
+    fn steps(count: usize) -> AgentSteps {
+        let mut steps = AgentSteps::default();
         for number in 0..count {
-            let call = Call::of("`look()`", Payload::Null);
+            let call = AgentCall::of("`look()`", Payload::Null);
             let thought = format!("t{number}").into();
-            steps.push(Step { thought, calls: vec![call], results: vec!["seen".to_owned()] });
+            steps.push(AgentStep { thought, calls: vec![call], results: vec!["seen".to_owned()] });
         }
         steps
     }
 
     #[test]
-    fn a_step_tells_its_thought_its_calls_and_their_results() {
-        let told = "Step 1\nthought: t0\ncall: look {}\nresult: seen";
-        assert_eq!(steps(1).shown(), told);
+    fn a_step_is_written_with_thought_calls_and_results() {
+        let text = "Step 1\nthought: t0\ncall: look {}\nresult: seen";
+        assert_eq!(steps(1).shown(), text);
     }
 
     #[test]
-    fn more_and_more_of_the_oldest_steps_are_hidden_and_kept_all_the_same() {
+    fn the_oldest_steps_are_hidden_but_stored() {
         let mut steps = steps(8);
         let mut hidden = Vec::new();
         while steps.forget() {

@@ -1,4 +1,4 @@
-//! `ReAct<S>`: the same agent over a typed signature.
+//! `ReAct<S>`: the agent for a typed signature.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use facet::Facet;
 
-use super::agent::{Agent, Limits, with_steps};
+use super::agent::{Agent, AgentLimits, with_steps};
 use super::{ACTION, EXTRACT, FINISH, prompt};
 use crate::module::{Module, Prediction};
 use crate::predict::fields;
@@ -22,24 +22,24 @@ use crate::strategy::chain_of_thought::with_reasoning;
 use crate::strategy::{ChainOfThought, WithReasoning};
 use crate::value::Payload;
 
-/// What the LM is asked in each step.
+/// The signature of one step.
 #[derive(dsrs::Signature)]
 pub struct Action<I> {
     #[input(flatten)]
     input: I,
-    /// the steps so far: thoughts, calls of tools and their results
+    /// the steps so far: thoughts, tool calls and their results
     #[input]
     trajectory: String,
-    /// what is known, what is missing, what to do next
+    /// what you know, what is missing and what to do next
     #[output]
     next_thought: String,
-    /// the name of one tool
+    /// the name of exactly one tool
     #[output]
     next_tool_name: String,
-    /// its arguments
+    /// the arguments of that tool, as a JSON object
     #[output]
     next_tool_args: Option<HashMap<String, Payload>>,
-    /// further calls to make at the same time; null if there are none
+    /// further tool calls to make at the same time; null if there are none
     #[output]
     more_tool_calls: Option<Vec<FurtherCall>>,
 }
@@ -53,19 +53,19 @@ pub struct FurtherCall {
     pub args: Option<HashMap<String, Payload>>,
 }
 
-/// What the LM is asked when the steps are over.
+/// The signature of the outputs, after the steps.
 #[derive(dsrs::Signature)]
 pub struct Extract<I, O> {
     #[input(flatten)]
     input: I,
-    /// the steps so far: thoughts, calls of tools and their results
+    /// the steps so far: thoughts, tool calls and their results
     #[input]
     trajectory: String,
     #[output(flatten)]
     output: O,
 }
 
-/// The output that tells what was done.
+/// The output with the steps.
 #[derive(dsrs::Augmentation, Clone, Debug)]
 #[augment(output, append)]
 pub struct Trajectory {
@@ -73,7 +73,7 @@ pub struct Trajectory {
     pub trajectory: String,
 }
 
-/// An agent: thinks, calls tools and looks at their results until it can answer.
+/// An agent: reasons, calls tools and reads their results until it can answer.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -121,20 +121,20 @@ pub struct Trajectory {
 /// ```
 #[derive(Facet)]
 pub struct ReAct<S: Signature> {
-    /// Thinks, and names the tools to call.
+    /// Decides each step.
     pub action: Predict<Action<S::Input>>,
-    /// Makes the outputs of what was done.
+    /// Writes the outputs from the steps.
     pub extract: ChainOfThought<Extract<S::Input, S::Output>>,
     #[facet(opaque, dsrs::skip)]
     agent: Agent,
 }
 
 impl<S: Signature> ReAct<S> {
-    /// An agent on its way, without tools yet.
+    /// A builder without tools.
     pub fn builder() -> ReActBuilder<S> {
         ReActBuilder {
             toolbox: ToolDispatcher::reserving(FINISH),
-            limits: Limits::default(),
+            limits: AgentLimits::default(),
             problems: Problems::new(),
             signature: PhantomData,
         }
@@ -166,17 +166,17 @@ impl<S: Signature> Module for ReAct<S> {
     }
 }
 
-/// An agent on its way.
+/// Builds a [`ReAct`].
 #[must_use]
 pub struct ReActBuilder<S: Signature> {
     toolbox: ToolDispatcher,
-    limits: Limits,
+    limits: AgentLimits,
     problems: Problems,
     signature: PhantomData<fn() -> S>,
 }
 
 impl<S: Signature> ReActBuilder<S> {
-    /// Adds an async function of a struct as a tool; what it fails with is told to the LM.
+    /// Adds an async function of a struct as a tool; the LM sees its errors.
     pub fn tool<A, R, E, Running>(
         self,
         name: impl Into<Arc<str>>,
@@ -205,13 +205,13 @@ impl<S: Signature> ReActBuilder<S> {
         self
     }
 
-    /// The most steps; 10 where it is not said.
+    /// The most steps; 10 by default.
     pub const fn max_iters(mut self, most: usize) -> Self {
         self.limits.max_iters = most;
         self
     }
 
-    /// The most calls at the same time; 8 where it is not said.
+    /// The most tool calls at the same time; 8 by default.
     pub fn max_parallel(mut self, most: usize) -> Self {
         self.limits.max_parallel = most.max(1);
         self
@@ -220,8 +220,8 @@ impl<S: Signature> ReActBuilder<S> {
     /// The agent.
     ///
     /// # Errors
-    /// Tools that cannot be told to an LM or have a name twice, and fields of the signature that
-    /// have the name of one that the strategy adds.
+    /// Tools that cannot be described to an LM or share a name, and fields of the signature with the
+    /// name of an added field.
     pub fn build(mut self) -> Result<ReAct<S>, Problems> {
         let base = SignatureSchema::of::<S>();
         self.problems.extend(prompt::check_names(&base, &At::Root).err().into_iter().flatten());

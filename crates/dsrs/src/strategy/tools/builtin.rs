@@ -7,7 +7,7 @@ use super::super::BuildEnv;
 use crate::predict::Tool;
 use crate::read::nearest;
 
-/// What a built-in tool submits to be found.
+/// The entry that a built-in tool submits to the registry.
 ///
 /// ```
 /// use dsrs::facet::{self, Facet};
@@ -29,12 +29,12 @@ use crate::read::nearest;
 pub struct BuiltinTool {
     /// The name by which configs and LMs call it.
     pub name: &'static str,
-    /// Makes it, or says why it cannot be had here.
-    pub make: fn(&dyn BuildEnv) -> MadeTool,
+    /// Builds the tool, or says why it is not available.
+    pub make: fn(&dyn BuildEnv) -> BuiltinToolResult,
 }
 
-/// A tool, or why it cannot be had, in a sentence that names the way out.
-pub type MadeTool = Result<Arc<dyn Tool>, String>;
+/// A tool, or why it is not available, in a sentence that says what to do.
+pub type BuiltinToolResult = Result<Arc<dyn Tool>, String>;
 
 inventory::collect!(BuiltinTool);
 
@@ -46,7 +46,7 @@ pub fn builtin_tools() -> impl Iterator<Item = &'static BuiltinTool> {
 }
 
 /// The built-in tool of a name.
-pub(super) fn make(name: &str, env: &dyn BuildEnv) -> MadeTool {
+pub(super) fn make(name: &str, env: &dyn BuildEnv) -> BuiltinToolResult {
     if let Some(found) = builtin_tools().find(|tool| tool.name == name) {
         return (found.make)(env);
     }

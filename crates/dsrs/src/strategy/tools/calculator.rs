@@ -1,4 +1,4 @@
-//! The built-in tool `calculator`: arithmetic, which LMs are bad at.
+//! The built-in tool `calculator`: evaluates arithmetic, which LMs get wrong.
 
 use facet::Facet;
 
@@ -7,7 +7,7 @@ use crate::expr::calculate;
 use crate::predict::function_tool;
 
 #[derive(Facet)]
-struct Arithmetic {
+struct CalculatorArgs {
     /// such as `(3 + 4.5) * 2 ** 10 / sqrt(2)`
     expression: String,
 }
@@ -20,7 +20,7 @@ inventory::submit! {
     BuiltinTool {
         name: "calculator",
         make: |_| {
-            let run = |asked: Arithmetic| async move { calculate(&asked.expression) };
+            let run = |args: CalculatorArgs| async move { calculate(&args.expression) };
             function_tool("calculator", DESCRIPTION, run).map_err(|error| error.to_string())
         },
     }

@@ -1,9 +1,9 @@
-//! The `tools` of a node's config: each entry becomes one tool or several, and every problem is told
-//! at its place. Where tools come from is asked of the surroundings.
+//! The `tools` of a node's config: each entry becomes one or more tools, and every problem is reported
+//! at its place. `BuildEnv` provides the tools.
 
 use std::sync::Arc;
 
-use super::super::{BuildEnv, GraphPin, NoGraph};
+use super::super::{BuildEnv, GraphUnavailable, StoredGraphRef};
 use super::http::tool_name;
 use super::missing::missing;
 use super::{HttpTool, builtin, graph};
@@ -12,11 +12,11 @@ use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object, listed, nearest, shared_text};
 use crate::value::Payload;
 
-/// The JSON Schema of `tools`. The kinds of entries have no members in common but those for names,
-/// so that one object describes them all and a slip is told at its own place.
+/// The JSON Schema of `tools`. The kinds of entries share only the members for names, so one object
+/// describes them all and a mistake is reported at its own place.
 pub(in crate::strategy) const TOOLS_SCHEMA: &str = r#"{
   "type": "array",
-  "description": "what the LM may have called: the name of a built-in tool, or an object with exactly one of `builtin`, `http`, `graph` and `mcp`",
+  "description": "the tools that the LM may call: the name of a built-in tool, or an object with exactly one of `builtin`, `http`, `graph` and `mcp`",
   "items": {
     "type": ["string", "object"],
     "properties": {
@@ -35,13 +35,13 @@ pub(in crate::strategy) const TOOLS_SCHEMA: &str = r#"{
               "type": ["string", "object"],
               "properties": {
                 "secret": {"type": "string", "description": "the name of a secret of the server"},
-                "prefix": {"type": "string", "description": "what stands before the secret, such as `Bearer `"}
+                "prefix": {"type": "string", "description": "the text before the secret, such as `Bearer `"}
               },
               "additionalProperties": false
             }
           },
           "body": {"const": "json", "description": "how arguments that are not in the URL are sent with POST, PUT and PATCH; with GET and DELETE they go to the query"},
-          "arguments": {"type": "object", "description": "the JSON Schema of the arguments; a text for each name in the URL where it is not given"},
+          "arguments": {"type": "object", "description": "the JSON Schema of the arguments; default: a text for each name in the URL"},
           "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 120000, "default": 10000},
           "max_bytes": {"type": "integer", "minimum": 1, "maximum": 10485760, "default": 262144}
         },
@@ -49,13 +49,13 @@ pub(in crate::strategy) const TOOLS_SCHEMA: &str = r#"{
         "additionalProperties": false
       },
       "graph": {"type": "string", "description": "the name of a stored graph, whose inputs are the arguments"},
-      "version": {"type": "integer", "minimum": 1, "description": "the graph's version; the newest when the definition is written, and filled in then"},
-      "state_version": {"type": "integer", "minimum": 1, "description": "the version of the graph's state; the one in force when the definition is written, and filled in then"},
+      "version": {"type": "integer", "minimum": 1, "description": "the graph's version; default: the newest when the definition is written, filled in then"},
+      "state_version": {"type": "integer", "minimum": 1, "description": "the version of the graph's state; default: the active one when the definition is written, filled in then"},
       "id": {"type": "string", "description": "filled in"},
-      "name": {"type": "string", "description": "what the LM calls the graph; its own name where it is not given"},
+      "name": {"type": "string", "description": "the name of the tool for the LM; default: the name of the graph"},
       "description": {"type": "string", "description": "what the graph does and when to use it, for the LM"},
       "mcp": {"type": "string", "description": "the name of an MCP server in the server's configuration"},
-      "tools": {"type": "array", "items": {"type": "string"}, "description": "which tools of the MCP server; all where it is not given"}
+      "tools": {"type": "array", "items": {"type": "string"}, "description": "which tools of the MCP server; default: all"}
     },
     "additionalProperties": false
   }
@@ -63,8 +63,8 @@ pub(in crate::strategy) const TOOLS_SCHEMA: &str = r#"{
 
 const KINDS: [&str; 4] = ["builtin", "http", "graph", "mcp"];
 
-/// Reads the list into a toolbox, which holds what could be had of it. What was stored always loads,
-/// whatever servers have come to offer since: a tool that cannot be among the others is left out.
+/// Reads the list into a toolbox with the tools that are available. A stored definition always loads,
+/// whatever servers offer by now: a tool that clashes with another is left out.
 pub(in crate::strategy) fn read_tools(
     mut toolbox: ToolDispatcher,
     env: &dyn BuildEnv,
@@ -93,7 +93,7 @@ fn read_entry(
 ) -> Vec<Arc<dyn Tool>> {
     if let Payload::Str(name) = entry {
         let made = builtin::make(name, env);
-        return had(env, made, name, at, problems).into_iter().collect();
+        return available(env, made, name, at, problems).into_iter().collect();
     }
     let Some(mut object) = Object::open(entry, at, problems) else { return Vec::new() };
     let tools = match KINDS.iter().filter(|kind| object.has(kind)).collect::<Vec<_>>()[..] {
@@ -115,33 +115,33 @@ fn read_entry(
 fn read_builtin(env: &dyn BuildEnv, object: &mut Object<'_, '_, '_>) -> Option<Arc<dyn Tool>> {
     object.required("builtin", |name, at, problems| {
         let name = shared_text(name, at, problems)?;
-        had(env, builtin::make(&name, env), &name, at, problems)
+        available(env, builtin::make(&name, env), &name, at, problems)
     })
 }
 
 fn read_http(env: &dyn BuildEnv, object: &mut Object<'_, '_, '_>) -> Option<Arc<dyn Tool>> {
     object.required("http", |payload, at, problems| {
         let tool = HttpTool::read(payload, at, problems)?;
-        had(env, env.http_tool(&tool), &tool.spec.name, at, problems)
+        available(env, env.http_tool(&tool), &tool.spec.name, at, problems)
     })
 }
 
 fn read_graph(env: &dyn BuildEnv, object: &mut Object<'_, '_, '_>) -> Option<Arc<dyn Tool>> {
-    let pin = GraphPin::read(object);
+    let pin = StoredGraphRef::read(object);
     let name = object.optional("name", tool_name);
     let description = object.optional("description", shared_text);
     let pin = pin?;
     let name = name.unwrap_or_else(|| pin.graph.clone());
-    let made = env
-        .graph(&pin)
-        .and_then(|module| graph::tool(name.clone(), description, module).map_err(NoGraph::new));
+    let made = env.graph(&pin).and_then(|module| {
+        graph::tool(name.clone(), description, module).map_err(GraphUnavailable::new)
+    });
     let at = object.at().key("graph");
-    match made.map_err(|NoGraph { code, detail }| (code, detail)) {
+    match made.map_err(|GraphUnavailable { code, detail }| (code, detail)) {
         Err((code, detail)) if code != Code::InvalidConfig => {
             object.problems().add(&at, code, detail);
             None
         }
-        made => had(env, made.map_err(|(_, detail)| detail), &name, &at, object.problems()),
+        made => available(env, made.map_err(|(_, detail)| detail), &name, &at, object.problems()),
     }
 }
 
@@ -149,7 +149,7 @@ fn read_mcp(env: &dyn BuildEnv, object: &mut Object<'_, '_, '_>) -> Vec<Arc<dyn 
     let server = object.required("mcp", shared_text);
     let wanted = object.optional("tools", |p, at, problems| {
         read::list(p, at, problems, |name, at, problems| {
-            // Its place is remembered for what the server turns out not to have.
+            // Its place is for the report of a tool that the server does not have.
             shared_text(name, at, problems).map(|name| (name, at.pointer()))
         })
     });
@@ -172,7 +172,7 @@ fn read_mcp(env: &dyn BuildEnv, object: &mut Object<'_, '_, '_>) -> Vec<Arc<dyn 
     }
 }
 
-/// Of the tools that a server offers, those that are wanted.
+/// The tools of a server that the config names.
 fn chosen(
     server: &str,
     offered: &[Arc<dyn Tool>],
@@ -201,9 +201,9 @@ fn chosen(
     found
 }
 
-/// A tool that could be had. What was stored always loads: a tool that is gone since says so when it
-/// is called.
-fn had(
+/// The tool if it is available. A stored definition always loads: a missing tool fails when it is
+/// called.
+fn available(
     env: &dyn BuildEnv,
     made: Result<Arc<dyn Tool>, String>,
     name: &Arc<str>,

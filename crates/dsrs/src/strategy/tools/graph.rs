@@ -17,7 +17,7 @@ struct GraphTool {
     module: Box<dyn DynModule>,
 }
 
-/// A module as a tool of a name; the description is its instructions where none is given.
+/// A module as a tool; its instructions are the default description.
 pub(super) fn tool(
     name: Arc<str>,
     description: Option<Arc<str>>,
@@ -57,7 +57,7 @@ impl GraphTool {
     }
 }
 
-/// A graph that fails, its own time limits included, is a tool that fails; the end of the run is not.
+/// A graph that fails, its own time limits included, is a failed tool call; the end of the run is not.
 fn failed(ctx: &Ctx, error: PredictError) -> ToolError {
     match error.kind {
         PredictErrorKind::Cancelled | PredictErrorKind::Timeout if ctx.is_fatal(&error) => {

@@ -1,5 +1,5 @@
-//! HTTP requests as tools: a checked description of one, and what a call of it would send. Sends
-//! nothing: who may be asked, and how, is for the server that hosts the graph.
+//! HTTP requests as tools: a checked description, and the request of one call. Sends nothing: the
+//! server that hosts the graph decides which hosts are allowed and sends the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use crate::value::{Fields, Map, Payload};
 /// A tool that is an HTTP request.
 #[derive(Clone, Debug)]
 pub struct HttpTool {
-    /// What the LM is told of it.
+    /// Its description for the LM.
     pub spec: ToolSpec,
-    /// How it asks.
+    /// The method of the request.
     pub method: HttpMethod,
-    /// Where it asks.
+    /// The URL of the request.
     pub url: UrlTemplate,
-    /// What it sends along, names in lower case.
+    /// The headers, names in lower case.
     pub headers: IndexMap<Arc<str>, HeaderText>,
-    /// How long an answer may take.
+    /// The time limit of a request.
     pub timeout: Duration,
-    /// The most bytes of an answer that are read.
+    /// The most bytes of an answer to read.
     pub max_bytes: usize,
 }
 
@@ -73,16 +73,16 @@ impl HttpMethod {
 pub enum HeaderText {
     /// As it is written.
     Text(Arc<str>),
-    /// A secret that the server keeps, behind a prefix.
+    /// A secret of the server, after a prefix.
     Secret {
         /// The secret's name.
         name: Arc<str>,
-        /// What stands before it, such as `Bearer `.
+        /// The text before it, such as `Bearer `.
         prefix: Arc<str>,
     },
 }
 
-/// What one call sends.
+/// The request of one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpCall {
     /// The whole URL.
@@ -92,11 +92,11 @@ pub struct HttpCall {
 }
 
 impl HttpTool {
-    /// What a call with these arguments sends: those that stand in the URL there, the others in the
-    /// body, or in the query where there is none.
+    /// The request of a call with these arguments: those that the URL names go there, the others to the
+    /// body, or to the query if there is none.
     ///
     /// # Errors
-    /// What the LM is told of arguments that make no URL.
+    /// The message for the LM about arguments that do not make a URL.
     pub fn call(&self, args: &Fields) -> Result<HttpCall, String> {
         let others = || args.iter().filter(|(name, _)| !self.url.slots().any(|slot| slot == *name));
         if !self.method.has_body() {
@@ -107,8 +107,8 @@ impl HttpTool {
         Ok(HttpCall { url, body: Some(Payload::map(body)) })
     }
 
-    /// Reads the description of a request: the `http` of an entry of `tools`. What is wrong with it is
-    /// added to the problems.
+    /// Reads the description of a request: the `http` of an entry of `tools`. Adds to the problems what
+    /// is wrong with it.
     pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
         let before = problems.len();
         let mut object = Object::open(payload, at, problems)?;
@@ -139,7 +139,7 @@ impl HttpTool {
     }
 }
 
-/// Reads the name of a tool: what every provider of LMs takes for one.
+/// Reads the name of a tool that every LM provider accepts.
 pub(super) fn tool_name(
     payload: &Payload,
     at: &At<'_>,
@@ -185,7 +185,7 @@ fn within(payload: &Payload, most: u64, at: &At<'_>, problems: &mut Problems) ->
     None
 }
 
-/// Headers that belong to the connection and not to the request's author.
+/// Headers that the connection sets itself.
 const OWN: [&str; 6] =
     ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te"];
 
@@ -198,11 +198,15 @@ fn headers(
         let lower = name.to_ascii_lowercase();
         let sign = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if name.is_empty() || !name.chars().all(sign) {
-            problems.add(at, Code::InvalidName, format!("`{name}` is no name of a header"));
+            problems.add(at, Code::InvalidName, format!("`{name}` is not a valid header name"));
             return None;
         }
         if OWN.contains(&lower.as_str()) {
-            problems.add(at, Code::ReservedName, format!("the header `{name}` is the server's"));
+            problems.add(
+                at,
+                Code::ReservedName,
+                format!("the header `{name}` is set by the server"),
+            );
             return None;
         }
         Some((Arc::from(lower), header(value, at, problems)?))
@@ -226,11 +230,11 @@ fn header_text(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
     if text.chars().all(|c| c == '\t' || (' '..='~').contains(&c)) {
         return Some(text);
     }
-    problems.add(at, Code::InvalidValue, "the text of a header is one line of ASCII");
+    problems.add(at, Code::InvalidValue, "the text of a header must be one line of ASCII");
     None
 }
 
-/// The JSON Schema of the arguments; where none is given, a text for every name in the URL.
+/// The JSON Schema of the arguments; by default a text for every name in the URL.
 fn parameters(
     given: Option<&Payload>,
     url: &UrlTemplate,
@@ -248,7 +252,7 @@ fn parameters(
                 let hint = nearest(slot, names)
                     .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
                 let detail = format!(
-                    "the URL names the argument `{slot}`, which `properties` has not{hint}"
+                    "the URL names the argument `{slot}`, which is missing in `properties`{hint}"
                 );
                 problems.add(&at.key("properties"), Code::MissingField, detail);
             }
@@ -257,7 +261,7 @@ fn parameters(
             }
             let tree = serde_json::to_value(given).unwrap_or_default();
             if let Err(error) = jsonschema::validator_for(&tree) {
-                let detail = format!("the arguments are no JSON Schema: {error}");
+                let detail = format!("the arguments are not a valid JSON Schema: {error}");
                 problems.add(at, Code::InvalidType, detail);
             }
             given.clone()

@@ -1,5 +1,5 @@
-//! A tool that was there when the graph was written and is not any more: the graph still loads, and
-//! a call says what is missing.
+//! A tool that existed when the graph was written and is missing now: the graph still loads, and a call
+//! reports what is missing.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::lm::ToolSpec;
 use crate::predict::{Ctx, Tool, ToolError};
 use crate::value::{Fields, Payload};
 
-struct Missing {
+struct MissingTool {
     spec: ToolSpec,
     reason: Arc<str>,
 }
 
-/// A tool of a name whose every call fails for a reason.
+/// A tool whose every call fails for a reason.
 pub(super) fn missing(name: Arc<str>, reason: &str) -> Arc<dyn Tool> {
     let description = format!("Not available: {reason}").into();
     let spec = ToolSpec { name, description, parameters: anything() };
-    Arc::new(Missing { spec, reason: reason.into() })
+    Arc::new(MissingTool { spec, reason: reason.into() })
 }
 
 fn anything() -> Arc<RawValue> {
     RawValue::from_string(r#"{"type":"object"}"#.to_owned()).unwrap_or_default().into()
 }
 
-impl Tool for Missing {
+impl Tool for MissingTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }

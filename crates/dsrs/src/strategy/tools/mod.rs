@@ -1,6 +1,5 @@
-//! Tools of a node: the entries of its config become tools, which are found by name, checked, called
-//! and told about. Knows predictors and nothing of how an HTTP request is sent or where an MCP
-//! server runs.
+//! Tools of a node, from the entries of its config. Knows predictors, and does not know how an HTTP
+//! request is sent or where an MCP server runs.
 
 mod builtin;
 mod calculator;
@@ -11,11 +10,11 @@ mod missing;
 mod python;
 mod url;
 
-pub use builtin::{BuiltinTool, MadeTool, builtin_tools};
+pub use builtin::{BuiltinTool, BuiltinToolResult, builtin_tools};
 pub use http::{HeaderText, HttpCall, HttpMethod, HttpTool};
 pub use url::UrlTemplate;
 
 pub(super) use config::{TOOLS_SCHEMA, read_tools};
 
-/// The member of a config that names tools.
+/// The member of a config with the tools.
 pub(super) const TOOLS: &str = "tools";

@@ -1,4 +1,4 @@
-//! The built-in tool `python`: a program of the LM in the sandbox of the server.
+//! The built-in tool `python`: runs a program of the LM in the sandbox of the server.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::sandbox::{DIALECT, Sandbox, SandboxError, SandboxOutput};
 use crate::value::{Fields, Payload};
 
 #[derive(Facet)]
-struct Program {
-    /// the program; what it prints and the value of its last line are the result
+struct PythonArgs {
+    /// the complete program; its result is what it prints and the value of its last line
     code: String,
 }
 
@@ -19,8 +19,8 @@ inventory::submit! {
     BuiltinTool {
         name: "python",
         make: |env| {
-            let sandbox = env.sandbox().ok_or("there is no sandbox here, so the tool `python` \
-                                               cannot be had; leave it out")?;
+            let sandbox = env.sandbox().ok_or("there is no sandbox, so the tool `python` \
+                                               is not available; leave it out")?;
             tool(sandbox)
         },
     }
@@ -28,18 +28,18 @@ inventory::submit! {
 
 fn tool(sandbox: Arc<dyn Sandbox>) -> Result<Arc<dyn Tool>, String> {
     let description = format!("Runs a Python program. {DIALECT}");
-    let run = move |program: Program| {
+    let run = move |program: PythonArgs| {
         let sandbox = sandbox.clone();
         async move {
             let ran = sandbox.run(&program.code, &Fields::new()).await;
-            Ok::<_, SandboxError>(told(ran?))
+            Ok::<_, SandboxError>(result(ran?))
         }
     };
     function_tool("python", description, run).map_err(|error| error.to_string())
 }
 
-/// What was printed, or the value, or both where there are both.
-fn told(ran: SandboxOutput) -> Payload {
+/// What was printed, or the value, or both.
+fn result(ran: SandboxOutput) -> Payload {
     match (ran.printed.is_empty(), ran.value.is_null()) {
         (true, _) => ran.value,
         (false, true) => Payload::Str(ran.printed),

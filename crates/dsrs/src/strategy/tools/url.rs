@@ -1,5 +1,5 @@
-//! The URL of an HTTP tool: a text with the names of arguments in braces, and what becomes of them.
-//! Where the request goes is fixed: arguments stand in the path and in the query, never before.
+//! The URL of an HTTP tool: a text with the names of arguments in braces. The host is fixed: arguments
+//! may appear in the path and in the query only.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::value::{Fields, Payload};
 
-/// What a value is written with: RFC 3986's unreserved characters stand, all else is escaped.
+/// The characters to escape in a value: all but RFC 3986's unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A URL that arguments complete.
+/// A URL with slots for arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlTemplate {
     /// Scheme, host and port.
     origin: Arc<str>,
-    path: Vec<Part>,
+    path: Vec<UrlPart>,
     /// The pairs of the query, without the signs between them.
-    query: Vec<Vec<Part>>,
+    query: Vec<Vec<UrlPart>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum UrlPart {
     Text(Arc<str>),
     Slot(Arc<str>),
 }
@@ -31,7 +31,7 @@ impl UrlTemplate {
     /// Reads `https://host/path/{argument}?key={argument}`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if let Some(odd) = text.chars().find(|c| c.is_whitespace() || c.is_control() || *c == '#') {
-            return Err(format!("a URL holds no {odd:?}; write it percent-encoded"));
+            return Err(format!("a URL cannot contain {odd:?}; write it percent-encoded"));
         }
         let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
         let rest = rest.ok_or("the URL begins with `https://` or `http://`")?;
@@ -41,10 +41,12 @@ impl UrlTemplate {
             return Err("the URL names no host".to_owned());
         }
         if authority.contains(['{', '}']) {
-            return Err("the host of a URL is fixed; arguments stand behind it".to_owned());
+            return Err("the host of a URL is fixed; arguments come after it".to_owned());
         }
         if authority.contains('@') {
-            return Err("a URL holds no user or password; use a header with a secret".to_owned());
+            return Err(
+                "a URL cannot contain a user or password; use a header with a secret".to_owned()
+            );
         }
         let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
         let origin = text.strip_suffix(tail).unwrap_or(text).into();
@@ -52,7 +54,7 @@ impl UrlTemplate {
         let url =
             Self { origin, path: parts(path)?, query: pairs.map(parts).collect::<Result<_, _>>()? };
         if dotted(path) {
-            return Err("the path of a URL has no parts `.` or `..`".to_owned());
+            return Err("the path of a URL cannot have the parts `.` or `..`".to_owned());
         }
         Ok(url)
     }
@@ -60,8 +62,8 @@ impl UrlTemplate {
     /// The names of the arguments in it.
     pub(super) fn slots(&self) -> impl Iterator<Item = &Arc<str>> {
         self.path.iter().chain(self.query.iter().flatten()).filter_map(|part| match part {
-            Part::Slot(name) => Some(name),
-            Part::Text(_) => None,
+            UrlPart::Slot(name) => Some(name),
+            UrlPart::Text(_) => None,
         })
     }
 
@@ -71,8 +73,8 @@ impl UrlTemplate {
         &self.origin
     }
 
-    /// The URL with its arguments, and `more` of them as further pairs of the query. A pair whose
-    /// argument is not given is left out.
+    /// The URL with its arguments, and `more` as further pairs of the query. A pair without its argument
+    /// is left out.
     pub(super) fn fill<'a>(
         &self,
         args: &Fields,
@@ -85,8 +87,8 @@ impl UrlTemplate {
             let filled: Option<String> = pair
                 .iter()
                 .map(|part| match part {
-                    Part::Text(text) => Some(text.to_string()),
-                    Part::Slot(name) => given(name).map(|value| escaped(&plain(value))),
+                    UrlPart::Text(text) => Some(text.to_string()),
+                    UrlPart::Slot(name) => given(name).map(|value| escaped(&plain(value))),
                 })
                 .collect();
             pairs.extend(filled);
@@ -107,8 +109,8 @@ impl UrlTemplate {
         let mut path = String::new();
         for part in &self.path {
             match part {
-                Part::Text(text) => path.push_str(text),
-                Part::Slot(name) => match args.get(name).map(plain).as_deref() {
+                UrlPart::Text(text) => path.push_str(text),
+                UrlPart::Slot(name) => match args.get(name).map(plain).as_deref() {
                     None | Some("") => return Err(format!("`{name}` is missing or empty")),
                     Some(value) => path.push_str(&escaped(value)),
                 },
@@ -121,30 +123,30 @@ impl UrlTemplate {
     }
 }
 
-/// Whether a client would take a part of the path for a step up.
+/// Whether a client would read a part of the path as `.` or `..`.
 fn dotted(path: &str) -> bool {
     let plain = path.to_ascii_lowercase().replace("%2e", ".");
     plain.split(['/', '\\']).any(|part| part == "." || part == "..")
 }
 
-fn parts(text: &str) -> Result<Vec<Part>, String> {
+fn parts(text: &str) -> Result<Vec<UrlPart>, String> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         let (name, behind) = after.split_once('}').ok_or("a `{` of the URL is not closed")?;
         if name.is_empty() || name.contains('{') {
-            return Err("between the braces of a URL stands the name of an argument".to_owned());
+            return Err("the braces of a URL contain the name of an argument".to_owned());
         }
-        parts.extend((!before.is_empty()).then(|| Part::Text(before.into())));
-        parts.push(Part::Slot(name.into()));
+        parts.extend((!before.is_empty()).then(|| UrlPart::Text(before.into())));
+        parts.push(UrlPart::Slot(name.into()));
         rest = behind;
     }
-    parts.extend((!rest.is_empty()).then(|| Part::Text(rest.into())));
-    let stray = parts.iter().any(|part| matches!(part, Part::Text(text) if text.contains('}')));
+    parts.extend((!rest.is_empty()).then(|| UrlPart::Text(rest.into())));
+    let stray = parts.iter().any(|part| matches!(part, UrlPart::Text(text) if text.contains('}')));
     if stray { Err("a `}` of the URL was not opened".to_owned()) } else { Ok(parts) }
 }
 
-/// A value in a URL: texts as they are, lists with commas, all else as JSON.
+/// A value in a URL: texts as they are, lists with commas, everything else as JSON.
 fn plain(value: &Payload) -> Cow<'_, str> {
     match value {
         Payload::Str(text) => Cow::Borrowed(text),
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_stand_escaped_in_the_path_and_in_the_query() {
+    fn arguments_are_escaped_in_path_and_query() {
         let args = r#"{"city": "Åbo/?&", "days": 3, "units": null}"#;
         assert_eq!(
             filled("https://a.example:8080/w/{city}/d{days}?n={days}&u={units}&v=1", args).unwrap(),
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_argument_leads_elsewhere() {
+    fn no_argument_changes_the_path_or_host() {
         for args in [r#"{"a": ".."}"#, r#"{"a": "."}"#, r#"{"a": ""}"#, "{}"] {
             assert!(filled("https://a.example/x/{a}/y", args).is_err(), "{args}");
         }
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused() {
+    fn invalid_urls_are_refused() {
         for odd in [
             "ftp://a.example/",
             "//a.example",

@@ -25,7 +25,7 @@ impl Execution<'_> {
             let value = match &feed.from {
                 InputSource::Constant(value) => value.clone(),
                 InputSource::Edge(origin, conversion) => match self.failure_of(origin) {
-                    Some(failure) if feed.takes_error => Payload::Error(failure.clone()),
+                    Some(failure) if feed.accepts_error => Payload::Error(failure.clone()),
                     Some(failure) => {
                         lost.push(failure);
                         continue;

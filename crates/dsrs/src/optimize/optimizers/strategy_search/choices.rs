@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::optimize::optimizers::config::member;
 use crate::signature::SignatureSchema;
-use crate::strategy::{Stored, StrategyFactory, registry};
+use crate::strategy::{StoredEnv, StrategyFactory, registry};
 use crate::types::TypeIR;
 use crate::value::{Map, Payload};
 
@@ -94,7 +94,7 @@ fn of_registry(base: &SignatureSchema) -> Vec<StrategyChoice> {
     let made = fitting.filter_map(|factory| {
         let config = StrategyChoice::config_for(factory)?;
         // One that brings its own signature does something of its own.
-        let own = factory.own_signature(&Stored, &config, &crate::problem::At::Root);
+        let own = factory.own_signature(&StoredEnv, &config, &crate::problem::At::Root);
         own.is_none().then(|| StrategyChoice { strategy: factory.name().into(), config })
     });
     made.collect()

@@ -12,7 +12,7 @@ use crate::optimize::optimizers::config::member;
 use crate::optimize::{Candidate, EarlyStop, TrialId, Workbench};
 use crate::problem::At;
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::{Stored, registry};
+use crate::strategy::{StoredEnv, registry};
 use crate::value::{Map, Payload};
 
 /// A kind of moves.
@@ -80,7 +80,7 @@ impl<'p> Site<'p> {
             let written = written.and_then(|nodes| member(nodes, name))?.as_map()?;
             let factory = registry::get(node.strategy())?;
             let config = written.get("config").cloned().unwrap_or_default();
-            let own = factory.own_signature(&Stored, &config, &At::Root).is_some();
+            let own = factory.own_signature(&StoredEnv, &config, &At::Root).is_some();
             let prompts = paths.iter().any(|path| node_of(path) == name.as_ref());
             let plain = factory.op().is_none() && factory.calls_lm() && !own;
             (plain && prompts).then_some(Self { program, name, node, written })

@@ -1,5 +1,5 @@
-//! When two answers are the same: their normal form. Case, the space between words, and the marks
-//! around an answer make no difference; everything else does, signs and decimal points included.
+//! The normal form of an answer: two answers are equal if their normal forms are. Case, the space
+//! between words and punctuation around an answer are ignored; signs and decimal points are not.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::value::Payload;
 
-/// What counts as the same value; `None` for one that says nothing.
+/// The normal form of a value; `None` for null and for an empty text.
 pub(super) fn normal(value: &Payload) -> Option<String> {
     let form = form(value);
     match &form {
@@ -48,14 +48,14 @@ mod tests {
     }
 
     #[test]
-    fn case_space_and_the_marks_around_make_no_difference() {
+    fn case_space_and_surrounding_punctuation_are_ignored() {
         assert!(same(r#""  **New  York**.""#, r#""new york""#));
         assert!(same(r#"["Ä "]"#, "[\"a\u{308}\"]"));
         assert!(same(r#""""#, "null"));
     }
 
     #[test]
-    fn signs_and_decimal_points_do() {
+    fn signs_and_decimal_points_are_kept_apart() {
         assert!(!same(r#""-3""#, r#""3""#));
         assert!(!same(r#""1.5""#, r#""15""#));
         assert!(!same("3", r#""3""#));

@@ -1,5 +1,5 @@
-//! How a slot writes its value: the format specification of Python's `format`, as far as texts and
-//! numbers need it (`>10`, `+,.2f`, `05d`, `.1%`), and `json`, `yaml` and `text` for anything.
+//! The format of a slot: Python's format specification, as far as texts and numbers need it (`>10`,
+//! `+,.2f`, `05d`, `.1%`), and `json`, `yaml` and `text` for any value.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,12 @@ use crate::signature::FieldFormat;
 use crate::types::{Type, TypeIR};
 use crate::value::Payload;
 
-/// The widest a slot may be made, and the most digits.
+/// The largest width of a slot, and the most digits.
 const WIDTH_LIMIT: usize = 1_000;
 
-/// How a value is written.
+/// The format of one slot.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Spec {
+pub(super) struct FormatSpec {
     format: Option<FieldFormat>,
     fill: Option<char>,
     align: Option<char>,
@@ -24,7 +24,7 @@ pub(super) struct Spec {
     letter: Option<char>,
 }
 
-impl Spec {
+impl FormatSpec {
     /// Reads `[[fill]align][sign][0][width][,][.precision][letter]`, or the name of a format.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if let Some(format) = FieldFormat::named(text) {
@@ -47,20 +47,20 @@ impl Spec {
         spec.grouped = rest.pop_if(|c| *c == ',').is_some();
         if rest.pop_if(|c| *c == '.').is_some() {
             let digits = digits(&mut rest)?;
-            spec.precision = Some(digits.ok_or("a `.` wants digits behind it")?);
+            spec.precision = Some(digits.ok_or("a `.` needs digits after it")?);
         }
         spec.letter = rest.pop_if(|c| matches!(c, 'd' | 'f' | 'e' | '%' | 's'));
         match rest.pop() {
             None => Ok(spec),
             Some(other) => Err(format!(
-                "`{other}` has no place in `:{text}`; write for example `:.2f`, `:>10`, `:,d`, \
+                "`{other}` is not allowed in `:{text}`; write for example `:.2f`, `:>10`, `:,d`, \
                  `:json`, `:yaml` or `:text`"
             )),
         }
     }
 
-    /// Whether values of a type can be written so.
-    pub(super) fn takes(&self, ty: &Type) -> bool {
+    /// Whether it can format values of a type.
+    pub(super) fn accepts(&self, ty: &Type) -> bool {
         let numeric = matches!(self.letter, Some('d' | 'f' | 'e' | '%'))
             || self.sign.is_some()
             || self.grouped
@@ -124,7 +124,7 @@ impl Spec {
         }
     }
 
-    /// With a comma between thousands, if wanted.
+    /// Inserts commas between thousands, if the format has them.
     fn group(&self, digits: String) -> String {
         if !self.grouped {
             return digits;
@@ -149,7 +149,7 @@ impl Spec {
     }
 }
 
-/// As Python writes it: two digits of exponent at least.
+/// As Python writes it, with at least two digits of exponent.
 fn exponent(size: f64, digits: usize) -> String {
     let text = format!("{size:.digits$e}");
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
@@ -166,17 +166,17 @@ fn digits(rest: &mut Vec<char>) -> Result<Option<usize>, String> {
         rest.pop();
         number = Some(number.unwrap_or(0) * 10 + digit as usize);
         if number > Some(WIDTH_LIMIT) {
-            return Err(format!("at most {WIDTH_LIMIT} wide, and so many digits"));
+            return Err(format!("width and precision are at most {WIDTH_LIMIT}"));
         }
     }
     Ok(number)
 }
 
-/// A value as a text: texts verbatim, everything else as JSON.
+/// A value as a text: texts as they are, everything else as JSON.
 pub(super) fn plain(value: &Payload) -> String {
     match value {
         Payload::Str(text) => text.as_ref().to_owned(),
-        // Base64 is a text; the quotes are JSON's.
+        // Bytes are base64 in JSON; the quotes are not part of it.
         Payload::Bytes(_) => value.to_json().trim_matches('"').to_owned(),
         other => other.to_json(),
     }
@@ -189,7 +189,7 @@ mod tests {
     fn written(spec: &str, value: &str) -> String {
         let mut text = String::new();
         let value = Payload::from_json(value).unwrap();
-        Spec::parse(spec).map(|spec| spec.write(&mut text, &value)).unwrap();
+        FormatSpec::parse(spec).map(|spec| spec.write(&mut text, &value)).unwrap();
         text
     }
 
@@ -220,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_specification_says_what_would_be() {
+    fn an_invalid_specification_is_refused_with_examples() {
         for spec in ["x", ".", "10000", ".2q", ",,"] {
-            assert!(Spec::parse(spec).is_err(), "{spec}");
+            assert!(FormatSpec::parse(spec).is_err(), "{spec}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A strategy inside of another: made by the registry from `{strategy, config?}`, with its
-//! predictors under a name of their own. Knows nothing of what it is wrapped for.
+//! A module inside another one: built by the registry from `{strategy, config?}`, with its predictors
+//! under a name of their own. Does not know what the outer strategy does with it.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload, Selection};
 
-/// The name under which wrapped predictors are found.
+/// The name under which the predictors of the inner module are found.
 pub(super) const MODULE: &str = "module";
 
-/// How many attempts a call may make in all, those within attempts included: each may wait for an
-/// LM at the same time as all others.
+/// How many attempts a call may make in total, including attempts within attempts: all of them may
+/// wait for an LM at the same time.
 const ATTEMPT_LIMIT: usize = 1_000;
 
-/// A module inside of another.
-pub(super) struct Wrapped {
+/// A module inside another one.
+pub(super) struct InnerModule {
     module: Box<dyn DynModule>,
     paths: Vec<String>,
 }
 
-impl Wrapped {
+impl InnerModule {
     /// Puts the predictors of a module under a name: `name`, or `name.path`.
     pub(super) fn under(name: &str, mut module: Box<dyn DynModule>) -> Self {
         let mut paths = Vec::new();
@@ -35,7 +35,7 @@ impl Wrapped {
         Self { module, paths }
     }
 
-    /// The module that a config names, `default` where it names none; `at` is the node's place.
+    /// The module that a config names, or `default` if it names none; `at` is the node's place.
     pub(super) fn read(
         env: &dyn BuildEnv,
         base: &Arc<SignatureSchema>,
@@ -73,7 +73,7 @@ impl Wrapped {
         self.paths.iter().map(String::as_str).zip(handles).collect()
     }
 
-    /// Whether it waits for nothing.
+    /// Whether it never waits.
     pub(super) fn computes(&self) -> bool {
         self.module.compute().is_some()
     }
@@ -87,7 +87,7 @@ impl Wrapped {
     }
 }
 
-/// Refuses a strategy that parks the run where it would be a part of another; `at` is its place.
+/// Refuses a strategy that parks the run inside another strategy; `at` is its place.
 pub(super) fn check_parks(
     module: &dyn DynModule,
     strategy: &str,
@@ -97,13 +97,14 @@ pub(super) fn check_parks(
         return Ok(());
     }
     let pointer = at.key("strategy").pointer();
-    let detail =
-        format!("a run that waits for a value can only go on from a node: let `{strategy}` be one");
+    let detail = format!(
+        "a run that waits for a value can only resume from a node: make `{strategy}` a node of its own"
+    );
     Err(Problem { pointer, code: Code::InvalidConfig, detail }.into())
 }
 
-/// The number of attempts that a config says, or what it is when it does not; refused where each
-/// makes so many attempts within that all are too many.
+/// The number of attempts in a config, or the default; refused if the attempts within them add up to
+/// too many.
 pub(super) fn attempts(
     config: &Payload,
     (name, default): (&str, usize),
@@ -117,13 +118,13 @@ pub(super) fn attempts(
     }
     let pointer = at.key("config").key(name).pointer();
     let detail = format!(
-        "{attempts} attempts, each of which makes {within} within, are {all}; at most \
-         {ATTEMPT_LIMIT} are allowed"
+        "{attempts} attempts with {within} attempts within each are {all}; at most {ATTEMPT_LIMIT} are \
+         allowed"
     );
     Err(Problem { pointer, code: Code::TooLarge, detail }.into())
 }
 
-/// Problems of a signature that a wrapped strategy found stand where the signature does.
+/// Moves problems that the inner strategy found in the signature to where the signature is written.
 fn moved(problems: Problems, from: &At<'_>, to: &At<'_>) -> Problems {
     let (from, to) = (from.pointer(), to.pointer());
     let mut all = Problems::new();

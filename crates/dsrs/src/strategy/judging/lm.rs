@@ -1,33 +1,33 @@
-//! Judging by an LM: a signature of its own with an output that is the score.
+//! Scoring by an LM: a signature with an output that is the score.
 
 use std::sync::Arc;
 
-use super::feeds::Feeds;
-use super::view::{Shown, View};
-use super::{Found, Says, found};
+use super::inputs::JudgeInputs;
+use super::values::{JudgedFields, JudgedValues};
+use super::{JudgeOutput, Judgement, found};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::read::{Object, shared_text};
 use crate::signature::read_signature;
 use crate::strategy::config::{config_schema, schema};
-use crate::strategy::wrapped::{Wrapped, check_parks};
+use crate::strategy::inner_module::{InnerModule, check_parks};
 use crate::strategy::{BuildEnv, registry};
 use crate::types::TypeScope;
 use crate::value::Payload;
 
-/// The name under which the judge's predictors are found.
+/// The name under which the predictors of the judge are found.
 pub(in crate::strategy) const JUDGE: &str = "judge";
 
-/// An LM that judges.
-pub(crate) struct Judge {
-    module: Wrapped,
+/// An LM that scores.
+pub(crate) struct LmJudge {
+    module: InnerModule,
     score: Arc<str>,
     feedback: Option<Arc<str>>,
-    feeds: Feeds,
+    feeds: JudgeInputs,
 }
 
-/// The schema of what [`Judge::read`] takes; `fed` says where inputs come from, and `more` is what
-/// else may be said.
+/// The config schema that [`LmJudge::read`] accepts; `fed` describes where inputs come from, and `more`
+/// are further members.
 pub(crate) fn judge_schema<'p>(
     fed: &str,
     more: impl IntoIterator<Item = (&'p str, Payload)>,
@@ -41,7 +41,7 @@ pub(crate) fn judge_schema<'p>(
         ),
         (
             "strategy",
-            r#"{"type": "string", "default": "predict", "description": "the strategy that it judges with"}"#,
+            r#"{"type": "string", "default": "predict", "description": "the strategy of the judge"}"#,
         ),
         ("config", r#"{"type": "object", "description": "that strategy's config"}"#),
     ];
@@ -49,11 +49,11 @@ pub(crate) fn judge_schema<'p>(
     config_schema(own.into_iter().chain(more), &["signature", "score"])
 }
 
-impl Judge {
+impl LmJudge {
     pub(super) fn read(
         env: &dyn BuildEnv,
         judge: &Payload,
-        view: View<'_>,
+        view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
@@ -66,7 +66,7 @@ impl Judge {
         let feedback = object.optional("feedback", shared_text);
         let strategy = object.optional("strategy", shared_text);
         let config = object.optional("config", |config, _, _| Some(config));
-        // Whoever has the judge brought to its own scale reads that.
+        // Metrics read it themselves.
         object.ignore(&["scale"]);
         object.close();
         let strategy = strategy.as_deref().unwrap_or("predict");
@@ -78,18 +78,24 @@ impl Judge {
         let module = registry::create(env, strategy, &base, config, at);
         let module = module.and_then(|made| check_parks(&*made, strategy, at).map(|()| made));
         let module = match module {
-            Ok(module) => Wrapped::under(JUDGE, module),
+            Ok(module) => InnerModule::under(JUDGE, module),
             Err(found) => {
                 problems.extend(found);
                 return Err(problems);
             }
         };
-        Says::Score.check("the judge", module.schema(), &score, &at.key("score"), &mut problems);
+        JudgeOutput::Score.check(
+            "the judge",
+            module.schema(),
+            &score,
+            &at.key("score"),
+            &mut problems,
+        );
         if let Some(name) = &feedback {
             let place = at.key("feedback");
-            Says::Feedback.check("the judge", module.schema(), name, &place, &mut problems);
+            JudgeOutput::Feedback.check("the judge", module.schema(), name, &place, &mut problems);
         }
-        match Feeds::between(view, module.schema(), &at.key("signature")) {
+        match JudgeInputs::between(view, module.schema(), &at.key("signature")) {
             Ok(feeds) if problems.is_empty() => Ok(Self { module, score, feedback, feeds }),
             Ok(_) => Err(problems),
             Err(found) => {
@@ -99,7 +105,11 @@ impl Judge {
         }
     }
 
-    pub(super) async fn of(&self, ctx: &Ctx, shown: Shown<'_>) -> Result<Found, PredictError> {
+    pub(super) async fn of(
+        &self,
+        ctx: &Ctx,
+        shown: JudgedValues<'_>,
+    ) -> Result<Judgement, PredictError> {
         let input = self.feeds.gather(shown)?;
         let judged = self.module.forward(ctx, input).await?;
         found(&judged, &self.score, self.feedback.as_ref())
@@ -113,9 +123,9 @@ impl Judge {
         !self.module.computes()
     }
 
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let task = &self.module.schema().instructions;
-        format!("the `{}` that a judge gives who is told: {task}", self.score)
+        format!("the `{}` that a judge assigns with this instruction: {task}", self.score)
     }
 
     pub(super) fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {

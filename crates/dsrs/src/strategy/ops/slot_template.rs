@@ -1,31 +1,31 @@
-//! Templates with slots: `{name}`, a way deeper (`{person.name}`, `{items[0]}`), and how the value
-//! is written (`{price:.2f}`). Double braces are braces. Knows types, for slots are checked.
+//! Templates with slots: `{name}`, a path (`{person.name}`, `{items[0]}`), and a format
+//! (`{price:.2f}`). Double braces are braces. Slots are checked against types.
 
 use std::sync::Arc;
 
-use super::spec::Spec;
+use super::format_spec::FormatSpec;
 use crate::problem::{At, Code, Problems};
 use crate::types::{Type, brief};
 use crate::value::{Fields, Payload, SIZE_LIMIT, Selection, SelectionStep, SizeBudget, SizeExcess};
 
-use super::flows::input;
 use super::invalid;
+use super::provenance::input;
 use crate::strategy::Flow;
-use crate::strategy::op::Given;
+use crate::strategy::op::InputTypes;
 
 /// The longest template, in bytes.
 const LENGTH_LIMIT: usize = 20_000;
 
 /// A template with slots.
-pub(super) struct Slots(Vec<Part>);
+pub(super) struct SlotTemplate(Vec<TemplatePart>);
 
-enum Part {
+enum TemplatePart {
     Text(Box<str>),
-    Slot { name: Arc<str>, within: Selection, spec: Spec },
+    Slot { name: Arc<str>, within: Selection, spec: FormatSpec },
 }
 
-impl Slots {
-    /// Reads a template; `specs` says whether slots may say how they are written.
+impl SlotTemplate {
+    /// Reads a template; `specs` allows formats in slots.
     pub(super) fn parse(source: &str, specs: bool) -> Result<Self, String> {
         if source.len() > LENGTH_LIMIT {
             return Err(format!("the template is longer than {LENGTH_LIMIT} bytes"));
@@ -48,21 +48,23 @@ impl Slots {
                     .split_once('}')
                     .ok_or_else(|| "a `{` without its `}`; write `{{` for a brace".to_owned())?;
                 rest = behind;
-                parts.push(Part::Text(std::mem::take(&mut text).into()));
+                parts.push(TemplatePart::Text(std::mem::take(&mut text).into()));
                 parts.push(read_slot(slot, specs)?);
             }
         }
         text.push_str(rest);
-        parts.push(Part::Text(text.into()));
+        parts.push(TemplatePart::Text(text.into()));
         Ok(Self(parts))
     }
 
-    /// The inputs that it asks for, in order.
+    /// The names of its inputs, in order.
     pub(super) fn names(&self) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
         for part in &self.0 {
             match part {
-                Part::Slot { name, .. } if !names.contains(name) => names.push(name.clone()),
+                TemplatePart::Slot { name, .. } if !names.contains(name) => {
+                    names.push(name.clone())
+                }
                 _ => {}
             }
         }
@@ -72,19 +74,19 @@ impl Slots {
     /// Checks every slot against the type of its input.
     pub(super) fn check(
         &self,
-        given: &Given<'_>,
+        given: &InputTypes<'_>,
         member: &str,
         at: &At<'_>,
     ) -> Result<(), Problems> {
         let mut problems = Problems::new();
         for part in &self.0 {
-            let Part::Slot { name, within, spec } = part else { continue };
+            let TemplatePart::Slot { name, within, spec } = part else { continue };
             match within.type_in(&given.type_of(name)) {
                 Err(error) => {
                     let detail = format!("`{{{}}}`: {error}", shown(name, within));
                     problems.extend(invalid(at, member, Code::UnknownField, detail));
                 }
-                Ok(ty) if !spec.takes(&ty) => {
+                Ok(ty) if !spec.accepts(&ty) => {
                     problems.extend(invalid(
                         at,
                         member,
@@ -98,24 +100,24 @@ impl Slots {
         problems.or(())
     }
 
-    /// What the text is made of.
+    /// The parts of inputs that the text contains.
     pub(super) fn flows(&self) -> Vec<Flow> {
         let mut flows = Vec::new();
         for part in &self.0 {
-            if let Part::Slot { name, within, .. } = part {
+            if let TemplatePart::Slot { name, within, .. } = part {
                 flows.push(Flow::of(input(name).then(within)));
             }
         }
         flows
     }
 
-    /// The text with every slot filled, where there is room for it.
+    /// The text with every slot filled, if it is not too large.
     pub(super) fn fill(&self, inputs: &Fields) -> Result<String, SizeExcess> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
-                Part::Text(verbatim) => text.push_str(verbatim),
-                Part::Slot { name, within, spec } => {
+                TemplatePart::Text(verbatim) => text.push_str(verbatim),
+                TemplatePart::Slot { name, within, spec } => {
                     let value = inputs.get(name).map(|whole| within.get(whole));
                     let value = value.unwrap_or(Payload::Null);
                     SizeBudget::default().take(&value)?;
@@ -130,22 +132,22 @@ impl Slots {
     }
 }
 
-fn read_slot(slot: &str, specs: bool) -> Result<Part, String> {
-    // A key in quotes may hold a colon.
+fn read_slot(slot: &str, specs: bool) -> Result<TemplatePart, String> {
+    // A quoted key may contain a colon.
     let colon = slot.rfind(':').filter(|at| !slot.get(*at..).is_some_and(|end| end.contains(']')));
     let (path, spec) = match colon {
         Some(at) => (slot.get(..at).unwrap_or_default(), slot.get(at + 1..).unwrap_or_default()),
         None => (slot, ""),
     };
     if !spec.is_empty() && !specs {
-        return Err(format!("`{{{slot}}}`: how a value is written is for the op `format` to say"));
+        return Err(format!("`{{{slot}}}`: only the op `format` accepts formats in slots"));
     }
     let selection =
         Selection::parse(path.trim()).map_err(|error| format!("`{{{slot}}}`: {error}"))?;
-    let spec = Spec::parse(spec).map_err(|reason| format!("`{{{slot}}}`: {reason}"))?;
+    let spec = FormatSpec::parse(spec).map_err(|reason| format!("`{{{slot}}}`: {reason}"))?;
     match selection.split_first() {
         Some((SelectionStep::Field(name), within)) => {
-            Ok(Part::Slot { name: name.clone(), within, spec })
+            Ok(TemplatePart::Slot { name: name.clone(), within, spec })
         }
         _ => Err(format!("`{{{slot}}}` names no input")),
     }

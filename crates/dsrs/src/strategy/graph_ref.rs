@@ -1,49 +1,49 @@
-//! A reference to a stored graph in the config of a node: by name, and once it is written down by
-//! version and state too. Knows nothing of where graphs are stored.
+//! A reference to a stored graph in the config of a node: by name, and in a stored definition by
+//! version and state too. Does not know where graphs are stored.
 
 use std::sync::Arc;
 
-use crate::problem::Code;
+use crate::problem::{At, Code, Problems};
 use crate::read::{Object, count, shared_text};
 use crate::value::{Map, Payload};
 
-/// Why a reference leads to no graph.
+/// Why a stored graph cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
-pub struct NoGraph {
-    /// What kind of problem it is in the definition that holds the reference.
+pub struct GraphUnavailable {
+    /// The code of the problem in the definition that holds the reference.
     pub code: Code,
-    /// A sentence that names the way out.
+    /// A sentence that says what to do.
     pub detail: String,
 }
 
-impl NoGraph {
-    /// There is no such graph, or it is of no use.
+impl GraphUnavailable {
+    /// The graph does not exist or does not load.
     #[must_use]
     pub fn new(detail: impl Into<String>) -> Self {
         Self { code: Code::InvalidConfig, detail: detail.into() }
     }
 }
 
-/// Which stored graph is meant.
+/// A reference to a stored graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct GraphPin {
+pub struct StoredGraphRef {
     /// Its name.
     pub graph: Arc<str>,
-    /// Its version; the newest where it is not said.
+    /// Its version; the newest by default.
     pub version: Option<u64>,
-    /// The version of its state; the one in force where it is not said.
+    /// The version of its state; the active one by default.
     pub state_version: Option<u64>,
-    /// What the server that wrote the reference down calls the graph. It decides there, even when
-    /// the name has passed to another graph; other servers go by the name.
+    /// The id of the graph on the server that wrote the definition. It takes precedence there, even
+    /// when another graph has the name now; other servers use the name.
     pub id: Option<Arc<str>>,
 }
 
-impl GraphPin {
+impl StoredGraphRef {
     /// The members of a reference in a JSON Schema of an object, without the braces.
     pub const SCHEMA_MEMBERS: &'static str = r#""graph": {"type": "string", "description": "the name of a stored graph"},
-        "version": {"type": "integer", "minimum": 1, "description": "its version; the newest when the definition is written, and filled in then"},
-        "state_version": {"type": "integer", "minimum": 1, "description": "the version of its state; the one in force when the definition is written, and filled in then"},
+        "version": {"type": "integer", "minimum": 1, "description": "its version; default: the newest when the definition is written, filled in then"},
+        "state_version": {"type": "integer", "minimum": 1, "description": "the version of its state; default: the active one when the definition is written, filled in then"},
         "id": {"type": "string", "description": "filled in"}"#;
 
     /// A reference by name alone.
@@ -52,14 +52,24 @@ impl GraphPin {
         Self { graph: graph.into(), version: None, state_version: None, id: None }
     }
 
-    /// Reads the members of a reference out of an object that may hold more; `None` when it names
-    /// no graph.
+    /// Reads the members of a reference from an object that may hold more; `None` if it names no
+    /// graph.
     pub fn read(object: &mut Object<'_, '_, '_>) -> Option<Self> {
         let graph = object.required("graph", shared_text);
         let version = object.optional("version", count);
         let state_version = object.optional("state_version", count);
         let id = object.optional("id", shared_text);
         Some(Self { graph: graph?, version, state_version, id })
+    }
+
+    /// The stored graph that an object names, if it names one; what is wrong with the object beside
+    /// that is for its reader to report.
+    #[must_use]
+    pub fn named_by(object: &Payload) -> Option<Self> {
+        object.as_map()?.get("graph").filter(|graph| !graph.is_null())?;
+        let mut problems = Problems::new();
+        let mut object = Object::open(object, &At::Root, &mut problems)?;
+        Self::read(&mut object)
     }
 
     /// Writes the reference over the members of an object.

@@ -1,57 +1,67 @@
-//! Judging by a stored graph: one of its outputs is the score.
+//! Scoring by a stored graph: one of its outputs is the score.
 
 use std::sync::Arc;
 
-use super::feeds::Feeds;
-use super::view::{Shown, View};
-use super::{Found, Says, found};
+use super::inputs::JudgeInputs;
+use super::values::{JudgedFields, JudgedValues};
+use super::{JudgeOutput, Judgement, found};
 use crate::predict::{Ctx, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::listed;
 use crate::signature::SignatureSchema;
-use crate::strategy::{DynModule, GraphPin};
+use crate::strategy::{DynModule, StoredGraphRef};
 use crate::types::brief;
 
-/// A stored graph that judges. Its predictors are tuned where the graph is.
-pub(crate) struct Graded {
+/// A stored graph that scores. Its predictors are tuned by its own state.
+pub(crate) struct GraphScorer {
     name: Arc<str>,
     module: Box<dyn DynModule>,
     score: Arc<str>,
     feedback: Option<Arc<str>>,
-    feeds: Feeds,
+    feeds: JudgeInputs,
 }
 
-/// Which outputs of a graph count.
-pub(crate) struct Wanted<'w> {
-    /// The name of the score, and its place, where it is said.
+/// The outputs of a graph that hold score and feedback.
+pub(crate) struct ScoreFields<'w> {
+    /// The name of the score and its place, if the config names it.
     pub(crate) score: Option<(&'w str, At<'w>)>,
-    /// The name that it is looked for under where it is not, unless it is the only output.
+    /// The name of the score otherwise, unless there is only one output.
     pub(crate) usual: &'static str,
     /// The name of the feedback and its place.
     pub(crate) feedback: Option<(&'w str, At<'w>)>,
 }
 
-impl Graded {
+impl GraphScorer {
     pub(super) fn of_module(
-        pin: &GraphPin,
+        pin: &StoredGraphRef,
         module: Box<dyn DynModule>,
-        wanted: &Wanted<'_>,
-        view: View<'_>,
+        wanted: &ScoreFields<'_>,
+        view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         let schema = module.schema();
         let score = score_of(pin, schema, wanted, at)?;
         if let Some((name, place)) = &wanted.feedback {
             let mut problems = Problems::new();
-            Says::Feedback.check(&format!("`{}`", pin.graph), schema, name, place, &mut problems);
+            JudgeOutput::Feedback.check(
+                &format!("`{}`", pin.graph),
+                schema,
+                name,
+                place,
+                &mut problems,
+            );
             problems.or(())?;
         }
         let feedback = wanted.feedback.as_ref().map(|(name, _)| Arc::from(*name));
-        let feeds = Feeds::between(view, schema, at)?;
+        let feeds = JudgeInputs::between(view, schema, at)?;
         Ok(Self { name: pin.graph.clone(), score, feedback, feeds, module })
     }
 
-    pub(super) async fn of(&self, ctx: &Ctx, shown: Shown<'_>) -> Result<Found, PredictError> {
+    pub(super) async fn of(
+        &self,
+        ctx: &Ctx,
+        shown: JudgedValues<'_>,
+    ) -> Result<Judgement, PredictError> {
         let input = self.feeds.gather(shown)?;
         let judged = self.module.forward(&ctx.without_hints(), input).await?;
         found(&judged, &self.score, self.feedback.as_ref())
@@ -61,27 +71,27 @@ impl Graded {
         self.module.attempts()
     }
 
-    /// What a graph of graphs calls is not seen from outside, but by its predictors.
+    /// A graph that never waits calls no LM.
     pub(super) fn calls_lm(&self) -> bool {
         self.module.compute().is_none()
     }
 
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let task = &self.module.schema().instructions;
-        format!("the `{}` that the program `{}` gives: {task}", self.score, self.name)
+        format!("the output `{}` of the program `{}`: {task}", self.score, self.name)
     }
 }
 
-/// The output that is the score: the one that is said, the one of the usual name, or the only one.
+/// The output with the score: the named one, the one with the usual name, or the only one.
 fn score_of(
-    pin: &GraphPin,
+    pin: &StoredGraphRef,
     schema: &SignatureSchema,
-    wanted: &Wanted<'_>,
+    wanted: &ScoreFields<'_>,
     at: &At<'_>,
 ) -> Result<Arc<str>, Problems> {
     if let Some((name, place)) = &wanted.score {
         let mut problems = Problems::new();
-        Says::Score.check(&format!("`{}`", pin.graph), schema, name, place, &mut problems);
+        JudgeOutput::Score.check(&format!("`{}`", pin.graph), schema, name, place, &mut problems);
         return problems.or(Arc::from(*name));
     }
     let field = schema.output(wanted.usual).or(match schema.outputs.as_slice() {
@@ -89,14 +99,14 @@ fn score_of(
         _ => None,
     });
     match field {
-        Some(field) if Says::Score.fits(schema, field) => Ok(field.name.clone()),
+        Some(field) if JudgeOutput::Score.fits(schema, field) => Ok(field.name.clone()),
         other => {
             let found = other.map_or_else(
-                || format!("`{}` gives {}", pin.graph, tell(schema)),
+                || format!("`{}` has the outputs {}", pin.graph, output_names(schema)),
                 |field| format!("`{}` of `{}` is `{}`", field.name, pin.graph, brief(&field.ty)),
             );
             let detail = format!(
-                "{found}; a graph that judges has one number or bool as output, or one named `{}`",
+                "{found}; a graph that scores needs one output that is a number or bool, or one named `{}`",
                 wanted.usual
             );
             let pointer = at.pointer();
@@ -105,6 +115,6 @@ fn score_of(
     }
 }
 
-fn tell(schema: &SignatureSchema) -> String {
+fn output_names(schema: &SignatureSchema) -> String {
     listed(schema.outputs.iter().map(|field| field.name.as_ref()))
 }

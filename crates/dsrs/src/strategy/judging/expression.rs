@@ -1,24 +1,28 @@
-//! Judging by an expression over what is in view.
+//! Scoring by an expression over the judged values.
 
-use super::unjudged;
-use super::view::{Group, Shown, Sight, View};
+use super::judging_error;
+use super::values::{JudgedFields, JudgedKind, JudgedValues, ValueGroup};
 use crate::expr::Expression;
 use crate::predict::PredictError;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{listed, nearest, wrong_type};
 use crate::value::Payload;
 
-/// An expression over what went in, what came out, and what was expected.
-pub(crate) struct Formula {
+/// An expression over inputs, outputs and expected values.
+pub(crate) struct ExpressionScorer {
     expression: Expression,
-    /// The groups that it asks for.
-    groups: Vec<Group>,
-    /// The members of `expected` that it asks for.
+    /// The groups that it reads.
+    groups: Vec<ValueGroup>,
+    /// The members of `expected` that it reads.
     expected: Vec<String>,
 }
 
-impl Formula {
-    pub(super) fn read(source: &Payload, view: View<'_>, at: &At<'_>) -> Result<Self, Problems> {
+impl ExpressionScorer {
+    pub(super) fn read(
+        source: &Payload,
+        view: JudgedFields<'_>,
+        at: &At<'_>,
+    ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
         let Some(text) = source.as_str() else {
             wrong_type(at, &mut problems, "a string", source);
@@ -42,21 +46,23 @@ impl Formula {
             }
             let Some(field) = field else { continue };
             check(group, field, view, at, &mut problems);
-            if group == Group::Expected {
+            if group == ValueGroup::Expected {
                 expected.push(field.to_owned());
             }
         }
         problems.or(Self { expression, groups, expected })
     }
 
-    pub(super) fn of(&self, shown: Shown<'_>) -> Result<f64, PredictError> {
+    pub(super) fn of(&self, shown: JudgedValues<'_>) -> Result<f64, PredictError> {
         let there = |name: &String| {
-            shown.fields(Group::Expected).is_some_and(|fields| fields.contains_key(name.as_str()))
+            shown
+                .fields(ValueGroup::Expected)
+                .is_some_and(|fields| fields.contains_key(name.as_str()))
         };
-        // Undefined is equal to nothing, so that the example would be wrong without anybody knowing.
+        // Undefined equals nothing: the example would silently score as wrong.
         if let Some(name) = self.expected.iter().find(|name| !there(name)) {
             let source = self.expression.source();
-            return Err(unjudged(format!(
+            return Err(judging_error(format!(
                 "the expression `{source}` asks for `expected.{name}`, which the example does not \
                  have"
             )));
@@ -65,17 +71,22 @@ impl Formula {
             self.groups.iter().map(|group| (group.name(), shown.whole(*group))).collect();
         let found = self.expression.number(values.iter().map(|(name, value)| (*name, value)));
         found.map_err(|error| {
-            unjudged(format!("the expression `{}` failed: {error}", self.expression.source()))
+            judging_error(format!("the expression `{}` failed: {error}", self.expression.source()))
         })
     }
 
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         format!("the Jinja expression `{}`", self.expression.source())
     }
 }
 
-/// The group of a name; none for functions of the language and for what is reported.
-fn group(root: &str, sight: Sight, at: &At<'_>, problems: &mut Problems) -> Option<Group> {
+/// The group of a name; none for functions of the language and for names that are reported.
+fn group(
+    root: &str,
+    sight: JudgedKind,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<ValueGroup> {
     let groups = sight.groups();
     if let Some(group) = groups.iter().find(|group| group.name() == root) {
         return Some(*group);
@@ -91,7 +102,13 @@ fn group(root: &str, sight: Sight, at: &At<'_>, problems: &mut Problems) -> Opti
 }
 
 /// Reports a field that a group does not have.
-fn check(group: Group, field: &str, view: View<'_>, at: &At<'_>, problems: &mut Problems) {
+fn check(
+    group: ValueGroup,
+    field: &str,
+    view: JudgedFields<'_>,
+    at: &At<'_>,
+    problems: &mut Problems,
+) {
     let Some(fields) = view.fields(group) else { return };
     let known = || fields.iter().map(|field| field.name.as_ref());
     if known().any(|name| name == field) {

@@ -1,13 +1,13 @@
-//! A strategy inside an op: `{strategy, signature?, config?}`. One that asks an LM has its own
-//! signature there; one that is an op takes its types from what the outer op is given.
+//! A strategy inside an op: `{strategy, signature?, config?}`. A strategy that calls an LM has its own
+//! signature there; the types of an inner op follow from the inputs of the outer one.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{SignatureSchema, read_signature};
 use crate::strategy::config::{config_schema, described, member, schema};
-use crate::strategy::op::{Given, Op, OpInput, OpTypes};
-use crate::strategy::wrapped::{Wrapped, check_parks};
+use crate::strategy::inner_module::{InnerModule, check_parks};
+use crate::strategy::op::{InputTypes, Op, OpInput, OpTypes};
 use crate::strategy::{BuildEnv, StrategyFactory, registry};
 use crate::types::{TypeDefs, TypeScope, absent_value};
 use crate::value::{Fields, Map, Payload};
@@ -23,7 +23,7 @@ pub(super) fn inner_schema(description: &str) -> Payload {
         (
             SIGNATURE,
             schema(
-                r#"{"type": ["string", "object"], "description": "its signature; none for an op, and for a strategy that brings its own"}"#,
+                r#"{"type": ["string", "object"], "description": "its signature; leave it out for an op and for a strategy that brings its own"}"#,
             ),
         ),
         (CONFIG, schema(r#"{"type": "object", "description": "its config"}"#)),
@@ -32,19 +32,19 @@ pub(super) fn inner_schema(description: &str) -> Payload {
 }
 
 /// A strategy inside an op, before its types are known.
-pub(super) struct Inner {
+pub(super) struct InnerStrategy {
     path: &'static str,
-    kind: Kind,
+    kind: InnerKind,
 }
 
-enum Kind {
-    Strategy(Wrapped),
+enum InnerKind {
+    Strategy(InnerModule),
     Op { name: &'static str, op: Box<dyn Op>, types: OnceLock<OpTypes> },
 }
 
-impl Inner {
-    /// Reads a member of an op's config; its predictors are found under the member's name. `at` is
-    /// the place of the op.
+impl InnerStrategy {
+    /// Reads a member of an op's config; the member's name prefixes the paths of its predictors. `at`
+    /// is the place of the op.
     pub(super) fn read(
         env: &dyn BuildEnv,
         config: &Payload,
@@ -63,22 +63,22 @@ impl Inner {
             let base = signature(env, factory, config, posted, scope, &at)?;
             let module = registry::create(env, strategy, &base, Some(config), &at)?;
             check_parks(&*module, strategy, &at)?;
-            return Ok(Self { path, kind: Kind::Strategy(Wrapped::under(path, module)) });
+            return Ok(Self { path, kind: InnerKind::Strategy(InnerModule::under(path, module)) });
         };
         if posted.is_some() {
-            let detail = "the types of an op follow from what it is given; leave `signature` out";
+            let detail = "the types of an op follow from its inputs; leave `signature` out";
             return Err(problem(&at, Code::InvalidSignature, detail));
         }
         let (name, types) = (op.name(), OnceLock::new());
         let op = op.read(env, config, scope, &at)?;
-        Ok(Self { path, kind: Kind::Op { name, op, types } })
+        Ok(Self { path, kind: InnerKind::Op { name, op, types } })
     }
 
-    /// What it takes, as far as that is known.
+    /// Its inputs, as far as they are known.
     pub(super) fn inputs(&self) -> Vec<OpInput> {
         match &self.kind {
-            Kind::Op { op, .. } => op.inputs(),
-            Kind::Strategy(module) => {
+            InnerKind::Op { op, .. } => op.inputs(),
+            InnerKind::Strategy(module) => {
                 let schema = module.schema();
                 let input = |field: &crate::signature::FieldSchema| OpInput {
                     name: field.name.clone(),
@@ -91,20 +91,24 @@ impl Inner {
         }
     }
 
-    /// Whether it takes inputs of other names too.
-    pub(super) fn takes_others(&self) -> bool {
-        matches!(&self.kind, Kind::Op { op, .. } if op.takes_others())
+    /// Whether it accepts inputs of other names too.
+    pub(super) fn accepts_others(&self) -> bool {
+        matches!(&self.kind, InnerKind::Op { op, .. } if op.accepts_others())
     }
 
-    /// What it takes and gives, from the types of what it is given.
-    pub(super) fn infer(&self, given: &mut Given<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {
+    /// Its inputs and outputs, from the types of what feeds it.
+    pub(super) fn infer(
+        &self,
+        given: &mut InputTypes<'_>,
+        at: &At<'_>,
+    ) -> Result<OpTypes, Problems> {
         match &self.kind {
-            Kind::Strategy(module) => {
+            InnerKind::Strategy(module) => {
                 let schema = module.schema();
                 let (inputs, outputs) = (schema.inputs.clone(), schema.outputs.clone());
                 Ok(OpTypes { inputs, outputs })
             }
-            Kind::Op { op, types, .. } => {
+            InnerKind::Op { op, types, .. } => {
                 let config_at = at.key(CONFIG);
                 let found = op.infer(given, &config_at.key(self.path))?;
                 Ok(types.get_or_init(|| found).clone())
@@ -112,19 +116,19 @@ impl Inner {
         }
     }
 
-    /// The strategy at work, once its types were inferred.
-    pub(super) fn module(self, defs: &Arc<TypeDefs>) -> Wrapped {
+    /// The module of the strategy, once its types are inferred.
+    pub(super) fn module(self, defs: &Arc<TypeDefs>) -> InnerModule {
         match self.kind {
-            Kind::Strategy(module) => module,
-            Kind::Op { name, op, types } => {
+            InnerKind::Strategy(module) => module,
+            InnerKind::Op { name, op, types } => {
                 let types = types.into_inner().unwrap_or_default();
-                Wrapped::under(self.path, op.module(types.signature(name, defs.clone())))
+                InnerModule::under(self.path, op.module(types.signature(name, defs.clone())))
             }
         }
     }
 }
 
-/// The signature of a strategy: its own, or the one that stands beside it.
+/// The signature of a strategy: the one it brings, or the one in the config.
 fn signature(
     env: &dyn BuildEnv,
     factory: &dyn StrategyFactory,
@@ -137,7 +141,7 @@ fn signature(
     let text = match (&own, posted) {
         (Some(own), Some(posted)) if own != posted => {
             let detail =
-                "this strategy brings its own signature, and this is another; leave it out";
+                "this strategy brings its own signature, and this one differs; leave it out";
             return Err(problem(at, Code::InvalidSignature, detail));
         }
         (Some(own), _) => own,
@@ -157,38 +161,9 @@ fn problem(at: &At<'_>, code: Code, detail: &str) -> Problems {
     Problem { pointer, code, detail: detail.to_owned() }.into()
 }
 
-/// The config with what is written down of the strategies inside: pinned graphs, and the signature
-/// of those that bring their own, so that the definition loads when they are gone.
-pub(super) fn pinned(env: &dyn BuildEnv, config: &Payload, names: &[&str]) -> Option<Payload> {
-    let mut members = config.as_map()?.clone();
-    for name in names {
-        if let Some(Payload::Map(inner)) = members.get_mut(*name) {
-            pin(env, Arc::make_mut(inner));
-        }
-    }
-    Some(members.into())
-}
-
-fn pin(env: &dyn BuildEnv, inner: &mut Map) {
-    let Some(Payload::Str(strategy)) = inner.get(STRATEGY).cloned() else { return };
-    let config = inner.get(CONFIG).cloned().unwrap_or_else(|| Map::new().into());
-    let config = registry::pinned(env, &strategy, config);
-    let own = registry::get(&strategy)
-        .and_then(|factory| factory.own_signature(env, &config, &At::Root))
-        .and_then(Result::ok);
-    if let Some(own) = own
-        && !inner.contains_key(SIGNATURE)
-    {
-        inner.insert(SIGNATURE.into(), own);
-    }
-    if inner.contains_key(CONFIG) {
-        inner.insert(CONFIG.into(), config);
-    }
-}
-
-/// The inputs of a strategy inside, out of those of the op around it; what was not connected is
-/// what it is when it is absent.
-pub(super) fn inputs_of(module: &Wrapped, given: &Fields) -> Fields {
+/// The inputs of an inner strategy from those of the outer op. An input that is not connected has its
+/// default.
+pub(super) fn inputs_of(module: &InnerModule, given: &Fields) -> Fields {
     let schema = module.schema();
     let value = |field: &crate::signature::FieldSchema| {
         let absent = || absent_value(&field.ty, &schema.defs, field.default.as_ref());
