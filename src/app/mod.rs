@@ -73,7 +73,9 @@ pub(crate) use run::failure::whole_seconds;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
 pub use state::candidate::{StateCandidate, StatePromotion};
-pub(crate) use state::{StateDocument, StateRequest, StateView};
+pub(crate) use state::{StateActivation, StateComparison};
+pub(crate) use state::{StateDocument, StateRequest, StateVersion};
+pub(crate) use strategy::{Assignable, PredictorPreview, Preview};
 pub(crate) use task::{run_blocking, spawn_named, spawn_named_on};
 
 /// The service: what all operations share.

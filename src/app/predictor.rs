@@ -15,7 +15,7 @@ use crate::store::Scope;
 use crate::store::graph::{GraphRef, VersionSelection};
 
 /// The active program of a graph, for its predictors.
-pub(crate) struct PredictorView {
+pub(crate) struct ActiveProgram {
     /// The graph's id.
     pub(crate) graph: Uuid,
     /// The active state version.
@@ -42,10 +42,10 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-    ) -> Result<PredictorView, AppError> {
+    ) -> Result<ActiveProgram, AppError> {
         let pin = self.pin(scope, graph, VersionSelection::NEWEST).await?;
         let program = self.program(scope, &pin).await?;
-        Ok(PredictorView { graph: pin.id, state_version: pin.state_version, program })
+        Ok(ActiveProgram { graph: pin.id, state_version: pin.state_version, program })
     }
 
     /// The exact messages that each predictor of a node would send for these inputs.

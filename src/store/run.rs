@@ -117,7 +117,7 @@ pub struct RunRow {
 
 impl RunRow {
     /// Roughly how much memory its documents take.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let documents = [&self.inputs, &self.usage, &self.nodes, &self.trace];
         documents.into_iter().map(String::len).sum::<usize>()

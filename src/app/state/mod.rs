@@ -51,13 +51,13 @@ pub(crate) enum StateDocument<'r> {
 /// The active state after a request.
 pub(crate) struct StateUpdate {
     /// The state.
-    pub(crate) view: StateView,
+    pub(crate) view: StateVersion,
     /// JSON Pointers of the members of a DSPy file that have no meaning here.
     pub(crate) ignored: Vec<String>,
 }
 
 /// A state version with the program that it tunes.
-pub(crate) struct StateView {
+pub(crate) struct StateVersion {
     /// The graph's id.
     pub(crate) graph: Uuid,
     /// The state version.
@@ -69,7 +69,7 @@ pub(crate) struct StateView {
 /// The activation of a state version for its graph version.
 pub(crate) struct StateActivation {
     /// The state.
-    pub(crate) view: StateView,
+    pub(crate) view: StateVersion,
     /// The previously active version; the same one if it was active already.
     pub(crate) before: i32,
     /// Whether its graph version is the newest.
@@ -129,10 +129,10 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
-    ) -> Result<StateView, AppError> {
+    ) -> Result<StateVersion, AppError> {
         let row = graph::get(scope, &self.db, graph, VersionSelection::NEWEST).await?;
         let program = self.program_of(scope, &row).await?;
-        Ok(StateView { graph: row.id, row: row.state, program })
+        Ok(StateVersion { graph: row.id, row: row.state, program })
     }
 
     /// One state version.
@@ -141,7 +141,7 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
         version: i32,
-    ) -> Result<StateView, AppError> {
+    ) -> Result<StateVersion, AppError> {
         let id = graph::id_of(scope, &self.db, graph).await?;
         let row = state::get(scope, &self.db, id, version).await?;
         self.state_view(scope, id, row).await
@@ -191,7 +191,7 @@ impl App {
         let text = StateText::of(&overrides(&plain, &tuned));
         let program = Arc::new(tuned);
         if text.text == head.state.predictors {
-            let view = StateView { graph: id, row: head.state.clone(), program };
+            let view = StateVersion { graph: id, row: head.state.clone(), program };
             return Ok(StateUpdate { view, ignored });
         }
         let new = NewState {
@@ -201,7 +201,7 @@ impl App {
             ..NewState::default()
         };
         let row = locked.put_state(new, now()).await?;
-        Ok(StateUpdate { view: StateView { graph: id, row, program }, ignored })
+        Ok(StateUpdate { view: StateVersion { graph: id, row, program }, ignored })
     }
 
     /// A program with the state of a document, and the members of the document without a meaning.
@@ -294,12 +294,12 @@ impl App {
         scope: &Scope,
         graph: Uuid,
         row: StateRow,
-    ) -> Result<StateView, AppError> {
+    ) -> Result<StateVersion, AppError> {
         let pick =
             VersionSelection { version: Some(row.graph_version), state_version: Some(row.version) };
         let found = graph::get(scope, &self.db, &GraphRef::Id(graph), pick).await?;
         let program = self.program_of(scope, &found).await?;
-        Ok(StateView { graph, row, program })
+        Ok(StateVersion { graph, row, program })
     }
 }
 

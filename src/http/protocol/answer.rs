@@ -44,7 +44,11 @@ fn write(text: &mut Vec<u8>, view: &impl Serialize) {
 
 /// A view with a status.
 pub(crate) fn json(status: StatusCode, view: &impl Serialize) -> Response {
-    let mut response = Response::new(Body::from(to_json(view)));
+    json_text(status, to_json(view))
+}
+
+fn json_text(status: StatusCode, text: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     response
@@ -53,6 +57,13 @@ pub(crate) fn json(status: StatusCode, view: &impl Serialize) -> Response {
 /// A view with `200`.
 pub(crate) fn ok(view: &impl Serialize) -> Response {
     json(StatusCode::OK, view)
+}
+
+/// A view with `200`, for which an approximate size is known.
+pub(crate) fn ok_with_capacity(view: &impl Serialize, capacity: usize) -> Response {
+    let mut text = Vec::with_capacity(CAPACITY + capacity);
+    write(&mut text, view);
+    json_text(StatusCode::OK, text)
 }
 
 /// A view of a version, with its `ETag`.

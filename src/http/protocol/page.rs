@@ -69,7 +69,7 @@ impl<V: ToSchema> PartialSchema for Page<V> {
     }
 }
 
-/// The schema of a page is named after its items: `BatchPage` of `Batch`, `RunPage` of `RunItem`.
+/// The schema of a page is named after its items: `BatchPage` of `Batch`, `RunPage` of `RunSummaryRow`.
 impl<V: ToSchema> ToSchema for Page<V> {
     fn name() -> Cow<'static, str> {
         let item = V::name();
@@ -175,6 +175,12 @@ impl PageKey for Cursor {
 }
 
 impl PageKey for i32 {
+    fn page_key(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl PageKey for i64 {
     fn page_key(&self) -> String {
         self.to_string()
     }

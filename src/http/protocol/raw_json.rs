@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 
+use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::{Deserialize as DeserializeDerive, Serialize as SerializeDerive};
 use serde_json::value::RawValue;
 
 /// The name by which serde_json recognizes its own `RawValue`. A `RawValue` can only be made by
@@ -55,6 +57,18 @@ impl Serialize for RawJson<'_> {
 impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&RawValue>::deserialize(deserializer).map(|raw| raw.get().into())
+    }
+}
+
+/// The members of a JSON object as texts, to be flattened into a view.
+#[derive(Clone, Debug, Default, PartialEq, Eq, SerializeDerive, DeserializeDerive)]
+#[serde(transparent)]
+pub struct RawMembers<'a>(#[serde(borrow)] IndexMap<String, RawJson<'a>>);
+
+impl<'a> RawMembers<'a> {
+    /// Reads an object that the server wrote.
+    pub(crate) fn read(text: &'a str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
     }
 }
 

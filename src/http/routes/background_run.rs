@@ -1,17 +1,14 @@
-//! Runs in the background: started at `/v1/graphs/{graph}/runs`, cancelled and resumed under
+//! Background runs: started at `/v1/graphs/{graph}/runs`; cancelled, resumed and signalled under
 //! `/v1/runs/{id}`.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use dsrs::graph::ResumeDecision;
 use dsrs::problem::Problems;
 use dsrs::read::shared_text;
 
-use crate::app::json::JsonObject;
-use crate::app::{App, ResumeOutcome, ResumeRequest, SignalRequest};
+use crate::app::{App, ResumeRequest, SignalRequest};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
@@ -19,25 +16,24 @@ use crate::http::protocol::idempotency::{IdempotencyKey, once};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
-use crate::http::protocol::raw_json::RawJson;
-use crate::http::routes::run::{millis, read_pick, read_request, run_json};
-use crate::http::views::{ExecuteBody, ResumeBody, ResumedRun, Run, SignalBody};
+use crate::http::routes::run::{millis, read_pick, read_request};
+use crate::http::views::{ExecuteBody, ResumeBody, ResumedRunView, RunView, SignalBody};
 use crate::store::graph::GraphRef;
 use crate::store::run::RunRow;
 
 /// Run a graph in the background
 ///
-/// Answers as soon as the run is stored, with its place; a worker takes it from there, and another
-/// goes on from the last finished nodes should that one end. `trace` is taken and of no effect: a
-/// run that is read always has its trace.
+/// Answers as soon as the run is stored, with its address. A worker executes it; if that worker
+/// fails, another continues after the completed nodes. `trace` has no effect: a run that is read always
+/// has its trace.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/runs", tag = "runs",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("graph" = String, Path, description = "Name or id of the graph"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
     request_body(content = ExecuteBody, example = json!(crate::http::routes::examples::execute())),
-    responses((status = 202, description = "The run, which is accepted", body = Run,
-        headers(("Location" = String, description = "Where the run is read")))),
+    responses((status = 202, description = "The queued run", body = RunView,
+        headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
@@ -56,20 +52,20 @@ pub(crate) async fn run_start(
         query?;
         let request = read_request(&document?, request_id)?;
         let run = verb.run_start(&scope, &GraphRef::parse(&graph), request).await?;
-        Ok(accepted(&run, run_json(&run, false, true)))
+        Ok(accepted(&run))
     });
     once(&app, &caller, key, route, &bytes, work).await
 }
 
 /// Cancel a run
 ///
-/// One that waits is cancelled at once; one that is worked on, here or by another server, is told to
-/// stop, with its requests to models. Answers the run once it has ended; should whoever works on it
-/// not answer, the run as it stands, which ends when its lease does.
+/// A queued or waiting run is cancelled at once. The worker of a running one, on any server, cancels it
+/// with its requests to models. Answers the run once it has ended. If the worker does not react in
+/// time, the answer is the run with its current status; it ends when its lease expires.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/cancel", tag = "runs",
-    params(("id" = String, Path, description = "The run's id")),
-    responses((status = 200, description = "The run", body = Run)),
+    params(("id" = String, Path, description = "The id of the run")),
+    responses((status = 200, description = "The run", body = RunView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn run_cancel(
@@ -79,23 +75,23 @@ pub(crate) async fn run_cancel(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let run = app.run_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&RawJson::from(run_json(&run, false, true))))
+    Ok(answer::ok(&RunView::from(&run)))
 }
 
 /// Resume a run
 ///
-/// Puts a run that failed or was cancelled back to work, from the nodes that had finished; what it
-/// cost so far stays in its record. With another `version` or `state_version` those nodes count
-/// whose strategy, signature, config, LM settings, predictor state and sources are what they were;
-/// `resumed` says so node by node.
+/// Continues a run that failed or was cancelled after its completed nodes. Its cost so far stays in
+/// the record. With another `version` or `state_version`, a completed node counts if its strategy,
+/// signature, config, LM settings, predictor state and sources are the same; `resumed` lists the
+/// nodes.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/resume", tag = "runs",
     params(
-        ("id" = String, Path, description = "The run's id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("id" = String, Path, description = "The id of the run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
     request_body(content = ResumeBody, example = json!(crate::http::routes::examples::resume())),
-    responses((status = 202, description = "The run, which goes on", body = ResumedRun,
-        headers(("Location" = String, description = "Where the run is read")))),
+    responses((status = 202, description = "The queued run", body = ResumedRunView,
+        headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "run_finished", "run_unfinished", "idempotency_key_reused", "idempotency_in_progress"])))
 )]
@@ -115,23 +111,23 @@ pub(crate) async fn run_resume(
         let id = path::id(&id)?;
         let request = read_resume(&document?, request_id)?;
         let resumed = verb.run_resume(&scope, id, request).await?;
-        Ok(accepted(&resumed.run, resumed_json(&resumed)))
+        Ok(answer::accepted(&address(&resumed.run), &ResumedRunView::from(&resumed)))
     });
     once(&app, &caller, key, route, &bytes, work).await
 }
 
 /// Signal a run
 ///
-/// Gives a node that waits (strategy `await`) its value, checked against the node's outputs; the run
-/// goes on with it.
+/// Sends a waiting node (strategy `await`) its value, which is checked against the outputs of the
+/// node. The run continues with it.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/signal", tag = "runs",
     params(
-        ("id" = String, Path, description = "The run's id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats safe")),
+        ("id" = String, Path, description = "The id of the run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
     request_body(content = SignalBody, example = json!(crate::http::routes::examples::signal())),
-    responses((status = 202, description = "The run, which goes on", body = Run,
-        headers(("Location" = String, description = "Where the run is read")))),
+    responses((status = 202, description = "The queued run", body = RunView,
+        headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "run_finished",
         "run_unfinished", "node_not_waiting", "idempotency_key_reused",
         "idempotency_in_progress"])))
@@ -150,7 +146,7 @@ pub(crate) async fn run_signal(
         query?;
         let id = path::id(&id)?;
         let run = verb.run_signal(&scope, id, read_signal(&document?)?).await?;
-        Ok(accepted(&run, run_json(&run, false, true)))
+        Ok(accepted(&run))
     });
     once(&app, &caller, key, route, &bytes, work).await
 }
@@ -175,26 +171,11 @@ fn read_resume(document: &Document, request_id: Arc<str>) -> Result<ResumeReques
     Ok(request)
 }
 
-fn resumed_json(resumed: &ResumeOutcome) -> String {
-    let mut nodes = JsonObject::new();
-    for (name, verdict) in &resumed.nodes {
-        let mut node = JsonObject::new();
-        match verdict {
-            ResumeDecision::Reuse => node.text("verdict", "kept").raw("reason", "null"),
-            ResumeDecision::Rerun(reason) => node.text("verdict", "again").text("reason", reason),
-        };
-        nodes.raw(name, &node.finish());
-    }
-    let mut object = JsonObject::new();
-    object.splice(&run_json(&resumed.run, false, true)).raw("resumed", &nodes.finish());
-    object.finish()
+/// The answer of a queued run.
+fn accepted(run: &RunRow) -> Response {
+    answer::accepted(&address(run), &RunView::from(run))
 }
 
-/// The answer of a run that will be worked on, with its place.
-pub(crate) fn accepted(run: &RunRow, text: String) -> Response {
-    let mut response = answer::json(StatusCode::ACCEPTED, &RawJson::from(text));
-    if let Ok(place) = HeaderValue::from_str(&format!("/v1/runs/{}", run.id)) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
-    response
+fn address(run: &RunRow) -> String {
+    format!("/v1/runs/{}", run.id)
 }

@@ -1,4 +1,4 @@
-//! `PATCH /v1/graphs/{graph}` and the difference of two versions: graphs as lists of edits.
+//! `PATCH /v1/graphs/{graph}` and the difference between two versions, as lists of edits.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 
 use crate::app::App;
-use crate::app::json::JsonObject;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
@@ -14,23 +13,22 @@ use crate::http::protocol::etag::IfMatch;
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::protocol::raw_json::RawJson;
-use crate::http::routes::graph::{GRAPH_TAG, carried_json, graph_json, graph_tag};
-use crate::http::views::{GraphEdits, PutGraph, VersionDiff};
+use crate::http::routes::graph::{GRAPH_TAG, graph_tag};
+use crate::http::views::{GraphEdits, GraphUpdateView, VersionDiffView};
 use crate::store::graph::GraphRef;
 
 /// Edit a graph
 ///
-/// Applies edits to the newest version, in order, and checks what comes out. All or nothing: one
-/// new version, with the predictor state that carries over, or every problem at its edit.
+/// Applies edits to the newest version, in order, and checks the result. Either all edits make one new
+/// version, with the predictor state carried over, or the answer names every problem at its edit.
 #[utoipa::path(
     patch, path = "/v1/graphs/{graph}", tag = "graphs",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
     request_body(content = GraphEdits, example = json!(crate::http::routes::examples::edits())),
-    responses((status = 200, description = "The newest version", body = PutGraph, headers(
-        ("ETag" = String, description = "Its version")))),
+    responses((status = 200, description = "The newest version", body = GraphUpdateView, headers(
+        ("ETag" = String, description = "The version")))),
     extensions(("x-problems" = json!(["not_found", "invalid_graph", "precondition_failed"])))
 )]
 pub(crate) async fn graph_patch(
@@ -45,19 +43,19 @@ pub(crate) async fn graph_patch(
     let graph = GraphRef::parse(&graph);
     let put = app.graph_patch(&caller.scope(), &graph, &body.parsed, &precondition).await?;
     let tag = graph_tag(put.row.id, put.row.version);
-    Ok(answer::tagged(&tag, &RawJson::from(graph_json(&put.row, Some(&carried_json(&put))))))
+    Ok(answer::tagged(&tag, &GraphUpdateView::from(&put)))
 }
 
 /// Compare two versions of a graph
 ///
-/// The edits that make this version of another one, and the same as lines to read.
+/// The edits that lead from another version to this one, and the same as lines of text.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/versions/{version}/diff", tag = "graphs",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The version that the edits lead to"),
-        ("against" = Option<u32>, Query, description = "The version that they start from; the one before if not given")),
-    responses((status = 200, description = "The difference", body = VersionDiff)),
+        ("against" = Option<u32>, Query, description = "The version that they start from. Default: the previous one")),
+    responses((status = 200, description = "The difference", body = VersionDiffView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn version_diff(
@@ -71,8 +69,5 @@ pub(crate) async fn version_diff(
     let new = path::version(&version)?;
     let old = against.unwrap_or_else(|| new.saturating_sub(1).max(1));
     let diff = app.graph_diff(&caller.scope(), &GraphRef::parse(&graph), old, new).await?;
-    let mut object = JsonObject::new();
-    object.shown("from", old).shown("to", new);
-    object.raw("edits", &diff.edits.to_payload().to_json()).text("text", &diff.text);
-    Ok(answer::ok(&RawJson::from(object.finish())))
+    Ok(answer::ok(&VersionDiffView::new(old, new, &diff)))
 }

@@ -1,17 +1,13 @@
-//! `/v1/graphs/{graph}/predictors`: every predictor by path, and rendering without an LM call.
+//! `/v1/graphs/{graph}/predictors`: the predictors of a graph by path, and rendered prompts.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::lm::Message;
-use dsrs::predict::{DynPredictor, state_to_payload};
 use dsrs::read::text;
-use dsrs::signature::signature_to_payload;
 use dsrs::value::Payload;
 
-use crate::app::json::JsonObject;
-use crate::app::{self, App, StateDocument, StateRequest};
+use crate::app::{App, NodeRenderRequest, StateDocument, StateRequest};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
@@ -19,19 +15,20 @@ use crate::http::protocol::etag::{IfMatch, IfNoneMatch};
 use crate::http::protocol::page::{PageParams, PageRequest, slice};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::run::read_pick;
 use crate::http::routes::state::{STATE_TAG, state_tag};
-use crate::http::views::{Predictor, PredictorPage, PredictorState, RenderRequest, Rendered};
+use crate::http::views::{
+    PredictorPage, PredictorState, PredictorView, RenderRequest, RenderedView,
+};
 use crate::store::graph::GraphRef;
 
 /// List a graph's predictors
 ///
-/// Of the newest version, with the state in force, in the graph's order.
+/// Those of the newest version with its active state, in the order of the graph.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/predictors", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         PageParams),
     responses((status = 200, description = "A page", body = PredictorPage)),
     extensions(("x-problems" = json!(["not_found"])))
@@ -47,8 +44,8 @@ pub(crate) async fn predictor_list(
     query.close()?;
     let all = view.program.predictors();
     let (items, next) = slice(&all, &page, |(path, _)| path.as_str());
-    let items = items.iter().map(|(path, found)| predictor_json(path, *found));
-    Ok(page.answer(items, next))
+    let items = items.iter().map(|(path, found)| PredictorView::new(path, *found));
+    Ok(answer::ok(&page.view(items, next)))
 }
 
 /// Read one predictor
@@ -57,13 +54,13 @@ pub(crate) async fn predictor_list(
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/predictors/{path}", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("path" = String, Path, description = "The predictor's path"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+        ("graph" = String, Path, description = "Name or id of the graph"),
+        ("path" = String, Path, description = "The path of the predictor"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
-        (status = 200, description = "The predictor", body = Predictor, headers(
-            ("ETag" = String, description = "The state version in force"))),
-        (status = 304, description = "The caller has this version")),
+        (status = 200, description = "The predictor", body = PredictorView, headers(
+            ("ETag" = String, description = "The active state version"))),
+        (status = 304, description = "The client has this version")),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn predictor_get(
@@ -81,22 +78,22 @@ pub(crate) async fn predictor_get(
         return Err(ApiProblem::not_found(detail));
     };
     let tag = state_tag(view.graph, view.state_version);
-    Ok(answer::fresh(&known, &tag, &RawJson::from(predictor_json(path, *predictor))))
+    Ok(answer::fresh(&known, &tag, &PredictorView::new(path, *predictor)))
 }
 
 /// Change one predictor
 ///
-/// Replaces the members that are given and leaves the others; null is their default. Makes a new
-/// state version and puts it in force, unless it says the same as the one that is.
+/// Replaces the members in the request and leaves the others; null sets the default. Creates a state
+/// version and activates it, unless it equals the active one.
 #[utoipa::path(
     patch, path = "/v1/graphs/{graph}/predictors/{path}", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("path" = String, Path, description = "The predictor's path"),
-        ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
+        ("graph" = String, Path, description = "Name or id of the graph"),
+        ("path" = String, Path, description = "The path of the predictor"),
+        ("If-Match" = Option<String>, Header, description = "Only if this state is active")),
     request_body(content = PredictorState, example = json!(crate::http::routes::examples::predictor())),
-    responses((status = 200, description = "The predictor", body = Predictor, headers(
-        ("ETag" = String, description = "The state version in force")))),
+    responses((status = 200, description = "The predictor", body = PredictorView, headers(
+        ("ETag" = String, description = "The active state version")))),
     extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
 )]
 pub(crate) async fn predictor_patch(
@@ -107,7 +104,7 @@ pub(crate) async fn predictor_patch(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let change = &without_shown(&document.parsed.payload);
+    let change = &without_read_only(&document.parsed.payload);
     let state = StateDocument::Patch { path: &path, change };
     let request = StateRequest { document: state, faults: document.parsed.duplicates.clone() };
     let precondition = if_match.precondition(&[STATE_TAG]);
@@ -115,31 +112,27 @@ pub(crate) async fn predictor_patch(
     let view = app.state_put(&caller.scope(), &graph, request, &precondition).await?.view;
     let predictors = view.program.predictors();
     let found = predictors.iter().find(|(known, _)| *known == path);
-    let told = found.map(|(path, predictor)| predictor_json(path, *predictor));
-    Ok(answer::tagged(
-        &state_tag(view.graph, view.row.version),
-        &RawJson::from(told.unwrap_or_default()),
-    ))
+    let found = found.map(|(path, predictor)| PredictorView::new(path, *predictor));
+    Ok(answer::tagged(&state_tag(view.graph, view.row.version), &found))
 }
 
-/// What is to be changed, without what only an answer tells.
-fn without_shown(body: &Payload) -> Payload {
+/// The change without the members that are read-only.
+fn without_read_only(body: &Payload) -> Payload {
     let Payload::Map(members) = body else { return body.clone() };
-    let told = |name: &str| ["path", "node", "schema"].contains(&name);
-    let own = members.iter().filter(|(name, _)| !told(name));
+    let is_read_only = |name: &str| ["path", "node", "schema"].contains(&name);
+    let own = members.iter().filter(|(name, _)| !is_read_only(name));
     Payload::map(own.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// Render a node's messages
 ///
-/// The exact chat messages that each predictor of the node would send, without an LM call.
-/// `inputs` are those of the node. Where calls choose the nearest demos, the first ones stand for
-/// them.
+/// The exact chat messages that each predictor of the node would send, without an LM call. `inputs` are
+/// those of the node. If calls choose the nearest demos, the first demos are rendered instead.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/render", tag = "graphs",
-    params(("graph" = String, Path, description = "Name, or id")),
+    params(("graph" = String, Path, description = "Name or id of the graph")),
     request_body(content = RenderRequest, example = json!(crate::http::routes::examples::render())),
-    responses((status = 200, description = "Messages by predictor path", body = Rendered)),
+    responses((status = 200, description = "Messages by predictor path", body = RenderedView)),
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch"])))
 )]
 pub(crate) async fn graph_render(
@@ -155,38 +148,8 @@ pub(crate) async fn graph_render(
         let pick = read_pick(object);
         Some((node?, inputs?, pick?))
     })?;
-    let request = app::NodeRenderRequest { node, inputs, pick, faults };
+    let request = NodeRenderRequest { node, inputs, pick, faults };
     let graph = GraphRef::parse(&graph);
     let rendered = app.graph_render(&caller.scope(), &graph, request).await?;
-    let mut predictors = JsonObject::with_capacity(1024);
-    for (path, messages) in &rendered {
-        let mut rendered = JsonObject::with_capacity(1024);
-        rendered.list("messages", messages.iter().map(message_json));
-        predictors.raw(path, &rendered.finish());
-    }
-    let mut object = JsonObject::new();
-    object.raw("predictors", &predictors.finish());
-    Ok(answer::ok(&RawJson::from(object.finish())))
-}
-
-/// A predictor's member of a state, defaults spelled out.
-pub(crate) fn state_member_json(predictor: &dyn DynPredictor) -> String {
-    let mut object = JsonObject::new();
-    object.splice(&state_to_payload(predictor.state()).to_json());
-    object.text("effective_instruction", predictor.instruction());
-    object.finish()
-}
-
-fn predictor_json(path: &str, predictor: &dyn DynPredictor) -> String {
-    let mut object = JsonObject::with_capacity(1024);
-    object.text("path", path);
-    object.text("node", path.split('.').next().unwrap_or(path));
-    object.raw("schema", &signature_to_payload(predictor.schema()).to_json());
-    object.splice(&state_member_json(predictor));
-    object.finish()
-}
-
-fn message_json(message: &Message) -> String {
-    // A message is two texts, which always have a JSON form.
-    serde_json::to_string(message).unwrap_or_default()
+    Ok(answer::ok(&RenderedView::from(&rendered)))
 }

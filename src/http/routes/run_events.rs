@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 use http_body_util::BodyExt;
+use serde::Serialize;
 
-use crate::app::json::JsonObject;
 use crate::app::{
     App, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable, StreamItem,
     StreamedExecution, spawn_named,
@@ -23,12 +23,12 @@ use crate::http::protocol::idempotency::{
 };
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::refusal::run_problem;
 use crate::http::protocol::sse;
 use crate::http::protocol::status::ProblemCode;
-use crate::http::routes::run::{error_json, finished_response, run_json};
-use crate::http::views::RunEvents;
+use crate::http::views::{GapView, RunEvents, RunView};
 use crate::store::graph::GraphRef;
 use crate::store::run::{RunRow, RunStatus};
 
@@ -132,8 +132,26 @@ async fn as_last_event(mut response: Response) -> Response {
 fn last_event_json(run: &FinishedRun, request_id: &str) -> String {
     match &run.failure {
         Some(failure) => run_problem(failure).to_json(request_id),
-        None => run_json(&run.row, true, run.with_trace),
+        None => json_text(&RunView::executed(&run.row, run.with_trace)),
     }
+}
+
+/// The answer of an execution.
+pub(crate) fn finished_response(run: &FinishedRun) -> Response {
+    let row = &run.row;
+    let view = || RunView::executed(row, run.with_trace);
+    match &run.failure {
+        Some(failure) => run_problem(failure).into_response(),
+        None if row.status == RunStatus::Waiting => {
+            answer::accepted(&format!("/v1/runs/{}", row.id), &view())
+        }
+        None => answer::ok_with_capacity(&view(), row.size()),
+    }
+}
+
+fn json_text(view: &impl Serialize) -> String {
+    // Fails only for maps with keys that are not text; no view has one.
+    serde_json::to_string(view).unwrap_or_default()
 }
 
 /// Answers a stream of events. `ended` renders the record of what has ended.
@@ -151,11 +169,7 @@ fn rendered<R: Followable>(
     stream::unfold(events, move |mut events| async move {
         let event = match events.next().await? {
             StreamItem::Event(event) => sse::event(event.id, event.kind.as_str(), &event.data),
-            StreamItem::Gap(from, to) => {
-                let mut gap = JsonObject::new();
-                gap.shown("from", from).shown("to", to);
-                sse::event(to, "gap", &gap.finish())
-            }
+            StreamItem::Gap(from, to) => sse::event(to, "gap", &json_text(&GapView { from, to })),
             StreamItem::Ended(id, record) => {
                 let (kind, data) = ended(&record);
                 sse::event(id, kind.as_str(), &data)
@@ -197,8 +211,8 @@ pub(crate) async fn run_events(
 /// The last event of a run, from its record.
 fn run_ended(run: &RunRow) -> (EventKind, String) {
     let data = match run.status {
-        RunStatus::Succeeded => run_json(run, true, false),
-        _ => error_json(run.error.as_deref()),
+        RunStatus::Succeeded => json_text(&RunView::executed(run, false)),
+        _ => json_text(&run.error.as_deref().map(ProblemView::recorded)),
     };
     (EventKind::of_run(run.status), data)
 }

@@ -1,4 +1,4 @@
-//! `/v1/graphs/{graph}/state`: the predictor state in force, its versions, promotion and rollback.
+//! `/v1/graphs/{graph}/state`: the active predictor state, its versions, activation and rollback.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use dsrs::read::{Object, map, text};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
-use crate::app::json::JsonObject;
-use crate::app::{App, StateDocument, StateRequest, StateView, timestamp};
+use crate::app::{App, StateDocument, StateRequest, StateVersion};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
@@ -20,15 +19,12 @@ use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::protocol::raw_json::RawJson;
 use crate::http::protocol::status::ProblemCode;
-use crate::http::routes::predictor::state_member_json;
 use crate::http::views::{
-    ActivatedState, ActivationPage, PutState, State as StateSchema, StateDiff, StatePage, StatePut,
+    ActivatedStateView, ActivationPage, ActivationView, PutState, StateDiffView, StateItemView,
+    StatePage, StatePutView, StateView,
 };
 use crate::store::graph::GraphRef;
-use crate::store::state::StateSummaryRow;
-use crate::store::state_activation::ActivationItem;
 
 /// Members of a state that are accepted in a request and ignored.
 const READ_ONLY: [&str; 9] = [
@@ -59,7 +55,7 @@ fn dspy_tag(graph: Uuid, version: i32) -> ETag {
     ETag::of(DSPY_TAG, graph, version)
 }
 
-/// In which form a state is answered.
+/// The format of a state in an answer.
 #[derive(Clone, Copy)]
 enum StateFormat {
     Own,
@@ -83,31 +79,31 @@ impl StateFormat {
         }
     }
 
-    fn answer(self, known: &IfNoneMatch, view: &StateView) -> Result<Response, ApiProblem> {
+    fn answer(self, known: &IfNoneMatch, view: &StateVersion) -> Result<Response, ApiProblem> {
         let tag = self.tag(view.graph, view.row.version);
         match self {
-            Self::Own => Ok(answer::fresh(known, &tag, &RawJson::from(state_json(view)))),
+            Self::Own => Ok(answer::fresh(known, &tag, &StateView::from(view))),
             Self::Dspy if known.has(&tag) => Ok(answer::not_modified(&tag)),
             Self::Dspy => {
                 let file = to_dspy(&view.program)
                     .map_err(|problems| ApiProblem::of(ProblemCode::InvalidState, problems))?;
-                Ok(answer::tagged(&tag, &RawJson::from(file.to_json())))
+                Ok(answer::tagged(&tag, &file))
             }
         }
     }
 }
 
-/// Read the predictor state in force
+/// Read the active predictor state
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("format" = Option<String>, Query, description = "`own`, or `dspy` for the file that DSPy's `program.load` takes"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+        ("graph" = String, Path, description = "Name or id of the graph"),
+        ("format" = Option<String>, Query, description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
-        (status = 200, description = "The state", body = StateSchema, headers(
-            ("ETag" = String, description = "Its version"))),
-        (status = 304, description = "The caller has this version")),
+        (status = 200, description = "The state", body = StateView, headers(
+            ("ETag" = String, description = "The version"))),
+        (status = 304, description = "The client has this version")),
     extensions(("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(crate) async fn state_get(
@@ -133,18 +129,17 @@ pub(crate) async fn state_get(
 
 /// Replace the predictor state
 ///
-/// Makes a new state version and puts it in force. Paths left out go back to their defaults. A
-/// state that says the same as the one in force makes no new version. With `"format": "dspy"` it is
-/// read from a file that DSPy's `program.save("x.json")` wrote, and `ignored` names the members that
-/// have no meaning here.
+/// Creates a state version and activates it. Predictors that are left out have their defaults. A state
+/// that equals the active one creates no version. With `"format": "dspy"` the state is a file that
+/// `program.save("x.json")` of DSPy wrote, and `ignored` names the members that have no meaning here.
 #[utoipa::path(
     put, path = "/v1/graphs/{graph}/state", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
-        ("If-Match" = Option<String>, Header, description = "Only if this state is in force")),
+        ("graph" = String, Path, description = "Name or id of the graph"),
+        ("If-Match" = Option<String>, Header, description = "Only if this state is active")),
     request_body(content = PutState, example = json!(crate::http::routes::examples::state())),
-    responses((status = 200, description = "The state in force", body = StatePut, headers(
-        ("ETag" = String, description = "Its version")))),
+    responses((status = 200, description = "The active state", body = StatePutView, headers(
+        ("ETag" = String, description = "The version")))),
     extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
 )]
 pub(crate) async fn state_put(
@@ -161,17 +156,12 @@ pub(crate) async fn state_put(
     let precondition = if_match.precondition(&[STATE_TAG, DSPY_TAG]);
     let graph = GraphRef::parse(&graph);
     let put = app.state_put(&caller.scope(), &graph, request, &precondition).await?;
-    let view = &put.view;
-    let mut object = JsonObject::with_capacity(view.row.predictors.len() + 512);
-    object.splice(&state_json(view));
-    if matches!(state, StateDocument::Dspy(_)) {
-        let quoted = |pointer: &String| Payload::from(pointer.as_str()).to_json();
-        object.list("ignored", put.ignored.iter().map(quoted));
-    }
-    Ok(answer::tagged(&state_tag(view.graph, view.row.version), &RawJson::from(object.finish())))
+    let tag = state_tag(put.view.graph, put.view.row.version);
+    let ignored = matches!(state, StateDocument::Dspy(_)).then_some(&*put.ignored);
+    Ok(answer::tagged(&tag, &StatePutView { state: (&put.view).into(), ignored }))
 }
 
-/// A state in either form.
+/// Reads a state in either format.
 fn read_state<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> {
     let whole =
         |found: &'v Payload, at: &At<'_>, out: &mut Problems| map(found, at, out).map(|_| found);
@@ -196,7 +186,7 @@ fn read_state<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> 
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/versions", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         PageParams),
     responses((status = 200, description = "A page", body = StatePage)),
     extensions(("x-problems" = json!(["not_found"])))
@@ -211,22 +201,21 @@ pub(crate) async fn state_version_list(
     let page = PageRequest::read(&mut query, format!("state_versions/{graph}"));
     query.close()?;
     let found = app.state_list(&caller.scope(), graph, page.numbered()).await?;
-    let items = found.items.into_iter().map(|item| item_json(&item));
-    Ok(page.answer(items, found.next))
+    Ok(page.respond(&found, StateItemView::from))
 }
 
 /// Read one state version
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/versions/{version}", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version"),
-        ("format" = Option<String>, Query, description = "`own`, or `dspy` for the file that DSPy's `program.load` takes"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if nothing is new")),
+        ("format" = Option<String>, Query, description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
+        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
-        (status = 200, description = "The state", body = StateSchema, headers(
-            ("ETag" = String, description = "Its version"))),
-        (status = 304, description = "The caller has this version")),
+        (status = 200, description = "The state", body = StateView, headers(
+            ("ETag" = String, description = "The version"))),
+        (status = 304, description = "The client has this version")),
     extensions(("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(crate) async fn state_version_get(
@@ -245,16 +234,16 @@ pub(crate) async fn state_version_get(
 
 /// Compare two state versions
 ///
-/// What is different in each predictor: its instruction, its demos by content and position, its LM
-/// settings. The two may belong to different graph versions; a predictor that only one has is
-/// compared with the defaults.
+/// The differences in each predictor: instruction, demos by content and position, LM settings. The two
+/// may belong to different graph versions; a predictor that only one of them has is compared with the
+/// defaults.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/versions/{version}/diff", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version that the difference leads to"),
-        ("against" = Option<u32>, Query, description = "The one that it starts from; the parent if not given, and version 1 where there is no parent")),
-    responses((status = 200, description = "The difference", body = StateDiff)),
+        ("against" = Option<u32>, Query, description = "The version that it starts from. Default: the parent, or version 1 without a parent")),
+    responses((status = 200, description = "The difference", body = StateDiffView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn state_version_diff(
@@ -268,27 +257,21 @@ pub(crate) async fn state_version_diff(
     let version = path::version(&version)?;
     let graph = GraphRef::parse(&graph);
     let found = app.state_diff(&caller.scope(), &graph, against, version).await?;
-    let mut versions = JsonObject::new();
-    versions.shown("from", found.from.graph_version).shown("to", found.to.graph_version);
-    let mut object = JsonObject::new();
-    object.shown("from", found.from.version).shown("to", found.to.version);
-    object.raw("graph_versions", &versions.finish());
-    object.raw("predictors", &found.diff.to_payload().to_json()).text("text", &found.diff.text());
-    Ok(answer::ok(&RawJson::from(object.finish())))
+    Ok(answer::ok(&StateDiffView::from(&found)))
 }
 
-/// Put a state version in force
+/// Activate a state version
 ///
-/// Promotion and rollback alike. It is put in force for the graph version that it was made for: the
-/// newest one, which is what runs unless a run asks for another, or an older one.
+/// For promotion and rollback. It becomes active for its graph version: the newest one, which runs use by
+/// default, or an older one.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/state/versions/{version}/activate", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version"),
-        ("If-Match" = Option<String>, Header, description = "Only if this state is in force for that graph version")),
-    responses((status = 200, description = "The state in force", body = ActivatedState, headers(
-        ("ETag" = String, description = "Its version")))),
+        ("If-Match" = Option<String>, Header, description = "Only if this state is active for that graph version")),
+    responses((status = 200, description = "The active state", body = ActivatedStateView, headers(
+        ("ETag" = String, description = "The version")))),
     extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn state_activate(
@@ -302,23 +285,18 @@ pub(crate) async fn state_activate(
     let precondition = if_match.precondition(&[STATE_TAG]);
     let graph = GraphRef::parse(&graph);
     let found = app.state_activate(&caller.scope(), &graph, version, &precondition).await?;
-    let row = &found.view.row;
-    let mut activation = JsonObject::new();
-    activation.shown("graph_version", row.graph_version).shown("newest", found.newest);
-    activation.shown("from", found.before).shown("to", row.version);
-    let mut object = JsonObject::with_capacity(row.predictors.len() + 512);
-    object.splice(&state_json(&found.view)).raw("activation", &activation.finish());
-    Ok(answer::tagged(&state_tag(found.view.graph, row.version), &RawJson::from(object.finish())))
+    let tag = state_tag(found.view.graph, found.view.row.version);
+    Ok(answer::tagged(&tag, &ActivatedStateView::from(&found)))
 }
 
 /// List activations
 ///
-/// How what is in force moved, newest first: who put which state version in force, when, for which
-/// graph version, and what was in force before.
+/// Newest first: each activated state version with its author, time, graph version and the previously
+/// active state version.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/activations", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name, or id"),
+        ("graph" = String, Path, description = "Name or id of the graph"),
         PageParams),
     responses((status = 200, description = "A page", body = ActivationPage)),
     extensions(("x-problems" = json!(["not_found"])))
@@ -333,62 +311,5 @@ pub(crate) async fn state_activation_list(
     let page = PageRequest::read(&mut query, format!("state_activations/{graph}"));
     query.close()?;
     let found = app.state_activations(&caller.scope(), graph, page.numbered()).await?;
-    let items = found.items.into_iter().map(|item| activation_json(&item));
-    Ok(page.answer(items, found.next))
-}
-
-fn state_json(view: &StateView) -> String {
-    let mut predictors = JsonObject::new();
-    for (path, predictor) in view.program.predictors() {
-        predictors.raw(&path, &state_member_json(predictor));
-    }
-    let row = &view.row;
-    let mut object = JsonObject::with_capacity(row.predictors.len() + 512);
-    object.shown("version", row.version).shown("graph_version", row.graph_version);
-    object.raw("predictors", &predictors.finish());
-    object.text("created_at", &timestamp(row.created_at)).text("created_by", &row.created_by);
-    object.raw("author", &author_json(&row.created_by, row.optimization));
-    object.shown_or_null("parent", row.parent);
-    measured(&mut object, row.score, row.dataset_hash.as_deref());
-    object.finish()
-}
-
-fn item_json(item: &StateSummaryRow) -> String {
-    let mut object = JsonObject::new();
-    object.shown("version", item.version).shown("graph_version", item.graph_version);
-    object.shown("in_force", item.in_force);
-    object.text("created_at", &timestamp(item.created_at)).text("created_by", &item.created_by);
-    object.raw("author", &author_json(&item.created_by, item.optimization));
-    object.shown_or_null("parent", item.parent);
-    measured(&mut object, item.score, item.dataset_hash.as_deref());
-    object.finish()
-}
-
-fn activation_json(item: &ActivationItem) -> String {
-    let mut object = JsonObject::new();
-    object.shown("graph_version", item.graph_version);
-    object.shown_or_null("from", item.before).shown("to", item.state_version);
-    object.text("created_at", &timestamp(item.created_at)).text("created_by", &item.created_by);
-    object.raw("author", &author_json(&item.created_by, item.optimization));
-    object.finish()
-}
-
-/// Who made a state, or put it in force: a client by the name of its key, or an optimization.
-fn author_json(created_by: &str, optimization: Option<Uuid>) -> String {
-    let mut object = JsonObject::new();
-    match optimization {
-        Some(id) => object.text("kind", "optimization").shown_text("id", id),
-        None => object.text("kind", "client").text("name", created_by),
-    };
-    object.finish()
-}
-
-/// What was measured, where anything was.
-fn measured(object: &mut JsonObject, score: Option<f64>, dataset_hash: Option<&str>) {
-    if let Some(score) = score {
-        object.raw("score", &Payload::Float(score).to_json());
-    }
-    if let Some(hash) = dataset_hash {
-        object.text("dataset_hash", hash);
-    }
+    Ok(page.respond(&found, ActivationView::from))
 }

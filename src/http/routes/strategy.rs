@@ -1,16 +1,13 @@
-//! `/v1/strategies`, `/v1/models`, `/v1/types/assignable`: what the server offers, and what it
-//! makes of types and signatures without a graph.
+//! `/v1/strategies`, `/v1/models`, `/v1/types/assignable`: the strategies and models of the server, and
+//! types without a graph.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::signature::{SignatureSchema, signature_to_payload};
 use dsrs::strategy::{StrategyFactory, registry};
-use dsrs::value::Payload;
 
 use crate::app::App;
-use crate::app::json::JsonObject;
 use crate::config::ModelConfig;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
@@ -18,15 +15,14 @@ use crate::http::protocol::caller::Caller;
 use crate::http::protocol::page::{PageParams, PageRequest, slice};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::protocol::raw_json::RawJson;
 use crate::http::views::{
-    AssignableAnswer, AssignableRequest, ModelPage, PreviewAnswer, PreviewRequest, Strategy,
-    StrategyPage,
+    AssignableRequest, AssignableView, ModelPage, ModelView, PreviewRequest, PreviewView,
+    StrategyPage, StrategyView,
 };
 
 /// List strategies
 ///
-/// The registry of prompting strategies that nodes may name.
+/// The prompting strategies that nodes may use.
 #[utoipa::path(
     get, path = "/v1/strategies", tag = "strategies",
     params(PageParams),
@@ -35,17 +31,17 @@ use crate::http::views::{
 pub(crate) async fn strategy_list(mut query: Query) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "strategies");
     query.close()?;
-    let all: Vec<&dyn StrategyFactory> = registry::list().collect();
+    let all: Vec<&'static dyn StrategyFactory> = registry::list().collect();
     let (items, next) = slice(&all, &page, |strategy| strategy.name());
-    let items = items.iter().map(|strategy| strategy_json(*strategy));
-    Ok(page.answer(items, next))
+    let items = items.iter().map(|strategy| StrategyView::from(*strategy));
+    Ok(answer::ok(&page.view(items, next)))
 }
 
 /// Read a strategy
 #[utoipa::path(
     get, path = "/v1/strategies/{name}", tag = "strategies",
-    params(("name" = String, Path, description = "The strategy's name")),
-    responses((status = 200, description = "The strategy", body = Strategy)),
+    params(("name" = String, Path, description = "The name of the strategy")),
+    responses((status = 200, description = "The strategy", body = StrategyView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn strategy_get(
@@ -53,17 +49,18 @@ pub(crate) async fn strategy_get(
     Path(name): Path<String>,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    Ok(answer::ok(&RawJson::from(strategy_json(app.strategy_get(&name)?))))
+    Ok(answer::ok(&StrategyView::from(app.strategy_get(&name)?)))
 }
 
 /// Preview a strategy
 ///
-/// The signature as the strategy transforms it, and each predictor's with its system prompt.
+/// The signature as the strategy transforms it, and each predictor with its signature and system
+/// prompt.
 #[utoipa::path(
     post, path = "/v1/strategies/{name}/preview", tag = "strategies",
-    params(("name" = String, Path, description = "The strategy's name")),
+    params(("name" = String, Path, description = "The name of the strategy")),
     request_body(content = PreviewRequest, example = json!(crate::http::routes::examples::preview())),
-    responses((status = 200, description = "What it makes of the signature", body = PreviewAnswer)),
+    responses((status = 200, description = "The strategy applied to the signature", body = PreviewView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn strategy_preview(
@@ -74,20 +71,12 @@ pub(crate) async fn strategy_preview(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let preview = app.strategy_preview(&caller.scope(), &name, &document.parsed).await?;
-    let mut predictors = JsonObject::new();
-    for (path, predictor) in &preview.predictors {
-        let mut object = JsonObject::with_capacity(1024);
-        object.raw("schema", &schema_json(&predictor.schema)).text("system", &predictor.system);
-        predictors.raw(path, &object.finish());
-    }
-    let mut object = JsonObject::with_capacity(2048);
-    object.raw("schema", &schema_json(&preview.schema)).raw("predictors", &predictors.finish());
-    Ok(answer::ok(&RawJson::from(object.finish())))
+    Ok(answer::ok(&PreviewView::from(&preview)))
 }
 
 /// List models
 ///
-/// The configured aliases, without their keys.
+/// The configured aliases, without API keys.
 #[utoipa::path(
     get, path = "/v1/models", tag = "strategies",
     params(PageParams),
@@ -103,17 +92,18 @@ pub(crate) async fn model_list(
     let all: Vec<(&str, &ModelConfig)> = settings.iter().collect();
     let (items, next) = slice(&all, &page, |(alias, _)| *alias);
     let default = settings.default_alias();
-    let items = items.iter().map(|(alias, model)| model_json(alias, model, default == Some(alias)));
-    Ok(page.answer(items, next))
+    let items =
+        items.iter().map(|(alias, model)| ModelView::new(alias, model, default == Some(alias)));
+    Ok(answer::ok(&page.view(items, next)))
 }
 
 /// Compare two types
 ///
-/// Whether every value of `from` may be delivered where `to` is wanted, and where they part.
+/// Whether every value of type `from` may be used as `to`, and the first difference if not.
 #[utoipa::path(
     post, path = "/v1/types/assignable", tag = "strategies",
     request_body(content = AssignableRequest, example = json!(crate::http::routes::examples::assignable())),
-    responses((status = 200, description = "Whether, and why not", body = AssignableAnswer))
+    responses((status = 200, description = "The result", body = AssignableView))
 )]
 pub(crate) async fn type_assignable(
     State(app): State<Arc<App>>,
@@ -121,41 +111,5 @@ pub(crate) async fn type_assignable(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let found = app.type_assignable(&document.parsed)?;
-    let mut object = JsonObject::new();
-    object.shown("assignable", found.mismatch.is_none());
-    object.text("from", &found.from).text("to", &found.to);
-    if let Some((path, reason)) = &found.mismatch {
-        object.text("path", path).text("reason", reason);
-    }
-    Ok(answer::ok(&RawJson::from(object.finish())))
-}
-
-fn strategy_json(strategy: &dyn StrategyFactory) -> String {
-    let mut object = JsonObject::with_capacity(512);
-    object.text("name", strategy.name()).text("description", strategy.description());
-    object.raw("config_schema", &strategy.config_schema().to_json());
-    object.shown("calls_lm", strategy.calls_lm());
-    let quoted = |path: &&str| Payload::from(*path).to_json();
-    object.list("predictors", strategy.predictors().iter().map(quoted));
-    object.finish()
-}
-
-fn schema_json(schema: &SignatureSchema) -> String {
-    signature_to_payload(schema).to_json()
-}
-
-fn model_json(alias: &str, model: &ModelConfig, default: bool) -> String {
-    let number = |found: Option<f64>| found.map(|found| Payload::Float(found).to_json());
-    let mut object = JsonObject::new();
-    object.text("name", alias).text("provider", model.provider.as_str());
-    object.text("model", &model.model).shown("default", default);
-    object.raw_or_null("temperature", number(model.temperature).as_deref());
-    object.raw_or_null("max_tokens", model.max_tokens.map(|n| n.to_string()).as_deref());
-    object.raw_or_null("top_p", number(model.top_p).as_deref());
-    object.raw_or_null("seed", model.seed.map(|n| n.to_string()).as_deref());
-    let quoted = |word: &str| Payload::from(word).to_json();
-    object.list("capabilities", model.capabilities.iter().map(|found| quoted(found.as_str())));
-    object.text("constrain", model.constrain.as_str());
-    object.list("fallback", model.fallback.iter().map(|alias| quoted(alias)));
-    object.finish()
+    Ok(answer::ok(&AssignableView::from(&found)))
 }

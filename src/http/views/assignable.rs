@@ -1,8 +1,10 @@
 //! The comparison of two types.
 
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Json;
+use crate::app::Assignable;
 
 /// Two types to compare.
 #[derive(ToSchema)]
@@ -13,22 +15,38 @@ pub struct AssignableRequest {
     /// A type expression or a JSON Schema object.
     #[schema(value_type = Object)]
     pub to: Json,
-    /// What they may name.
+    /// The types that both may name.
     #[schema(value_type = Option<Object>)]
     pub types: Option<Json>,
 }
 
-/// Whether one type may flow into another.
-#[derive(ToSchema)]
-pub struct AssignableAnswer {
-    /// Whether.
+/// Whether a value of one type may be used as another.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AssignableAnswer)]
+pub struct AssignableView<'a> {
+    /// Whether it may.
     pub assignable: bool,
-    /// The source, canonically.
-    pub from: String,
-    /// The target, canonically.
-    pub to: String,
-    /// Where they part.
-    pub path: Option<String>,
-    /// Why.
-    pub reason: Option<String>,
+    /// The source type in canonical form.
+    pub from: &'a str,
+    /// The target type in canonical form.
+    pub to: &'a str,
+    /// The place of the first difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<&'a str>,
+    /// The difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+}
+
+impl<'a> From<&'a Assignable> for AssignableView<'a> {
+    fn from(found: &'a Assignable) -> Self {
+        let mismatch = found.mismatch.as_ref();
+        Self {
+            assignable: mismatch.is_none(),
+            from: &found.from,
+            to: &found.to,
+            path: mismatch.map(|(path, _)| path.as_str()),
+            reason: mismatch.map(|(_, reason)| reason.as_str()),
+        }
+    }
 }

@@ -1,18 +1,25 @@
-//! Graphs, their versions and what PUT answers, as the OpenAPI document tells them.
+//! Graphs, their versions, edits and differences.
 
 use chrono::{DateTime, Utc};
+use dsrs::graph::{CarryOver, GraphDiff};
+use dsrs::value::Payload;
 use indexmap::IndexMap;
+use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Json;
+use super::time::timestamp;
+use super::{Json, Page, RawJson, RawMembers};
+use crate::app::GraphUpdate;
+use crate::store::graph::{GraphRow, GraphSummaryRow};
+use crate::store::graph_version;
 
-/// A graph as it is posted. What is left out is inferred.
+/// The definition of a graph. What is left out is inferred.
 #[derive(ToSchema)]
 pub struct GraphDefinition {
     /// `[a-z][a-z0-9_-]{0,62}`.
     pub name: String,
-    /// What it is for.
+    /// A description of the graph.
     pub description: Option<String>,
     /// Classes, enums and JSON Schemas by name.
     #[schema(value_type = Option<Object>)]
@@ -22,7 +29,7 @@ pub struct GraphDefinition {
     pub inputs: Option<Json>,
     /// Nodes by name.
     pub nodes: IndexMap<String, Node>,
-    /// Who feeds whom.
+    /// The connections between nodes.
     pub edges: Option<Vec<Edge>>,
     /// A selection by name.
     pub outputs: Option<IndexMap<String, String>>,
@@ -31,39 +38,39 @@ pub struct GraphDefinition {
 /// One node of a graph.
 #[derive(ToSchema)]
 pub struct Node {
-    /// A strategy of the registry.
+    /// The name of a strategy.
     pub strategy: String,
-    /// A signature in one of its three spellings. Ops have none, for their types are inferred; a
-    /// strategy that brings its own needs none.
+    /// A signature in one of its three spellings. Ops have none, because their types are inferred;
+    /// strategies with a signature of their own need none.
     #[schema(value_type = Option<Object>)]
     pub signature: Option<Json>,
-    /// As the strategy's config schema says.
+    /// The config, according to the strategy's config schema.
     #[schema(value_type = Option<Object>)]
     pub config: Option<Json>,
-    /// Which model, and how.
+    /// The model and its settings.
     pub lm: Option<LmSettings>,
-    /// The whole node, retries included.
+    /// The time limit of the node, including retries.
     pub timeout_ms: Option<u64>,
-    /// Repeats of one LM request that failed in passing.
+    /// How often to repeat an LM request after a transient failure.
     pub retries: Option<u32>,
-    /// Times the LM is asked again after an answer that does not fit.
+    /// How often to repeat an LM call after an answer that cannot be parsed.
     pub parse_retries: Option<u32>,
 }
 
-/// Which model to ask, and how.
+/// A model and its settings.
 #[derive(ToSchema)]
 pub struct LmSettings {
     /// A configured alias.
     pub model: Option<String>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// The most tokens to answer with.
+    /// The maximum number of tokens of an answer.
     pub max_tokens: Option<u32>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
     /// Sampling seed.
     pub seed: Option<i64>,
-    /// Texts at which the answer ends.
+    /// Texts that end the answer.
     pub stop: Option<Vec<String>>,
 }
 
@@ -76,35 +83,59 @@ pub struct Edge {
     pub to: String,
 }
 
-/// A graph: its resolved definition, and what is read-only.
-#[derive(ToSchema)]
-pub struct Graph {
-    /// The definition's members.
-    #[schema(inline)]
+/// A graph: its resolved definition and its read-only members.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Graph)]
+pub struct GraphView<'a> {
+    /// The members of the definition.
+    #[schema(inline, value_type = GraphDefinition)]
     #[serde(flatten)]
-    pub definition: GraphDefinition,
-    /// Its id.
+    pub definition: RawMembers<'a>,
+    /// The id of the graph.
     pub id: Uuid,
-    /// This version.
+    /// The version.
     pub version: i32,
-    /// The state version in force for it.
+    /// The active state version of this graph version.
     pub state_version: i32,
-    /// SHA-256 of the canonical definition.
-    pub content_hash: String,
-    /// When the graph was made.
+    /// The SHA-256 of the canonical definition.
+    pub content_hash: &'a str,
+    /// When the graph was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When this version was made.
+    /// When this version was created.
+    #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
 }
 
-/// A graph after a PUT, with what became of its state.
-#[derive(ToSchema)]
-pub struct PutGraph {
+impl<'a> From<&'a GraphRow> for GraphView<'a> {
+    fn from(row: &'a GraphRow) -> Self {
+        Self {
+            definition: RawMembers::read(&row.definition),
+            id: row.id,
+            version: row.version,
+            state_version: row.state.version,
+            content_hash: &row.content_hash,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+/// A graph after a change, with its carried-over state.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PutGraph)]
+pub struct GraphUpdateView<'a> {
     /// The graph.
     #[serde(flatten)]
-    pub graph: Graph,
-    /// What carried over.
-    pub state: CarriedState,
+    pub graph: GraphView<'a>,
+    /// What was carried over from the previous state.
+    pub state: CarryOverView<'a>,
+}
+
+impl<'a> From<&'a GraphUpdate> for GraphUpdateView<'a> {
+    fn from(update: &'a GraphUpdate) -> Self {
+        Self { graph: (&update.row).into(), state: (&update.carried).into() }
+    }
 }
 
 /// Changes to the newest version of a graph: all of them, or none.
@@ -201,96 +232,138 @@ pub enum GraphEdit {
     },
 }
 
-/// What turns one version of a graph into another.
-#[derive(ToSchema)]
-pub struct VersionDiff {
-    /// The version that it starts from.
+/// The difference between two versions of a graph.
+#[derive(Serialize, ToSchema)]
+#[schema(as = VersionDiff)]
+pub struct VersionDiffView<'a> {
+    /// The version that the edits start from.
     pub from: i32,
-    /// The version that it leads to.
+    /// The version that they lead to.
     pub to: i32,
-    /// Edits as PATCH takes them.
-    pub edits: Vec<GraphEdit>,
-    /// The same to read: a line a change, with `+`, `-` or `~` in front.
-    pub text: String,
+    /// The edits, as PATCH accepts them.
+    #[schema(value_type = Vec<GraphEdit>)]
+    pub edits: Payload,
+    /// The same for people: one line per change, with `+`, `-` or `~` in front.
+    pub text: &'a str,
 }
 
-/// What became of the predictor state.
-#[derive(ToSchema)]
-pub struct CarriedState {
-    /// Paths that carried over.
-    pub carried: Vec<String>,
-    /// Paths that did not.
-    pub dropped: Vec<DroppedPath>,
+impl<'a> VersionDiffView<'a> {
+    pub(crate) fn new(from: i32, to: i32, diff: &'a GraphDiff) -> Self {
+        Self { from, to, edits: diff.edits.to_payload(), text: &diff.text }
+    }
 }
 
-/// A predictor whose state did not carry over.
-#[derive(ToSchema)]
-pub struct DroppedPath {
-    /// Its path.
-    pub path: String,
-    /// Why.
-    pub reason: String,
+/// The state that was carried over to a new graph version.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CarriedState)]
+pub struct CarryOverView<'a> {
+    /// The paths of predictors whose state was carried over.
+    pub carried: Vec<&'a str>,
+    /// The predictors whose state was not carried over.
+    pub dropped: Vec<DroppedPathView<'a>>,
 }
 
-/// A definition that is valid.
-#[derive(ToSchema)]
-pub struct ValidGraph {
-    /// Always true; an invalid one is a problem.
+impl<'a> From<&'a CarryOver> for CarryOverView<'a> {
+    fn from(carried: &'a CarryOver) -> Self {
+        let dropped = carried.dropped.iter();
+        Self {
+            carried: carried.carried.iter().map(|path| &**path).collect(),
+            dropped: dropped.map(|(path, reason)| DroppedPathView { path, reason }).collect(),
+        }
+    }
+}
+
+/// A predictor whose state was not carried over.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DroppedPath)]
+pub struct DroppedPathView<'a> {
+    /// The path of the predictor.
+    pub path: &'a str,
+    /// The reason.
+    pub reason: &'a str,
+}
+
+/// A valid definition.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ValidGraph)]
+pub struct ValidGraphView<'a> {
+    /// Always true; the answer to an invalid definition is a problem.
     pub valid: bool,
     /// The resolved definition.
-    pub graph: GraphDefinition,
+    #[schema(value_type = GraphDefinition)]
+    pub graph: RawJson<'a>,
 }
 
-/// One line of the list of graphs.
-#[derive(ToSchema)]
-pub struct GraphItem {
-    /// Its id.
+/// An entry in the list of graphs.
+#[derive(Serialize, ToSchema)]
+#[schema(as = GraphItem)]
+pub struct GraphItemView<'a> {
+    /// The id of the graph.
     pub id: Uuid,
-    /// Its name.
-    pub name: String,
-    /// What it is for.
-    pub description: Option<String>,
-    /// Its newest version.
+    /// The name of the graph.
+    pub name: &'a str,
+    /// The description of the graph.
+    pub description: Option<&'a str>,
+    /// The newest version.
     pub version: i32,
-    /// The state version in force.
+    /// The active state version.
     pub state_version: i32,
-    /// When the graph was made.
+    /// When the graph was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When its newest version was made.
+    /// When its newest version was created.
+    #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
 }
 
-/// A page of graphs.
-#[derive(ToSchema)]
-pub struct GraphPage {
-    /// Newest first.
-    pub items: Vec<GraphItem>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> From<&'a GraphSummaryRow> for GraphItemView<'a> {
+    fn from(item: &'a GraphSummaryRow) -> Self {
+        Self {
+            id: item.id,
+            name: &item.name,
+            description: item.description.as_deref(),
+            version: item.version,
+            state_version: item.state_version,
+            created_at: item.created_at,
+            updated_at: item.updated_at,
+        }
+    }
 }
 
-/// One line of a graph's history.
-#[derive(ToSchema)]
-pub struct VersionItem {
+/// A page of graphs, newest first.
+pub type GraphPage = Page<GraphItemView<'static>>;
+
+/// An entry in the list of graph versions.
+#[derive(Serialize, ToSchema)]
+#[schema(as = VersionItem)]
+pub struct VersionItemView<'a> {
     /// The version.
     pub version: i32,
-    /// What it is for.
-    pub description: Option<String>,
-    /// The state version in force for it.
+    /// The description of the graph.
+    pub description: Option<&'a str>,
+    /// The active state version of this graph version.
     pub state_version: i32,
-    /// SHA-256 of the canonical definition.
-    pub content_hash: String,
-    /// When it was made.
+    /// The SHA-256 of the canonical definition.
+    pub content_hash: &'a str,
+    /// When it was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// Who made it.
-    pub created_by: String,
+    /// The client that created it.
+    pub created_by: &'a str,
 }
 
-/// A page of versions.
-#[derive(ToSchema)]
-pub struct VersionPage {
-    /// Newest first.
-    pub items: Vec<VersionItem>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> From<&'a graph_version::GraphVersionRow> for VersionItemView<'a> {
+    fn from(item: &'a graph_version::GraphVersionRow) -> Self {
+        Self {
+            version: item.version,
+            description: item.description.as_deref(),
+            state_version: item.state_version,
+            content_hash: &item.content_hash,
+            created_at: item.created_at,
+            created_by: &item.created_by,
+        }
+    }
 }
+
+/// A page of graph versions, newest first.
+pub type VersionPage = Page<VersionItemView<'static>>;

@@ -30,9 +30,9 @@ mod usage;
 use serde_json::Value;
 
 pub use crate::http::protocol::page::{Page, PageParams};
-pub use crate::http::protocol::raw_json::RawJson;
+pub use crate::http::protocol::raw_json::{RawJson, RawMembers};
 
-pub use assignable::{AssignableAnswer, AssignableRequest};
+pub use assignable::{AssignableRequest, AssignableView};
 pub use batch::{
     BatchBody, BatchCountsView, BatchPage, BatchResultPage, BatchResultView, BatchView,
 };
@@ -47,11 +47,12 @@ pub use evaluation::{
     EvaluationResultPage, EvaluationResultView, EvaluationView,
 };
 pub use graph::{
-    CarriedState, DroppedPath, Edge, Graph, GraphDefinition, GraphEdit, GraphEdits, GraphItem,
-    GraphPage, LmSettings, Node, PutGraph, ValidGraph, VersionDiff, VersionItem, VersionPage,
+    CarryOverView, DroppedPathView, Edge, GraphDefinition, GraphEdit, GraphEdits, GraphItemView,
+    GraphPage, GraphUpdateView, GraphView, LmSettings, Node, ValidGraphView, VersionDiffView,
+    VersionItemView, VersionPage,
 };
 pub use health::{HealthView, ReadyView};
-pub use model::{Model, ModelPage};
+pub use model::{ModelPage, ModelView};
 pub use optimization::{
     CandidateScore, OptimizationActivation, OptimizationBest, OptimizationBody, OptimizationBudget,
     OptimizationCandidateItemView, OptimizationCandidatePage, OptimizationCandidateView,
@@ -60,20 +61,23 @@ pub use optimization::{
     OptimizationScore, OptimizationStop, OptimizationView,
 };
 pub use optimizer::{OptimizerPage, OptimizerView};
-pub use parse::{ParseAnswer, ParseRequest};
-pub use predictor::{Predictor, PredictorPage, RenderRequest, Rendered, RenderedMessages};
+pub use parse::{ParseRequest, ParseView};
+pub use predictor::{
+    PredictorPage, PredictorView, RenderRequest, RenderedMessagesView, RenderedView,
+};
 pub use provenance::{Lineage, Provenance, UsedParameter, ValueMeta};
 pub use run::{
-    ExecuteBody, Executed, NodeError, ResumeBody, ResumedNode, ResumedRun, Run, RunEvents, RunItem,
-    RunNode, RunPage, SignalBody,
+    ExecuteBody, GapView, NodeError, ResumeBody, ResumedNodeView, ResumedRunView, RunEvents,
+    RunItemView, RunNode, RunPage, RunView, SignalBody,
 };
 pub use signature::{Field, Signature};
 pub use state::{
-    ActivatedState, Activation, ActivationPage, Author, BeforeAfter, Demo, DemoDiff, DemoFieldDiff,
-    FromTo, InstructionDiff, Nearest, PredictorDiff, PredictorState, PutDspyState, PutOwnState,
-    PutState, ShownPredictorState, State, StateDiff, StateItem, StateMove, StatePage, StatePut,
+    ActivatedStateView, ActivationPage, ActivationView, AuthorView, BeforeAfter, Demo, DemoDiff,
+    DemoFieldDiff, FromToView, InstructionDiff, Nearest, PredictorDiff, PredictorState,
+    PredictorStateView, PutDspyState, PutOwnState, PutState, StateDiffView, StateItemView,
+    StateMoveView, StatePage, StatePutView, StateView,
 };
-pub use strategy::{PreviewAnswer, PreviewRequest, PreviewedPredictor, Strategy, StrategyPage};
+pub use strategy::{PredictorPreviewView, PreviewRequest, PreviewView, StrategyPage, StrategyView};
 pub use trace::{Check, Message, Span, Trace};
 pub use usage::UsageView;
 

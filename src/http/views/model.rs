@@ -1,40 +1,58 @@
-//! Configured models, as the OpenAPI document tells them.
+//! Configured models.
 
+use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Page;
+use crate::config::ModelConfig;
+
 /// A configured model.
-#[derive(ToSchema)]
-pub struct Model {
+#[derive(Serialize, ToSchema)]
+#[schema(as = Model)]
+pub struct ModelView<'a> {
     /// The alias that nodes use.
-    pub name: String,
+    pub name: &'a str,
     /// The protocol of its endpoint.
-    pub provider: String,
-    /// The provider's name for it.
-    pub model: String,
-    /// Whether the alias `default` stands for it.
+    pub provider: &'static str,
+    /// The provider's name of the model.
+    pub model: &'a str,
+    /// Whether it is the default model.
     pub default: bool,
     /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// The most tokens to answer with.
+    /// The maximum number of tokens of an answer.
     pub max_tokens: Option<u32>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
     /// Sampling seed.
     pub seed: Option<i64>,
-    /// What the endpoint can do beyond plain chat; `embeddings` of a model that makes vectors of
-    /// texts and does not chat.
-    pub capabilities: Vec<String>,
-    /// What the endpoint holds answers to while it writes them: `none`, `gbnf` or `json_schema`.
-    pub constrain: String,
-    /// The aliases that are asked, in order, when it fails for good.
-    pub fallback: Vec<String>,
+    /// What the endpoint supports besides plain chat. `embeddings` marks an embedding model, which
+    /// does not chat.
+    #[schema(value_type = Vec<String>)]
+    pub capabilities: Vec<&'static str>,
+    /// How answers are constrained: `none`, `gbnf` or `json_schema`.
+    pub constrain: &'static str,
+    /// The aliases to use instead if the model fails permanently, in order.
+    pub fallback: &'a [String],
 }
 
-/// A page of models.
-#[derive(ToSchema)]
-pub struct ModelPage {
-    /// In configured order.
-    pub items: Vec<Model>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> ModelView<'a> {
+    pub(crate) fn new(alias: &'a str, model: &'a ModelConfig, is_default: bool) -> Self {
+        Self {
+            name: alias,
+            provider: model.provider.as_str(),
+            model: &model.model,
+            default: is_default,
+            temperature: model.temperature,
+            max_tokens: model.max_tokens,
+            top_p: model.top_p,
+            seed: model.seed,
+            capabilities: model.capabilities.iter().map(|found| found.as_str()).collect(),
+            constrain: model.constrain.as_str(),
+            fallback: &model.fallback,
+        }
+    }
 }
+
+/// A page of models, in configured order.
+pub type ModelPage = Page<ModelView<'static>>;

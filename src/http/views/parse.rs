@@ -1,34 +1,46 @@
-//! A text read as a type or as an answer, as the OpenAPI document tells it.
+//! A text parsed as a type or as an answer of an LM.
 
+use dsrs::adapter::ParsedValue;
+use dsrs::value::Payload;
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Json;
 use crate::http::protocol::problem_view::LeniencyView;
 
-/// A text and what it is to be read as: a type, or the outputs of a signature.
+/// A text, and the type or the signature to parse it as.
 #[derive(ToSchema)]
 pub struct ParseRequest {
     /// A type expression or a JSON Schema object; or `signature`.
     #[schema(value_type = Option<Value>)]
     pub r#type: Option<Json>,
-    /// A signature in any of its spellings, for a whole answer of an LM; or `type`.
+    /// A signature in any of its spellings, to parse a whole answer of an LM; or `type`.
     #[schema(value_type = Option<Value>)]
     pub signature: Option<Json>,
-    /// What they may name.
+    /// The types that it may name.
     #[schema(value_type = Option<Value>)]
     pub types: Option<Json>,
     /// The text, at most 4 MiB.
     pub text: String,
-    /// Whether only an exact text is taken.
+    /// Whether to accept only an exact text.
     pub strict: Option<bool>,
 }
 
-/// What a text was read as.
-#[derive(ToSchema)]
-pub struct ParseAnswer {
-    /// The value; of a signature, its outputs by name.
+/// A parsed text.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ParseAnswer)]
+pub struct ParseView {
+    /// The value; for a signature, its outputs by name.
     #[schema(value_type = Value)]
-    pub value: Json,
-    /// The leniencies that were used, in order; of very many of a kind the first are told one by one.
-    pub report: Vec<LeniencyView>,
+    pub value: Payload,
+    /// The leniencies that the parser used, in order. If a kind is very frequent, only the first are
+    /// listed one by one.
+    #[schema(value_type = Vec<LeniencyView>)]
+    pub report: Payload,
+}
+
+impl From<ParsedValue> for ParseView {
+    fn from(parsed: ParsedValue) -> Self {
+        Self { report: parsed.report.to_payload(), value: parsed.value }
+    }
 }

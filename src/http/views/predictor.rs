@@ -1,60 +1,84 @@
-//! Predictors and their rendered messages, as the OpenAPI document tells them.
+//! Predictors and their rendered messages.
 
+use dsrs::lm;
+use dsrs::predict::DynPredictor;
+use dsrs::signature::signature_to_payload;
+use dsrs::value::Payload;
 use indexmap::IndexMap;
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Json;
 use super::signature::Signature;
-use super::state::ShownPredictorState;
+use super::state::PredictorStateView;
 use super::trace::Message;
+use super::{Json, Page};
 
 /// A predictor of a graph.
-#[derive(ToSchema)]
-pub struct Predictor {
-    /// Its path: the node's name, then the strategy's own path.
-    pub path: String,
+#[derive(Serialize, ToSchema)]
+#[schema(as = Predictor)]
+pub struct PredictorView<'a> {
+    /// The path: the name of the node, then the path in its strategy.
+    pub path: &'a str,
     /// The node.
-    pub node: String,
-    /// Its fields, those that its strategy adds included.
-    pub schema: Signature,
-    /// What is tuned, and the instruction that calls use.
+    pub node: &'a str,
+    /// The fields, including those that the strategy adds.
+    #[schema(value_type = Signature)]
+    pub schema: Payload,
+    /// The state, and the instruction that calls use.
     #[serde(flatten)]
-    pub state: ShownPredictorState,
+    pub state: PredictorStateView<'a>,
 }
 
-/// A page of predictors.
-#[derive(ToSchema)]
-pub struct PredictorPage {
-    /// In the graph's order.
-    pub items: Vec<Predictor>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> PredictorView<'a> {
+    pub(crate) fn new(path: &'a str, predictor: &'a dyn DynPredictor) -> Self {
+        Self {
+            path,
+            node: path.split('.').next().unwrap_or(path),
+            schema: signature_to_payload(predictor.schema()),
+            state: predictor.into(),
+        }
+    }
 }
 
-/// What to render.
+/// A page of predictors, in the order of the graph.
+pub type PredictorPage = Page<PredictorView<'static>>;
+
+/// The node to render, with its inputs.
 #[derive(ToSchema)]
 pub struct RenderRequest {
-    /// The node's inputs.
+    /// The inputs of the node.
     #[schema(value_type = Object)]
     pub inputs: Json,
     /// The node.
     pub node: String,
-    /// A graph version other than the newest.
+    /// The graph version. Default: the newest.
     pub version: Option<i32>,
-    /// A state version other than the one in force.
+    /// The state version. Default: the active one.
     pub state_version: Option<i32>,
 }
 
-/// Messages by predictor path.
-#[derive(ToSchema)]
-pub struct Rendered {
-    /// By path.
-    pub predictors: IndexMap<String, RenderedMessages>,
+/// The messages of a node.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Rendered)]
+pub struct RenderedView<'a> {
+    /// By predictor path.
+    #[schema(value_type = IndexMap<String, RenderedMessagesView>)]
+    pub predictors: IndexMap<&'a str, RenderedMessagesView<'a>>,
+}
+
+impl<'a> From<&'a IndexMap<String, Vec<lm::Message>>> for RenderedView<'a> {
+    fn from(rendered: &'a IndexMap<String, Vec<lm::Message>>) -> Self {
+        let view = |messages| RenderedMessagesView { messages };
+        let predictors = rendered.iter().map(|(path, messages)| (path.as_str(), view(messages)));
+        Self { predictors: predictors.collect() }
+    }
 }
 
 /// The messages of one predictor.
-#[derive(ToSchema)]
-pub struct RenderedMessages {
-    /// In the order in which they are sent.
-    pub messages: Vec<Message>,
+#[derive(Serialize, ToSchema)]
+#[schema(as = RenderedMessages)]
+pub struct RenderedMessagesView<'a> {
+    /// In the order of the request.
+    #[schema(value_type = Vec<Message>)]
+    pub messages: &'a [lm::Message],
 }

@@ -1,134 +1,193 @@
-//! Executions and the list of runs, as the OpenAPI document tells them.
+//! Runs: executed, read, listed, resumed, signalled.
 
 use chrono::{DateTime, Utc};
+use dsrs::graph::ResumeDecision;
 use indexmap::IndexMap;
+use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::provenance::Provenance;
+use super::time::{timestamp, timestamp_or_null};
 use super::trace::Trace;
-use super::{Json, UsageView};
+use super::{Json, Page, RawJson, UsageView};
+use crate::app::ResumeOutcome;
 use crate::http::protocol::problem_view::ProblemView;
+use crate::store::run::{RunRow, RunSummaryRow};
 
 /// What to execute.
 #[derive(ToSchema)]
 pub struct ExecuteBody {
-    /// The graph's inputs.
+    /// The inputs of the graph.
     #[schema(value_type = Object)]
     pub inputs: Json,
-    /// A graph version other than the newest.
+    /// The graph version. Default: the newest.
     pub version: Option<i32>,
-    /// A state version other than the one in force.
+    /// The state version. Default: the active one.
     pub state_version: Option<i32>,
-    /// Whether the answer has the trace.
+    /// Whether the answer includes the trace.
     pub trace: Option<bool>,
-    /// How long the run may take, if less than the server's limit.
+    /// The time limit of the run, if it is below the server's.
     pub timeout_ms: Option<u64>,
 }
 
 /// A run.
-#[derive(ToSchema)]
-pub struct Run {
-    /// Its id.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Run)]
+pub struct RunView<'a> {
+    /// The id of the run.
     pub id: Uuid,
-    /// The graph's name.
-    pub graph: String,
-    /// The graph version that ran.
+    /// The same as `id`, in answers of `/execute`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Uuid>,
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The graph version.
     pub version: i32,
-    /// The state version that it ran with.
+    /// The state version.
     pub state_version: i32,
     /// `queued`, `running`, `waiting`, `succeeded`, `failed` or `cancelled`.
-    pub status: String,
-    /// What it was given, completed.
+    pub status: &'static str,
+    /// The inputs, with defaults.
     #[schema(value_type = Object)]
-    pub inputs: Json,
-    /// What came out.
+    pub inputs: RawJson<'a>,
+    /// The outputs, if the run has succeeded.
     #[schema(value_type = Option<Object>)]
-    pub outputs: Option<Json>,
-    /// The problem it ended with.
-    pub error: Option<ProblemView<'static>>,
+    pub outputs: Option<RawJson<'a>>,
+    /// Why the run failed or was cancelled.
+    pub error: Option<ProblemView<'a>>,
     /// Calls, tokens and cost.
-    pub usage: UsageView,
-    /// When it was asked for.
+    #[schema(value_type = UsageView)]
+    pub usage: RawJson<'a>,
+    /// When the run was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
     /// When it started.
+    #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
+    #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
-    /// From start to end.
+    /// The time from start to end.
     pub duration_ms: Option<i64>,
-    /// Each node's outcome, by name.
-    pub nodes: IndexMap<String, RunNode>,
-    /// What happened; `/execute` answers it with `trace: true` only.
-    pub trace: Option<Trace>,
-    /// Where its outputs came from; there with `include=provenance` only.
-    pub provenance: Option<Provenance>,
+    /// The outcome of each node, by name.
+    #[schema(value_type = IndexMap<String, RunNode>)]
+    pub nodes: RawJson<'a>,
+    /// The calls of the run. `/execute` answers it only with `trace: true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Trace>)]
+    pub trace: Option<RawJson<'a>>,
+    /// The origin of each output, with `include=provenance`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Provenance>)]
+    pub provenance: Option<RawJson<'a>>,
 }
 
-/// A run as `/execute` answers it.
-#[derive(ToSchema)]
-pub struct Executed {
-    /// The run.
-    #[serde(flatten)]
-    pub run: Run,
-    /// The same as `id`.
-    pub run_id: Uuid,
+impl<'a> From<&'a RunRow> for RunView<'a> {
+    fn from(run: &'a RunRow) -> Self {
+        Self {
+            id: run.id,
+            run_id: None,
+            graph: &run.graph_name,
+            version: run.graph_version,
+            state_version: run.state_version,
+            status: run.status.as_str(),
+            inputs: (&run.inputs).into(),
+            outputs: run.outputs.as_ref().map(RawJson::from),
+            error: run.error.as_deref().map(ProblemView::recorded),
+            usage: (&run.usage).into(),
+            created_at: run.created_at,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            duration_ms: run.duration_ms,
+            nodes: (&run.nodes).into(),
+            trace: Some((&run.trace).into()),
+            provenance: None,
+        }
+    }
 }
 
-/// How a run goes on.
+impl<'a> RunView<'a> {
+    /// A run as `/execute` answers it.
+    pub(crate) fn executed(run: &'a RunRow, with_trace: bool) -> Self {
+        let view = Self::from(run);
+        Self { run_id: Some(run.id), trace: view.trace.filter(|_| with_trace), ..view }
+    }
+}
+
+/// How to resume a run.
 #[derive(ToSchema)]
 pub struct ResumeBody {
-    /// A graph version other than the run's.
+    /// The graph version. Default: that of the run.
     pub version: Option<i32>,
-    /// A state version other than the run's, or the one in force for `version`.
+    /// The state version. Default: that of the run, or the active one of `version`.
     pub state_version: Option<i32>,
-    /// How long an attempt may take, if less than the server's limit.
+    /// The time limit of an attempt, if it is below the server's.
     pub timeout_ms: Option<u64>,
 }
 
-/// A value for a node that waits.
+/// A value for a waiting node.
 #[derive(ToSchema)]
 pub struct SignalBody {
-    /// The node's name.
+    /// The name of the node.
     pub node: String,
-    /// Its outputs by name; of a node of one output, that output's value alone will do.
+    /// The outputs of the node by name. For a node with one output, its value suffices.
     pub value: Json,
 }
 
-/// A run that goes on.
-#[derive(ToSchema)]
-pub struct ResumedRun {
+/// A resumed run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ResumedRun)]
+pub struct ResumedRunView<'a> {
     /// The run.
     #[serde(flatten)]
-    pub run: Run,
-    /// What becomes of each node, by name.
-    pub resumed: IndexMap<String, ResumedNode>,
+    pub run: RunView<'a>,
+    /// Whether each node runs again, by name.
+    pub resumed: IndexMap<&'a str, ResumedNodeView<'a>>,
 }
 
-/// What becomes of a node of a run that goes on.
-#[derive(ToSchema)]
-pub struct ResumedNode {
+impl<'a> From<&'a ResumeOutcome> for ResumedRunView<'a> {
+    fn from(outcome: &'a ResumeOutcome) -> Self {
+        let nodes = outcome.nodes.iter();
+        let resumed = nodes.map(|(name, decision)| (&**name, decision.into())).collect();
+        Self { run: (&outcome.run).into(), resumed }
+    }
+}
+
+/// Whether a node of a resumed run runs again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ResumedNode)]
+pub struct ResumedNodeView<'a> {
     /// `kept` or `again`.
-    pub verdict: String,
+    pub verdict: &'static str,
     /// Why it runs again.
-    pub reason: Option<String>,
+    pub reason: Option<&'a str>,
 }
 
-/// One node of a run.
+impl<'a> From<&'a ResumeDecision> for ResumedNodeView<'a> {
+    fn from(decision: &'a ResumeDecision) -> Self {
+        match decision {
+            ResumeDecision::Reuse => Self { verdict: "kept", reason: None },
+            ResumeDecision::Rerun(reason) => Self { verdict: "again", reason: Some(reason) },
+        }
+    }
+}
+
+/// The outcome of a node.
 #[derive(ToSchema)]
 pub struct RunNode {
     /// `pending`, `running`, `succeeded`, `failed`, `skipped`, `cancelled` or `waiting`.
     pub status: String,
     /// When it started.
     pub started_at: Option<DateTime<Utc>>,
-    /// How long it took.
+    /// The time from start to end.
     pub duration_ms: Option<i64>,
-    /// What it gave.
+    /// The outputs, if the node has succeeded.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<Json>,
     /// Why it failed.
     pub error: Option<NodeError>,
-    /// What there is to decide about, of a node that waits or has waited.
+    /// The inputs of a node that waits or has waited for a signal.
     #[schema(value_type = Option<Object>)]
     pub inputs: Option<Json>,
 }
@@ -136,55 +195,80 @@ pub struct RunNode {
 /// Why a node failed.
 #[derive(ToSchema)]
 pub struct NodeError {
-    /// What happened, for a person.
+    /// What happened, for people.
     pub detail: String,
-    /// Stable and machine-readable.
+    /// A stable, machine-readable code.
     pub code: String,
     /// The predictor that failed.
     pub predictor: Option<String>,
 }
 
-/// One line of the list of runs.
-#[derive(ToSchema)]
-pub struct RunItem {
-    /// Its id.
+/// An entry in the list of runs.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunItem)]
+pub struct RunItemView<'a> {
+    /// The id of the run.
     pub id: Uuid,
-    /// The graph's name.
-    pub graph: String,
-    /// The graph version that ran.
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The graph version.
     pub version: i32,
-    /// The state version that it ran with.
+    /// The state version.
     pub state_version: i32,
-    /// Where it stands.
-    pub status: String,
-    /// The problem it ended with.
-    pub error: Option<ProblemView<'static>>,
+    /// The status.
+    pub status: &'static str,
+    /// Why the run failed or was cancelled.
+    pub error: Option<ProblemView<'a>>,
     /// Calls, tokens and cost.
-    pub usage: UsageView,
-    /// When it was asked for.
+    #[schema(value_type = UsageView)]
+    pub usage: RawJson<'a>,
+    /// When the run was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
     /// When it started.
+    #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
+    #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
-    /// From start to end.
+    /// The time from start to end.
     pub duration_ms: Option<i64>,
 }
 
-/// A page of runs.
-#[derive(ToSchema)]
-pub struct RunPage {
-    /// Newest first.
-    pub items: Vec<RunItem>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> From<&'a RunSummaryRow> for RunItemView<'a> {
+    fn from(run: &'a RunSummaryRow) -> Self {
+        Self {
+            id: run.id,
+            graph: &run.graph_name,
+            version: run.graph_version,
+            state_version: run.state_version,
+            status: run.status.as_str(),
+            error: run.error.as_deref().map(ProblemView::recorded),
+            usage: (&run.usage).into(),
+            created_at: run.created_at,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            duration_ms: run.duration_ms,
+        }
+    }
+}
+
+/// A page of runs, newest first.
+pub type RunPage = Page<RunItemView<'static>>;
+
+/// The data of a `gap` event: the ids of the first and the last event that are no longer stored.
+#[derive(Serialize)]
+pub struct GapView {
+    pub from: u64,
+    pub to: u64,
 }
 
 /// Server-sent events of a run. `event` is one of `run.started`, `node.started`, `node.delta`
 /// (`{node, predictor, span, field, text}`), `node.retry` (`{node, predictor, span, attempt, reason}`:
-/// what was told under this span is void), `node.completed` (`{node, outputs, usage, duration_ms}`),
-/// `node.failed`, `run.waiting`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`: events that
-/// are gone); `id` grows by one within a run; a comment comes at least every 15 s.
+/// the deltas with this span are void), `node.completed` (`{node, outputs, usage, duration_ms}`),
+/// `node.failed`, `run.waiting`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`:
+/// events that are no longer stored). `id` increases by one within a run. A comment is sent at least
+/// every 15 s.
 #[derive(ToSchema)]
 #[schema(value_type = String)]
 pub struct RunEvents(#[allow(dead_code, reason = "only its schema is of use")] String);

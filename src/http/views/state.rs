@@ -1,38 +1,46 @@
-//! Predictor states, their versions and differences, as the OpenAPI document tells them.
+//! Predictor states, their versions, differences and activations.
 
 use chrono::{DateTime, Utc};
+use dsrs::predict::{DynPredictor, state_to_payload};
+use dsrs::value::Payload;
 use indexmap::IndexMap;
+use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
-use super::Json;
 use super::graph::LmSettings;
+use super::time::timestamp;
+use super::{Json, Page};
+use crate::app;
+use crate::store::state;
+use crate::store::state_activation::ActivationItem;
 
-/// What is tuned in one predictor.
+/// The state of a predictor.
 #[derive(ToSchema)]
 pub struct PredictorState {
-    /// Null means the signature's own.
+    /// The instruction; null for that of the signature.
     pub instruction: Option<String>,
     /// Worked examples.
     pub demos: Option<Vec<Demo>>,
-    /// LM settings that stand over the node's.
+    /// LM settings, which override those of the node.
     pub lm: Option<LmSettings>,
-    /// How the demos of each call are chosen; null or absent, and every call is shown all of them.
+    /// How to choose the demos of each call; without it, every call has all demos.
     pub nearest: Option<Nearest>,
 }
 
-/// Demos that are chosen for each call: those whose inputs are nearest to the call's, by the cosine
-/// of their vectors, the nearest last.
+/// Chooses the demos of each call by the cosine similarity of their inputs to those of the call, the most
+/// similar last.
 #[derive(ToSchema)]
 pub struct Nearest {
-    /// The alias of the embedding model that made the vectors; it makes those of calls.
+    /// The alias of the embedding model, for demos and calls.
     pub model: String,
-    /// How many demos a call is shown.
+    /// The number of demos per call.
     #[schema(minimum = 1)]
     pub k: u32,
-    /// How many numbers a vector has.
+    /// The length of a vector.
     #[schema(minimum = 1)]
     pub dimensions: u32,
-    /// One vector for each demo's inputs, one after the other, as little-endian 32-bit floats in base64.
+    /// The vectors of all demos in order, as little-endian 32-bit floats in base64.
     #[schema(value_type = String, content_encoding = "base64")]
     pub vectors: String,
 }
@@ -48,17 +56,17 @@ pub struct Demo {
     pub output: Json,
 }
 
-/// A predictor state to put in force, in one of two forms.
+/// A predictor state to activate, in one of two formats.
 #[derive(ToSchema)]
 #[serde(untagged)]
 pub enum PutState {
-    /// As it is read.
+    /// As a GET answers it.
     Own(PutOwnState),
-    /// A file of DSPy's.
+    /// A file of DSPy.
     Dspy(PutDspyState),
 }
 
-/// A file that DSPy's `program.save("x.json")` wrote, to put in force.
+/// A file that `program.save("x.json")` of DSPy wrote, to activate.
 #[derive(ToSchema)]
 pub struct PutDspyState {
     /// `dspy`.
@@ -69,199 +77,297 @@ pub struct PutDspyState {
     pub state: Json,
 }
 
-/// A predictor state to put in force.
+/// A predictor state to activate.
 #[derive(ToSchema)]
 pub struct PutOwnState {
-    /// By path; paths left out go back to their defaults.
+    /// By path. Predictors that are left out have their defaults.
     pub predictors: IndexMap<String, PredictorState>,
 }
 
-/// One predictor's member of a state.
-#[derive(ToSchema)]
-pub struct ShownPredictorState {
-    /// What is tuned.
+/// The state of a predictor, and the instruction that calls use.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ShownPredictorState)]
+pub struct PredictorStateView<'a> {
+    /// The state.
     #[serde(flatten)]
-    pub state: PredictorState,
+    #[schema(value_type = PredictorState)]
+    pub state: Payload,
     /// The instruction that calls use.
-    pub effective_instruction: String,
+    pub effective_instruction: &'a str,
+}
+
+impl<'a> From<&'a dyn DynPredictor> for PredictorStateView<'a> {
+    fn from(predictor: &'a dyn DynPredictor) -> Self {
+        Self {
+            state: state_to_payload(predictor.state()),
+            effective_instruction: predictor.instruction(),
+        }
+    }
 }
 
 /// A predictor state.
-#[derive(ToSchema)]
-pub struct State {
-    /// Its number within the graph.
+#[derive(Serialize, ToSchema)]
+#[schema(as = State)]
+pub struct StateView<'a> {
+    /// The number of the state version.
     pub version: i32,
-    /// The graph version that it fits.
+    /// The graph version to which it belongs.
     pub graph_version: i32,
-    /// Every predictor by path.
-    pub predictors: IndexMap<String, ShownPredictorState>,
-    /// When it was made.
+    /// All predictors by path.
+    pub predictors: IndexMap<String, PredictorStateView<'a>>,
+    /// When it was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// Who made it.
-    pub created_by: String,
-    /// The same with its kind: a client, or an optimization.
-    pub author: Author,
-    /// The state it was made from.
+    /// The client that created it.
+    pub created_by: &'a str,
+    /// The author: a client or an optimization.
+    pub author: AuthorView<'a>,
+    /// The state version that it was derived from.
     pub parent: Option<i32>,
-    /// What was measured with it.
+    /// Its measured score.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// The content hash of the data that the score was measured on.
-    pub dataset_hash: Option<String>,
+    /// The content hash of the data on which the score was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset_hash: Option<&'a str>,
 }
 
-/// One line of a graph's state history.
-#[derive(ToSchema)]
-pub struct StateItem {
-    /// Its number within the graph.
+impl<'a> From<&'a app::StateVersion> for StateView<'a> {
+    fn from(state: &'a app::StateVersion) -> Self {
+        let row = &state.row;
+        let predictors = state.program.predictors().into_iter();
+        Self {
+            version: row.version,
+            graph_version: row.graph_version,
+            predictors: predictors.map(|(path, predictor)| (path, predictor.into())).collect(),
+            created_at: row.created_at,
+            created_by: &row.created_by,
+            author: AuthorView::new(&row.created_by, row.optimization),
+            parent: row.parent,
+            score: row.score,
+            dataset_hash: row.dataset_hash.as_deref(),
+        }
+    }
+}
+
+/// An entry in the list of state versions.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StateItem)]
+pub struct StateItemView<'a> {
+    /// The number of the state version.
     pub version: i32,
-    /// The graph version that it fits.
+    /// The graph version to which it belongs.
     pub graph_version: i32,
-    /// Whether it is in force for that graph version.
+    /// Whether it is active for that graph version.
     pub in_force: bool,
-    /// When it was made.
+    /// When it was created.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// Who made it.
-    pub created_by: String,
-    /// The same with its kind: a client, or an optimization.
-    pub author: Author,
-    /// The state it was made from.
+    /// The client that created it.
+    pub created_by: &'a str,
+    /// The author: a client or an optimization.
+    pub author: AuthorView<'a>,
+    /// The state version that it was derived from.
     pub parent: Option<i32>,
-    /// What was measured with it.
+    /// Its measured score.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// The content hash of the data that the score was measured on.
-    pub dataset_hash: Option<String>,
+    /// The content hash of the data on which the score was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset_hash: Option<&'a str>,
 }
 
-/// A page of state versions.
-#[derive(ToSchema)]
-pub struct StatePage {
-    /// Newest first.
-    pub items: Vec<StateItem>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> From<&'a state::StateSummaryRow> for StateItemView<'a> {
+    fn from(item: &'a state::StateSummaryRow) -> Self {
+        Self {
+            version: item.version,
+            graph_version: item.graph_version,
+            in_force: item.in_force,
+            created_at: item.created_at,
+            created_by: &item.created_by,
+            author: AuthorView::new(&item.created_by, item.optimization),
+            parent: item.parent,
+            score: item.score,
+            dataset_hash: item.dataset_hash.as_deref(),
+        }
+    }
 }
 
-/// The state in force after a request.
-#[derive(ToSchema)]
-pub struct StatePut {
+/// A page of state versions, newest first.
+pub type StatePage = Page<StateItemView<'static>>;
+
+/// The active state after a request.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StatePut)]
+pub struct StatePutView<'a> {
     /// The state.
     #[serde(flatten)]
-    pub state: State,
-    /// Of a file of DSPy's: JSON Pointers into the request to the members that have no meaning here.
-    pub ignored: Option<Vec<String>>,
+    pub state: StateView<'a>,
+    /// For a file of DSPy: JSON Pointers into the request to the members that have no meaning here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<&'a [String]>,
 }
 
-/// Who made something.
-#[derive(ToSchema)]
-pub struct Author {
+/// The author of a state or an activation.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Author)]
+pub struct AuthorView<'a> {
     /// `client` or `optimization`.
     #[schema(value_type = String, example = "client", pattern = "^(client|optimization)$")]
-    pub kind: String,
-    /// Of a client: the name of its key.
-    pub name: Option<String>,
-    /// Of an optimization: its id.
+    pub kind: &'static str,
+    /// For a client: the name of its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'a str>,
+    /// For an optimization: its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub id: Option<String>,
+    pub id: Option<Uuid>,
 }
 
-/// A predictor state that was put in force.
-#[derive(ToSchema)]
-pub struct ActivatedState {
+impl<'a> AuthorView<'a> {
+    fn new(created_by: &'a str, optimization: Option<Uuid>) -> Self {
+        match optimization {
+            Some(_) => Self { kind: "optimization", name: None, id: optimization },
+            None => Self { kind: "client", name: Some(created_by), id: None },
+        }
+    }
+}
+
+/// An activated predictor state.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ActivatedState)]
+pub struct ActivatedStateView<'a> {
     /// The state.
     #[serde(flatten)]
-    pub state: State,
-    /// What that moved.
-    pub activation: StateMove,
+    pub state: StateView<'a>,
+    /// The effect of the activation.
+    pub activation: StateMoveView,
 }
 
-/// What putting a state in force moved.
-#[derive(ToSchema)]
-pub struct StateMove {
-    /// The graph version for which it is in force now.
+/// The effect of an activation.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StateMove)]
+pub struct StateMoveView {
+    /// The graph version of the state.
     pub graph_version: i32,
-    /// Whether that is the newest one, whose state runs that ask for no version use.
+    /// Whether that is the newest one, which runs use by default.
     pub newest: bool,
-    /// The state version that was in force for it before.
+    /// The previously active state version.
     pub from: i32,
-    /// The one that is now; nothing moved if it was before.
+    /// The active state version. If it equals `from`, nothing changed.
     pub to: i32,
 }
 
-/// One move of what is in force.
-#[derive(ToSchema)]
-pub struct Activation {
-    /// The graph version for which it moved.
+impl<'a> From<&'a app::StateActivation> for ActivatedStateView<'a> {
+    fn from(activation: &'a app::StateActivation) -> Self {
+        let row = &activation.view.row;
+        let (from, to) = (activation.before, row.version);
+        let effect =
+            StateMoveView { graph_version: row.graph_version, newest: activation.newest, from, to };
+        Self { state: (&activation.view).into(), activation: effect }
+    }
+}
+
+/// An entry in the list of activations.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Activation)]
+pub struct ActivationView<'a> {
+    /// The graph version of the state.
     pub graph_version: i32,
-    /// The state version that was in force before; null when the graph version was new.
+    /// The previously active state version; null if the graph version was new.
     pub from: Option<i32>,
-    /// The state version that was put in force.
+    /// The activated state version.
     pub to: i32,
-    /// When.
+    /// When it was activated.
+    #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// Who did it, or started the optimization that did.
-    pub created_by: String,
-    /// Who did it: a client, or an optimization.
-    pub author: Author,
+    /// The client that activated it, or that started the optimization.
+    pub created_by: &'a str,
+    /// The author: a client or an optimization.
+    pub author: AuthorView<'a>,
 }
 
-/// A page of activations.
-#[derive(ToSchema)]
-pub struct ActivationPage {
-    /// Newest first.
-    pub items: Vec<Activation>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl<'a> From<&'a ActivationItem> for ActivationView<'a> {
+    fn from(item: &'a ActivationItem) -> Self {
+        Self {
+            graph_version: item.graph_version,
+            from: item.before,
+            to: item.state_version,
+            created_at: item.created_at,
+            created_by: &item.created_by,
+            author: AuthorView::new(&item.created_by, item.optimization),
+        }
+    }
 }
 
-/// Two state versions side by side.
-#[derive(ToSchema)]
-pub struct StateDiff {
+/// A page of activations, newest first.
+pub type ActivationPage = Page<ActivationView<'static>>;
+
+/// The difference between two state versions.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StateDiff)]
+pub struct StateDiffView {
     /// The state version that the difference starts from.
     pub from: i32,
     /// The state version that it leads to.
     pub to: i32,
-    /// The graph versions that they fit.
-    pub graph_versions: FromTo,
-    /// What is different, by predictor path; predictors that say the same are left out.
-    pub predictors: IndexMap<String, PredictorDiff>,
-    /// The same to read: a line a change, with `+`, `-` or `~` in front.
+    /// Their graph versions.
+    pub graph_versions: FromToView,
+    /// The predictors that differ, by path.
+    #[schema(value_type = IndexMap<String, PredictorDiff>)]
+    pub predictors: Payload,
+    /// The same for people: one line per change, with `+`, `-` or `~` in front.
     pub text: String,
 }
 
-/// Where a difference starts, and where it leads.
-#[derive(ToSchema)]
-pub struct FromTo {
-    /// Where it starts.
+impl From<&app::StateComparison> for StateDiffView {
+    fn from(found: &app::StateComparison) -> Self {
+        let (from, to) = (found.from.graph_version, found.to.graph_version);
+        Self {
+            from: found.from.version,
+            to: found.to.version,
+            graph_versions: FromToView { from, to },
+            predictors: found.diff.to_payload(),
+            text: found.diff.text(),
+        }
+    }
+}
+
+/// The start and the end of a difference.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FromTo)]
+pub struct FromToView {
+    /// The start.
     pub from: i32,
-    /// Where it leads.
+    /// The end.
     pub to: i32,
 }
 
-/// What is different in one predictor.
+/// The difference in one predictor.
 #[derive(ToSchema)]
 pub struct PredictorDiff {
     /// Whether both graph versions have the predictor, only the new one, or only the old one.
     #[schema(value_type = String, example = "changed", pattern = "^(changed|added|removed)$")]
     pub change: String,
-    /// Its instruction, if it is another.
+    /// The instruction, if it differs.
     pub instruction: Option<InstructionDiff>,
-    /// Steps from the old demos to the new ones, if they are others.
+    /// The steps from the old demos to the new ones, if they differ.
     pub demos: Option<Vec<DemoDiff>>,
-    /// LM settings by name, those that are others.
+    /// The LM settings that differ, by name.
     pub lm: Option<IndexMap<String, BeforeAfter>>,
-    /// How demos are chosen for each call, if that is another: `model`, `k`, how many `demos`,
-    /// `dimensions`, and in `vectors` the first digits of the hash of the vectors.
+    /// How the demos of each call are chosen, if it differs: `model`, `k`, the number of `demos`,
+    /// `dimensions`, and in `vectors` the first digits of a hash.
     pub nearest: Option<BeforeAfter>,
 }
 
 /// An instruction before and after.
 #[derive(ToSchema)]
 pub struct InstructionDiff {
-    /// The override of before; null means the signature's own.
+    /// The previous override; null for the instruction of the signature.
     pub before: Option<String>,
-    /// The override now.
+    /// The new override.
     pub after: Option<String>,
-    /// What calls used; null where there was no such predictor.
+    /// What calls used; null if there was no such predictor.
     pub effective_before: Option<String>,
     /// What calls use now.
     pub effective_after: Option<String>,
@@ -273,13 +379,13 @@ pub struct DemoDiff {
     /// `removed`, `added`, `moved` or `changed`.
     #[schema(value_type = String, example = "changed", pattern = "^(removed|added|moved|changed)$")]
     pub change: String,
-    /// The position in the old list, from 0; absent for one that was added.
+    /// The position in the old list, from 0; absent for an added demo.
     pub from: Option<u32>,
-    /// The position in the new list, from 0; absent for one that was removed.
+    /// The position in the new list, from 0; absent for a removed demo.
     pub to: Option<u32>,
     /// The demo that was added or removed.
     pub demo: Option<Demo>,
-    /// The values that changed in it.
+    /// The values that differ.
     pub fields: Option<Vec<DemoFieldDiff>>,
 }
 

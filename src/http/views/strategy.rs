@@ -1,65 +1,97 @@
-//! Strategies and their previews, as the OpenAPI document tells them.
+//! Strategies and their previews.
 
+use dsrs::signature::signature_to_payload;
+use dsrs::strategy::StrategyFactory;
+use dsrs::value::Payload;
 use indexmap::IndexMap;
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Json;
 use super::signature::Signature;
+use super::{Json, Page};
+use crate::app::{PredictorPreview, Preview};
 
 /// A strategy of the registry.
-#[derive(ToSchema)]
-pub struct Strategy {
+#[derive(Serialize, ToSchema)]
+#[schema(as = Strategy)]
+pub struct StrategyView {
     /// The name that nodes use.
-    pub name: String,
+    pub name: &'static str,
     /// What it does and when to use it.
-    pub description: String,
+    pub description: &'static str,
     /// The JSON Schema of its config.
     #[schema(value_type = Object)]
-    pub config_schema: Json,
-    /// Whether running it calls an LM.
+    pub config_schema: Payload,
+    /// Whether it calls an LM.
     pub calls_lm: bool,
     /// The paths of its predictors.
-    pub predictors: Vec<String>,
+    #[schema(value_type = Vec<String>)]
+    pub predictors: &'static [&'static str],
 }
 
-/// A page of strategies.
-#[derive(ToSchema)]
-pub struct StrategyPage {
-    /// By name.
-    pub items: Vec<Strategy>,
-    /// Where to go on; null on the last page.
-    pub next_cursor: Option<String>,
+impl From<&'static dyn StrategyFactory> for StrategyView {
+    fn from(strategy: &'static dyn StrategyFactory) -> Self {
+        Self {
+            name: strategy.name(),
+            description: strategy.description(),
+            config_schema: strategy.config_schema(),
+            calls_lm: strategy.calls_lm(),
+            predictors: strategy.predictors(),
+        }
+    }
 }
+
+/// A page of strategies, by name.
+pub type StrategyPage = Page<StrategyView>;
 
 /// What to preview.
 #[derive(ToSchema)]
 pub struct PreviewRequest {
-    /// A signature in one of its three spellings. Of an op its inputs say what would be connected,
-    /// its outputs nothing.
+    /// A signature in one of its three spellings. For an op, the inputs stand for what would be
+    /// connected, and the outputs are ignored.
     #[schema(value_type = Option<Object>)]
     pub signature: Option<Json>,
-    /// What the signature may name.
+    /// The types that the signature may name.
     #[schema(value_type = Option<Object>)]
     pub types: Option<Json>,
-    /// As the strategy's config schema says.
+    /// The config, according to the strategy's config schema.
     #[schema(value_type = Option<Object>)]
     pub config: Option<Json>,
 }
 
-/// What a strategy makes of a signature.
-#[derive(ToSchema)]
-pub struct PreviewAnswer {
+/// A strategy applied to a signature.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PreviewAnswer)]
+pub struct PreviewView<'a> {
     /// The transformed signature.
-    pub schema: Signature,
-    /// Each predictor inside, by path.
-    pub predictors: IndexMap<String, PreviewedPredictor>,
+    #[schema(value_type = Signature)]
+    pub schema: Payload,
+    /// The predictors of the strategy, by path.
+    #[schema(value_type = IndexMap<String, PredictorPreviewView>)]
+    pub predictors: IndexMap<&'a str, PredictorPreviewView<'a>>,
+}
+
+impl<'a> From<&'a Preview> for PreviewView<'a> {
+    fn from(preview: &'a Preview) -> Self {
+        let predictors = preview.predictors.iter();
+        let predictors = predictors.map(|(path, predictor)| (path.as_str(), predictor.into()));
+        Self { schema: signature_to_payload(&preview.schema), predictors: predictors.collect() }
+    }
 }
 
 /// One predictor of a preview.
-#[derive(ToSchema)]
-pub struct PreviewedPredictor {
-    /// Its own signature.
-    pub schema: Signature,
+#[derive(Serialize, ToSchema)]
+#[schema(as = PreviewedPredictor)]
+pub struct PredictorPreviewView<'a> {
+    /// Its signature.
+    #[schema(value_type = Signature)]
+    pub schema: Payload,
     /// Its system prompt.
-    pub system: String,
+    pub system: &'a str,
+}
+
+impl<'a> From<&'a PredictorPreview> for PredictorPreviewView<'a> {
+    fn from(preview: &'a PredictorPreview) -> Self {
+        Self { schema: signature_to_payload(&preview.schema), system: &preview.system }
+    }
 }
