@@ -50,9 +50,7 @@ const CIRCULAR: &[&str] = &[
     "crates/dsrs/src/optimize/optimizers/strategy_search",
     "crates/dsrs/src/predict",
     "src/app",
-    "src/app/run",
     "src/config",
-    "src/http/routes",
     "src/store",
     "src/tool",
 ];

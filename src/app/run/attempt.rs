@@ -19,14 +19,13 @@ use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::{RETRY, persist};
-use crate::app::run::background::recorded_inputs;
 use crate::app::run::documents::{fields_json, trace_json};
 use crate::app::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{
     AttemptOutput, UnfinishedRun, node_row, own_nodes, waiting_nodes, with_waiting,
 };
-use crate::app::run::record::status;
+use crate::app::run::record::{recorded_inputs, status};
 use crate::app::{App, AppError, RunFailure};
 use crate::store::Scope;
 use crate::store::background_run::FinishOutcome;

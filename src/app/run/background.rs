@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use dsrs::lm::Usage;
-use dsrs::value::{Fields, Payload};
+use dsrs::value::Fields;
 use uuid::Uuid;
 
 use crate::app::clock::now;
@@ -76,10 +76,4 @@ fn queued_run(scope: &Scope, pin: &ResolvedGraph, inputs: &Fields, nodes: String
         trace: NO_TRACE.to_owned(),
         created_by: scope.actor.to_string(),
     }
-}
-
-/// The recorded inputs of a run.
-pub(crate) fn recorded_inputs(run: &RunRow) -> Result<Payload, AppError> {
-    Payload::from_record(&run.inputs)
-        .map_err(|error| AppError::Internal(format!("stored inputs: {error}")))
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs::graph::Outcome;
 use dsrs::predict::PredictErrorKind;
+use dsrs::value::Payload;
 use uuid::Uuid;
 
-use crate::app::RunFailure;
 use crate::app::run::documents::{fields_json, nodes_json, trace_json, usage_json};
+use crate::app::{AppError, RunFailure};
 use crate::store::graph::ResolvedGraph;
 use crate::store::run::{RunRow, RunStatus};
 
@@ -83,4 +84,10 @@ pub(crate) fn status(outcome: &Outcome) -> RunStatus {
         Err(failure) if failure.error.kind == PredictErrorKind::Cancelled => RunStatus::Cancelled,
         Err(_) => RunStatus::Failed,
     }
+}
+
+/// The recorded inputs of a run.
+pub(crate) fn recorded_inputs(run: &RunRow) -> Result<Payload, AppError> {
+    Payload::from_record(&run.inputs)
+        .map_err(|error| AppError::Internal(format!("stored inputs: {error}")))
 }

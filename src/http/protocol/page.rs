@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use crate::http::protocol::answer;
 use crate::http::protocol::query::{Query, plain_number};
-use crate::http::protocol::raw_json::RawJson;
 use crate::store;
 use crate::store::{Cursor, ListQuery};
 
@@ -144,16 +143,6 @@ impl PageRequest {
         last: Option<impl ToString>,
     ) -> Page<V> {
         Page { items: items.into_iter().collect(), next_cursor: self.next(last) }
-    }
-
-    /// A page of JSON texts.
-    pub(crate) fn answer(
-        &self,
-        items: impl IntoIterator<Item = String>,
-        last: Option<impl ToString>,
-    ) -> Response {
-        let items: Vec<String> = items.into_iter().collect();
-        answer::ok(&self.view(items.iter().map(RawJson::from), last))
     }
 
     /// The cursor behind the item with this key, if more follow.

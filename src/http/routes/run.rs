@@ -20,7 +20,6 @@ use crate::http::protocol::idempotency::{IdempotencyKey, once};
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
-use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::run_events::{self, StreamRequest};
@@ -205,10 +204,4 @@ pub(crate) async fn run_get(
 /// Reads the comma-separated names of optional members; `provenance` is the only one.
 fn included(words: &str) -> Option<()> {
     words.split(',').all(|word| word == "provenance").then_some(())
-}
-
-/// A recorded failure as the problem that the client received.
-pub(crate) fn error_json(recorded: Option<&str>) -> String {
-    let view = recorded.map(ProblemView::recorded);
-    serde_json::to_string(&view).unwrap_or_default()
 }

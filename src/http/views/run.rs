@@ -259,7 +259,9 @@ pub type RunPage = Page<RunItemView<'static>>;
 /// The data of a `gap` event: the ids of the first and the last event that are no longer stored.
 #[derive(Serialize)]
 pub struct GapView {
+    /// The first id.
     pub from: u64,
+    /// The last id.
     pub to: u64,
 }
 
