@@ -191,8 +191,8 @@ impl TextWriter {
     }
 }
 
-/// The parts of a program that the request describes, as `name: takes …` or as a list of names; `all`
-/// if it describes none.
+/// The parts of a program that the request describes, as `name: inputs …`, as `name: takes …`, or as a
+/// list of names; `all` if it describes none.
 fn program_parts(prompt: &PromptRequest<'_>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (name, text) in &prompt.inputs {
@@ -200,8 +200,9 @@ fn program_parts(prompt: &PromptRequest<'_>) -> Vec<String> {
             let words = text.split(|c: char| c.is_whitespace() || "[],\"`".contains(c));
             found.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
         }
-        let lines = text.lines().filter_map(|line| {
-            line.split_once(": takes ").or_else(|| line.split_once(": inputs "))
+        let lines = text.lines();
+        let lines = lines.filter_map(|line| {
+            line.split_once(": inputs ").or_else(|| line.split_once(": takes "))
         });
         found.extend(lines.map(|(part, _)| part.trim().to_owned()));
     }

@@ -70,7 +70,7 @@ async fn a_failed_run_resumes_from_its_completed_nodes() {
             resumed["resumed"],
             json!({
                 "triage": {"verdict": "kept", "reason": null},
-                "reply": {"verdict": "again", "reason": "it had not come to its end"}
+                "reply": {"verdict": "again", "reason": "it had not completed"}
             })
         );
         let done = api.ended(run["id"].as_str().unwrap()).await;

@@ -10,21 +10,20 @@ use crate::predict::DynPredictor;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, brief};
 
-/// What became of a state when its graph changed.
+/// The result of carrying over a state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CarryOver {
     /// The state for the new graph.
     pub state: GraphState,
-    /// The paths whose overrides still hold.
+    /// The paths whose overrides still apply.
     pub carried: Vec<Arc<str>>,
-    /// The paths whose overrides do not, and why.
+    /// The paths whose overrides were dropped, with the reason.
     pub dropped: Vec<(Arc<str>, String)>,
 }
 
-/// Carries a state from one program to its successor: a predictor keeps its overrides when the
-/// same path is still there with every field of before, by name and type. New outputs are allowed,
-/// and new inputs that need not be given. `renamed` are names that nodes had and have, in the order
-/// in which they got them: their paths follow.
+/// Carries a state over from one program to its successor. A predictor retains its overrides if its
+/// path still exists with all of its fields, by name and type. New outputs are allowed, and so are
+/// new optional inputs. `renamed` lists old and new names of nodes in order; paths follow.
 #[must_use]
 pub fn carry_over(
     state: &GraphState,
@@ -57,7 +56,7 @@ pub fn carry_over(
     result
 }
 
-/// The path of a predictor after its node was renamed.
+/// The path of a predictor after renames of its node.
 fn follow(path: &Arc<str>, renamed: &[(Arc<str>, Arc<str>)]) -> Arc<str> {
     renamed.iter().fold(path.clone(), |path, (was, is)| {
         match path
@@ -75,7 +74,8 @@ fn fits(
     new: &SignatureSchema,
     budget: &mut CompareBudget,
 ) -> Result<(), String> {
-    let mut kept = |kind: &str, before: &FieldSchema, after: Option<&FieldSchema>| match after {
+    let mut unchanged = |kind: &str, before: &FieldSchema, after: Option<&FieldSchema>| match after
+    {
         None => Err(format!("{kind} `{}` is gone", before.name)),
         Some(after) if same_type(&old.type_of(before), &new.type_of(after), budget) => Ok(()),
         Some(after) => {
@@ -84,10 +84,10 @@ fn fits(
         }
     };
     for field in &old.inputs {
-        kept("input", field, new.input(&field.name))?;
+        unchanged("input", field, new.input(&field.name))?;
     }
     for field in &old.outputs {
-        kept("output", field, new.output(&field.name))?;
+        unchanged("output", field, new.output(&field.name))?;
     }
     let is_new = |field: &&FieldSchema| old.input(&field.name).is_none();
     match new.inputs.iter().filter(is_new).find(|field| absent_input(new, field).is_none()) {

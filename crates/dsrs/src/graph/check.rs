@@ -95,7 +95,7 @@ impl ProgramGraph {
             for field in &node.schema().inputs {
                 let target = Target { node: node_name.clone(), field: field.name.clone() };
                 if !is_claimed(&target) && absent_input(node.schema(), field).is_none() {
-                    let detail = self.tell_unconnected(&target, field);
+                    let detail = self.describe_unconnected(&target, field);
                     problems.add(&place.key(node_name), Code::UnconnectedInput, detail);
                 }
             }
@@ -103,7 +103,7 @@ impl ProgramGraph {
         problems
     }
 
-    fn tell_unconnected(&self, target: &Target, field: &FieldSchema) -> String {
+    fn describe_unconnected(&self, target: &Target, field: &FieldSchema) -> String {
         match self.inputs.get(&target.field) {
             Some(input) => format!(
                 "nothing feeds `{target}`; the graph input `{}` is `{}`, which `{}` does not take",
@@ -152,7 +152,7 @@ fn describe_cycle(names: &IndexSet<&Arc<str>>, nodes: &[usize]) -> String {
     format!("closes the cycle {}", told.join(" -> "))
 }
 
-/// The problem of an edge that stands there twice.
+/// The problem of a duplicate edge.
 pub(super) fn duplicate_edge(edge: &Edge, at: &At<'_>) -> Problem {
     let detail = format!("`{}` already feeds `{}`", edge.from, edge.to);
     Problem { pointer: at.pointer(), code: Code::DuplicateEdge, detail }
@@ -182,7 +182,7 @@ pub(super) fn too_costly(at: &At<'_>) -> Problem {
     Problem { pointer: at.pointer(), code: Code::TooLarge, detail: detail.to_owned() }
 }
 
-/// The value that an unconnected input takes, if it may stay unconnected.
+/// The value of an unconnected input, if it may stay unconnected.
 pub(super) fn absent_input(schema: &SignatureSchema, field: &FieldSchema) -> Option<Payload> {
     absent_value(&field.ty, &schema.defs, field.default.as_ref())
 }

@@ -1,4 +1,4 @@
-//! Edges: where a value comes from and where it goes, as text and as data.
+//! Edges: the source and the target of a value, as text and as data.
 
 use std::fmt;
 use std::sync::Arc;

@@ -51,7 +51,7 @@ impl GraphModule {
         problems.or(module)
     }
 
-    /// A module of a program that nobody else holds a part of: its predictors are to be changed.
+    /// A module of an unshared program, so that its predictors can be changed.
     fn untuned(mut program: Program) -> Self {
         let schema = Arc::new(program.signature());
         let found = program.predictors().into_iter();
@@ -64,7 +64,7 @@ impl GraphModule {
 }
 
 impl Program {
-    /// What the graph takes and gives, as a signature.
+    /// The inputs and outputs of the graph as a signature.
     #[must_use]
     pub fn signature(&self) -> SignatureSchema {
         let graph = self.graph();

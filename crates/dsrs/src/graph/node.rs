@@ -1,4 +1,4 @@
-//! A node: a strategy at work on a base signature, with the settings of its calls.
+//! A node: a strategy on a base signature, with the settings of its calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use crate::strategy::{BuildEnv, DynModule, Op, pinned, registry};
 use crate::types::{Class, ClassField, Type, TypeDefs, TypeIR};
 use crate::value::Payload;
 
-/// How long a node may take when it does not say, in milliseconds.
+/// The default timeout of a node, in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
-/// How often a failed LM request is repeated when the node does not say.
+/// The default number of retries of a failed LM request.
 pub const DEFAULT_RETRIES: u32 = 2;
-/// How often the LM is asked again after a misfit when the node does not say.
+/// The default number of retries after an answer that does not fit.
 pub const DEFAULT_PARSE_RETRIES: u32 = 1;
 
 /// Everything about a node's calls that is not its prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSettings {
-    /// Which model, and how.
+    /// The model and its parameters.
     pub lm: LmOverrides,
-    /// The whole node, retries included.
+    /// The timeout of the whole node, retries included.
     pub timeout: Duration,
-    /// Repeats of one LM request that failed in passing.
+    /// Retries of an LM request after a transient failure.
     pub retries: u32,
-    /// Times the LM is asked again after an answer that does not fit.
+    /// Retries after an answer that does not fit.
     pub parse_retries: u32,
 }
 
@@ -41,7 +41,7 @@ impl Default for NodeSettings {
     }
 }
 
-/// A strategy at work on a base signature.
+/// A strategy on a base signature.
 pub struct Node {
     pub(super) strategy: Arc<str>,
     pub(super) base: Arc<SignatureSchema>,
@@ -55,7 +55,7 @@ impl Node {
     /// Makes a node; `at` is its place in a document.
     ///
     /// # Errors
-    /// `unknown_strategy`, `invalid_config`, `unknown_model`, and what the strategy refuses.
+    /// `unknown_strategy`, `invalid_config`, `unknown_model`, and problems that the strategy reports.
     pub fn create(
         env: &dyn BuildEnv,
         strategy: &str,
@@ -93,7 +93,7 @@ impl Node {
         Self { strategy, base, config, settings, module, outputs }
     }
 
-    /// Checks what there is of a node that cannot be made, so that all its problems come at once.
+    /// Checks the readable parts of a broken node, so that all its problems are reported at once.
     pub(super) fn check_parts(
         env: &dyn BuildEnv,
         strategy: Option<&str>,
@@ -109,7 +109,7 @@ impl Node {
         problems
     }
 
-    /// The same node with a fresh, untuned module: what a build with another state starts from.
+    /// The same node with a fresh, untuned module, to build it with another state.
     pub(super) fn fresh(&self, env: &dyn BuildEnv, at: &At<'_>) -> Result<Self, Problems> {
         Self::create(
             env,
@@ -127,13 +127,13 @@ impl Node {
         &self.strategy
     }
 
-    /// Whether its types are inferred from what is connected, so that no signature is written down.
+    /// Whether its types are inferred from its connections, so that it has no written signature.
     #[must_use]
     pub fn is_op(&self) -> bool {
         registry::get(&self.strategy).is_some_and(|factory| factory.op().is_some())
     }
 
-    /// The signature as posted, before the strategy transformed it; as inferred, of an op.
+    /// The signature as posted, before the strategy transformed it; for an op, as inferred.
     #[must_use]
     pub fn base(&self) -> &Arc<SignatureSchema> {
         &self.base
@@ -151,7 +151,7 @@ impl Node {
         &self.settings
     }
 
-    /// All outputs as one class: what a selection starts from.
+    /// All outputs as one class, the root of selections.
     #[must_use]
     pub fn outputs(&self) -> &Type {
         &self.outputs

@@ -1,6 +1,6 @@
-//! Order among nodes: who must come before whom, and which edges close a cycle. Knows indices only.
+//! Order among nodes: a topological order, and the edges that close a cycle. Knows indices only.
 
-/// How many cycles are told at once.
+/// The maximum number of cycles that are reported at once.
 const CYCLE_LIMIT: usize = 100;
 
 /// Directed edges between nodes numbered from 0, in written order.
@@ -18,7 +18,7 @@ pub(super) struct Cycle {
 }
 
 impl Precedence<'_> {
-    /// The nodes in an order that respects every edge, or `None` when there is a cycle.
+    /// A topological order of the nodes, or `None` if there is a cycle.
     pub(super) fn order(&self) -> Option<Vec<usize>> {
         Some(self.sound_order()).filter(|order| order.len() == self.nodes)
     }
@@ -45,32 +45,31 @@ impl Precedence<'_> {
         order
     }
 
-    /// Every edge that closes a cycle with the edges listed before it (which close none); not more
-    /// than [`CYCLE_LIMIT`]. Each is found by halving, for trying every edge in turn would take the
-    /// square of their number.
+    /// Every edge that closes a cycle with the edges before it, up to [`CYCLE_LIMIT`]. Each is found by
+    /// bisection, because trying every edge in turn takes quadratic time.
     pub(super) fn cycles(&self) -> Vec<Cycle> {
-        let mut kept: Vec<usize> = (0..self.edges.len()).collect();
+        let mut left: Vec<usize> = (0..self.edges.len()).collect();
         let mut cycles = Vec::new();
         let mut sound = 0;
-        while cycles.len() < CYCLE_LIMIT && !self.is_sound(&kept) {
-            let mut unsound = kept.len();
+        while cycles.len() < CYCLE_LIMIT && !self.is_sound(&left) {
+            let mut unsound = left.len();
             while unsound - sound > 1 {
                 let middle = sound.midpoint(unsound);
-                if self.is_sound(&kept[..middle]) {
+                if self.is_sound(&left[..middle]) {
                     sound = middle;
                 } else {
                     unsound = middle;
                 }
             }
-            let edge = kept.remove(sound);
-            cycles.extend(self.cycle(&kept[..sound], edge));
+            let edge = left.remove(sound);
+            cycles.extend(self.cycle(&left[..sound], edge));
         }
         cycles
     }
 
     /// Whether these edges close no cycle among themselves.
-    fn is_sound(&self, kept: &[usize]) -> bool {
-        let edges: Vec<(usize, usize)> = kept.iter().map(|edge| self.edges[*edge]).collect();
+    fn is_sound(&self, edges: &[usize]) -> bool {
+        let edges: Vec<(usize, usize)> = edges.iter().map(|edge| self.edges[*edge]).collect();
         Precedence { nodes: self.nodes, edges: &edges }.order().is_some()
     }
 
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_of_nothing_but_cycles_is_not_told_for_ever() {
+    fn the_number_of_reported_cycles_is_limited() {
         let there_and_back = |node| [(node, node + 1), (node + 1, node)];
         let edges: Vec<_> = (0..4999).flat_map(there_and_back).collect();
         let cycles = Precedence { nodes: 5000, edges: &edges }.cycles();

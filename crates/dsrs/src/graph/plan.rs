@@ -1,5 +1,5 @@
-//! The plan of a complete graph: everything that execution would otherwise look up by name or
-//! decide again in every run, as indices. Knows no runs.
+//! The execution plan of a complete graph: connections as indices, so that a run looks up nothing by
+//! name. Knows no runs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::problem::{At, Problem};
 use crate::types::Conversion;
 use crate::value::{Payload, Selection};
 
-/// How a graph runs.
+/// The plan of a graph.
 pub(super) struct ExecutionPlan {
     /// In the order of the graph's nodes.
     pub(super) nodes: Vec<PlannedNode>,
@@ -22,19 +22,20 @@ pub(super) struct ExecutionPlan {
 pub(super) struct PlannedNode {
     pub(super) name: Arc<str>,
     pub(super) feeds: Vec<PlannedInput>,
-    /// How many distinct nodes must be done first.
+    /// The number of distinct nodes that must complete first.
     pub(super) waits_for: usize,
     /// The distinct nodes that wait for this one.
     pub(super) followers: Vec<usize>,
-    /// Whether the run goes on when it fails: all that depends on it ends in nodes that take errors.
+    /// Whether the run continues if this node fails, because every path from it ends in nodes that
+    /// accept errors.
     pub(super) absorbed: bool,
 }
 
-/// What fills one input of a node.
+/// The source of one input of a node.
 pub(super) struct PlannedInput {
     pub(super) field: Arc<str>,
     pub(super) from: InputSource,
-    /// Whether the node takes a failure in the place of this value.
+    /// Whether the node accepts a failure in place of this value.
     pub(super) accepts_error: bool,
 }
 
@@ -46,14 +47,14 @@ pub(super) enum InputSource {
     Edge(ValueSource, Conversion),
 }
 
-/// A selection into a node's outputs, or into the graph's inputs where there is no node.
+/// A selection into the outputs of a node, or into the inputs of the graph if `node` is `None`.
 pub(super) struct ValueSource {
     pub(super) node: Option<usize>,
     pub(super) selection: Selection,
 }
 
 impl ExecutionPlan {
-    /// Plans a graph of which every input has been seen to be fed or to need no source.
+    /// Plans a graph. Every input must have a source, or need none.
     pub(super) fn of(graph: &ProgramGraph) -> Result<Self, Problem> {
         let fed = graph.edges_by_target();
         let mut nodes = Vec::with_capacity(graph.nodes.len());
@@ -112,8 +113,8 @@ fn link(nodes: &mut [PlannedNode]) {
     }
 }
 
-/// Finds the nodes whose failure the run outlives: no output of the graph reads them, something
-/// does, and all that do either take errors or are themselves such nodes.
+/// Marks the nodes whose failure the run survives: no output of the graph reads them, at least one node
+/// does, and each of these accepts errors or is marked itself.
 fn absorb(nodes: &mut [PlannedNode], outputs: impl Iterator<Item = usize>) {
     if !nodes.iter().flat_map(|node| &node.feeds).any(|feed| feed.accepts_error) {
         return;
@@ -131,13 +132,13 @@ fn absorb(nodes: &mut [PlannedNode], outputs: impl Iterator<Item = usize>) {
         let mut followers = node.followers.iter().map(|follower| &nodes[*follower]);
         let absorbed = !read[index]
             && !node.followers.is_empty()
-            && followers.all(|follower| follower.absorbed || takes_errors_of(follower, index));
+            && followers.all(|follower| follower.absorbed || accepts_errors_of(follower, index));
         nodes[index].absorbed = absorbed;
     }
 }
 
-/// Whether a node takes errors wherever it reads another.
-fn takes_errors_of(node: &PlannedNode, other: usize) -> bool {
+/// Whether a node accepts errors in every input that reads another node.
+fn accepts_errors_of(node: &PlannedNode, other: usize) -> bool {
     node.feeds.iter().all(|feed| match &feed.from {
         InputSource::Edge(origin, _) if origin.node == Some(other) => feed.accepts_error,
         _ => true,

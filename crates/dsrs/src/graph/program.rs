@@ -105,7 +105,7 @@ impl Program {
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
-        // What a stored state tunes in a graph that is gone is gone with it.
+        // A stored state may tune a graph that no longer exists.
         if !env.is_stored() {
             self.check_paths(state, at, &mut problems);
         }
@@ -195,7 +195,7 @@ fn tune(
     problems.or(tuned)
 }
 
-/// Only an embedding model tells which demos are nearest.
+/// Checks that demos are selected with an embedding model.
 fn check_embedder(env: &dyn BuildEnv, state: &PredictState, at: &At<'_>, problems: &mut Problems) {
     let alias = state.nearest.as_ref().map(|nearest| &nearest.model);
     let Some(alias) = alias.filter(|alias| !env.knows_embedder(alias)) else { return };

@@ -10,14 +10,13 @@ use crate::problem::{At, Problems};
 use crate::read;
 use crate::value::Payload;
 
-/// Predictor states by path; a path that is not there is at its defaults.
+/// Predictor states by path; a missing path has the defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphState(pub IndexMap<Arc<str>, PredictState>);
 
 impl GraphState {
-    /// Reads `{path: {instruction, demos, lm?}}`. States that override nothing, and what is left
-    /// of those that cannot be read, stay, so that their paths and their other parts are checked
-    /// too.
+    /// Reads `{path: {instruction, demos, lm?}}`. Retains empty and partly readable states, so that their
+    /// paths and their other parts are checked too.
     pub fn read(predictors: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
         let found = read::members(predictors, at, problems, |_, state, at, problems| {
             Some(read_state(state, at, problems).unwrap_or_default())

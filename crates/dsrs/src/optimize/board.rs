@@ -1,5 +1,5 @@
-//! The board of an optimization: every candidate that was tried, where it came from and how it did.
-//! Knows scores, and nothing of how candidates are found.
+//! The board of an optimization: every candidate that was tried, its parents and its scores. Knows
+//! nothing of how candidates are found.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::candidate::CandidateHash;
 use super::{Candidate, Evaluation};
 use crate::lm::Usage;
 
-/// Names a candidate on its board, counted from 0, which is the program as it was.
+/// The number of a candidate on its board; 0 is the original program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrialId(pub usize);
 
@@ -17,48 +17,48 @@ pub struct TrialId(pub usize);
 pub struct Trial {
     /// Its place on the board.
     pub id: TrialId,
-    /// What was tried.
+    /// The candidate.
     pub candidate: Arc<Candidate>,
     /// The candidates it was made from.
     pub parents: Vec<TrialId>,
-    /// What was done to make it, in a few words.
+    /// A short description of how it was made.
     pub origin: Arc<str>,
-    /// How it did on all examples that candidates are chosen by, if it was tried on all of them.
+    /// Its score on the whole valset, if it was evaluated on it.
     pub full: Option<TrialScore>,
-    /// How it did on some of them, each time that it was tried on some.
+    /// Its scores on parts of the valset, one per evaluation.
     pub partial: Vec<TrialScore>,
 }
 
-/// How a candidate did on some examples.
+/// The score of a candidate on some examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialScore {
-    /// How many examples.
+    /// The number of examples.
     pub examples: usize,
     /// The mean of the scores.
     pub mean: f64,
-    /// What is compared when candidates are chosen: the mean, less what its cost weighs.
+    /// The value that candidates are selected by: the mean, less the weighted cost.
     pub objective: f64,
-    /// How many rollouts failed.
+    /// The number of failed rollouts.
     pub failures: usize,
-    /// What the program used, over all of them.
+    /// The usage of the program over all examples.
     pub usage: Usage,
 }
 
-/// How much the cost of a candidate weighs against its scores.
+/// The weight of the cost of a candidate against its score.
 ///
-/// The objective of a candidate is its mean score, less `weight` times how much more it costs than
-/// the program as it was: at a weight of 0.1, a candidate that costs twice as much must score 0.1
-/// more. Cost is money where all models have prices, else tokens, else calls.
+/// The objective of a candidate is its mean score, less `weight` times its relative extra cost over
+/// the original program: at a weight of 0.1, a candidate that costs twice as much must score 0.1
+/// more. Cost is money if all models have prices, else tokens, else calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CostWeight {
     /// The weight; at 0 only scores count.
     pub weight: f64,
-    /// What the program as it was used for each example.
+    /// The cost of the original program per example.
     pub base: f64,
 }
 
 impl CostWeight {
-    /// A weight against what a program used in an evaluation.
+    /// A weight relative to the usage of a program in an evaluation.
     #[must_use]
     pub fn of(weight: f64, base: &Evaluation) -> Self {
         Self { weight, base: per_example(&base.usage(), base.len()) }
@@ -91,7 +91,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Puts a candidate on the board, once; says where it is, and whether it is new.
+    /// Enters a candidate once; returns its number and whether it is new.
     pub(super) fn enter(
         &mut self,
         candidate: Candidate,
@@ -140,7 +140,7 @@ impl Board {
         &self.trials
     }
 
-    /// The candidate with the best objective over all examples; of equals the first.
+    /// The candidate with the best objective on the whole valset; the first of equals.
     pub(super) fn best(&self) -> Option<&Trial> {
         let tried = self.trials.iter().filter_map(|trial| Some((trial, trial.full?.objective)));
         let better = |best: Option<(_, f64)>, next: (_, f64)| match best {

@@ -1,5 +1,5 @@
-//! A candidate: what an optimizer proposes. A graph document and a state, as data; programs are
-//! built from it and never changed. Knows nothing of how good it is.
+//! A candidate: a graph document and a state that an optimizer tries, as data. Programs are built from
+//! it. Knows nothing of scores.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::value::Payload;
 pub struct Candidate {
     /// The graph's resolved document, as [`Program::document`] has it.
     pub document: Arc<Payload>,
-    /// What is tuned in it.
+    /// The state of its predictors.
     pub state: GraphState,
 }
 
-/// Stands for a candidate: those that say the same have the same.
+/// Identifies a candidate: equal candidates have equal hashes.
 pub type CandidateHash = [u8; 32];
 
 impl Candidate {
-    /// A program as it is.
+    /// The candidate of a program.
     #[must_use]
     pub fn of(program: &Program) -> Self {
         let tuned =
@@ -36,9 +36,8 @@ impl Candidate {
         Self { document: Arc::new(program.document().clone()), state }
     }
 
-    /// The same graph with the state of one predictor made anew from what it was. Demos that are
-    /// chosen by their vectors have vectors of their own: where others come and nothing is said of
-    /// that, calls are shown all of them.
+    /// The same graph with the state of one predictor changed. If `change` replaces demos that are
+    /// selected by vectors but not the vectors, the selection is dropped and calls show all demos.
     #[must_use]
     pub fn with(&self, predictor: &str, change: impl FnOnce(&mut PredictState)) -> Self {
         let mut next = self.clone();
@@ -61,7 +60,7 @@ impl Candidate {
         hash.update((document.len() as u64).to_le_bytes());
         hash.update(document);
         let states = self.state.0.iter().filter(|(_, state)| !state.is_default());
-        // Which path was tuned first makes no difference.
+        // The order of paths is irrelevant.
         let mut states: Vec<_> =
             states.map(|(path, state)| (path.clone(), state.clone())).collect();
         states.sort_by(|one, other| one.0.cmp(&other.0));
@@ -72,25 +71,25 @@ impl Candidate {
 
 /// Builds programs from candidates.
 pub trait ProgramBuilder: Send + Sync {
-    /// The program of a candidate. An optimizer that changes graphs also asks for what may be none:
-    /// a document that nobody has resolved or checked, which is read as a posted one is.
+    /// Builds the program of a candidate. The document may be unresolved and unchecked, because some
+    /// optimizers change graphs; it is read like a posted one.
     ///
     /// # Errors
-    /// Everything about it that does not fit; or why it could not be built at all, as one problem.
+    /// All problems of the candidate, or one problem that says why it could not be built.
     fn build<'a>(
         &'a self,
         candidate: &'a Candidate,
     ) -> BoxFuture<'a, Result<Arc<Program>, Problems>>;
 }
 
-/// A builder for programs that need nothing that has to be waited for.
+/// Builds programs that need nothing from a server.
 pub struct LocalProgramBuilder {
     env: Arc<dyn BuildEnv>,
     base: Arc<Program>,
 }
 
 impl LocalProgramBuilder {
-    /// One where `base` is on the table: candidates of the same graph share its untuned nodes.
+    /// A builder around `base`: candidates with the same graph share its untuned nodes.
     #[must_use]
     pub fn new(env: Arc<dyn BuildEnv>, base: Arc<Program>) -> Self {
         Self { env, base }

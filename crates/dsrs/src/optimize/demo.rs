@@ -1,5 +1,5 @@
-//! Demos of a predictor, from examples and from steps of rollouts that went well. Knows schemas, and
-//! nothing of who chooses.
+//! Demos of a predictor, from examples and from calls of successful rollouts. Knows schemas; knows
+//! nothing of optimizers.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{absent_value, admit};
 use crate::value::{Fields, Payload};
 
-/// The demo that an example is for a predictor, where it is one: its fields go by name, inputs from
-/// all that the example has, outputs from what is expected. `None` when a needed input or every
-/// output is missing, or a value is not of its field's type.
+/// Makes a demo for a predictor from an example, by field name: inputs from all fields of the example,
+/// outputs from the expected ones. Returns `None` if a required input or every output is missing, or
+/// if a value does not fit its type.
 #[must_use]
 pub fn labeled_demo(schema: &SignatureSchema, example: &Example) -> Option<Demo> {
     let given = |name: &str| example.inputs.get(name).or_else(|| example.expected.get(name));
@@ -36,7 +36,7 @@ pub fn labeled_demo(schema: &SignatureSchema, example: &Example) -> Option<Demo>
     (!output.is_empty()).then_some(Demo { input, output })
 }
 
-/// The demo that a step is.
+/// Makes a demo from a call.
 #[must_use]
 pub fn demo_of_call(step: &PredictorCall) -> Demo {
     Demo { input: step.inputs.clone(), output: step.outputs.clone() }
@@ -48,14 +48,14 @@ fn fitting(schema: &SignatureSchema, field: &FieldSchema, value: &Payload) -> Op
     fitted.filter(|_| problems.is_empty())
 }
 
-/// The predictors of a program that can be tuned: their paths and schemas, in order.
+/// The paths and schemas of the predictors of a program, in order.
 #[must_use]
 pub fn tunable(program: &Program) -> Vec<(Arc<str>, Arc<SignatureSchema>)> {
     let found = program.predictors().into_iter();
     found.map(|(path, predictor)| (Arc::from(path), predictor.schema().clone())).collect()
 }
 
-/// The instruction that a predictor of a program has now.
+/// The current instruction of a predictor.
 #[must_use]
 pub fn instruction_of(program: &Program, path: &str) -> Option<Arc<str>> {
     let mut found = program.predictors().into_iter().filter(|(known, _)| known == path);

@@ -1,39 +1,37 @@
-//! One optimization from its beginning to its report: the program as it is is measured on examples
-//! that nobody chooses by, an optimizer looks for a better one, and what it found is measured on the
-//! same. Knows the optimizer by trait.
+//! One optimization from start to report: measure the original program on held-out examples, run the
+//! optimizer, and measure the best candidate on the same examples. Knows the optimizer by trait.
 
 use std::sync::Arc;
 
 use super::{EarlyStop, Evaluation, Example, Optimizer, Rollout, Trial, TrialId, Workbench};
 use crate::lm::{BudgetAccount, BudgetReserve, Usage};
 
-/// What came of an optimization.
+/// The result of an optimization.
 #[derive(Clone, Debug)]
 pub struct OptimizationReport {
-    /// The candidate that was chosen; the program as it was, when nothing better was found.
+    /// The best candidate; the original program if nothing better was found.
     pub best: TrialId,
-    /// Why it stopped before its end, if it did.
+    /// Why it stopped early, if it did.
     pub stopped: Option<EarlyStop>,
-    /// How the program as it was and the best did on each held-out example, as far as they were
-    /// tried on it.
+    /// The rollouts of the original program and of the best candidate on each held-out example.
     pub held_out: Vec<HeldOutPair>,
     /// Every candidate that was tried.
     pub trials: Vec<Trial>,
-    /// What was paid for, over all attempts.
+    /// The usage that was paid for, over all attempts.
     pub spent: Usage,
 }
 
 /// Two rollouts on one example.
 #[derive(Clone, Debug, Default)]
 pub struct HeldOutPair {
-    /// Of the program as it was.
+    /// Of the original program.
     pub before: Option<Arc<Rollout>>,
-    /// Of the best that was found.
+    /// Of the best candidate.
     pub after: Option<Arc<Rollout>>,
 }
 
 impl OptimizationReport {
-    /// The scores of both, on the held-out examples that both were tried on.
+    /// The scores of both on the held-out examples that both completed.
     #[must_use]
     pub fn held_out_scores(&self) -> (Vec<f64>, Vec<f64>) {
         let scores = |pair: &HeldOutPair| {
@@ -43,27 +41,27 @@ impl OptimizationReport {
     }
 }
 
-/// Runs an optimizer, and measures what it found on examples that it never sees.
+/// Runs an optimizer and measures its result on examples that it never sees.
 ///
 /// # Errors
-/// Only when what is done can no longer be kept, or cannot be done at all: a budget that is spent
-/// and a cancellation end in a report of what was found.
+/// If results can no longer be recorded, or the work is impossible. A spent budget and a cancellation
+/// return a report of what was found.
 pub async fn optimize(
     bench: &Workbench,
     optimizer: &dyn Optimizer,
     held_out: &[Example],
 ) -> Result<OptimizationReport, EarlyStop> {
     let examples: Vec<&Example> = held_out.iter().collect();
-    bench.phase("measuring the program as it is");
+    bench.phase("measuring the original program");
     let base = bench.candidate(Workbench::BASE);
-    // A candidate that does not fit fails; the program as it is has to.
+    // A broken candidate is a failed trial, but the original program has to build.
     bench.program(&base).await?;
     let (before, mut stopped) = counted(bench.roll_out(&base, &examples, None).await?)?;
     let mut best = Workbench::BASE;
     if stopped.is_none() {
         let rollouts = before.iter().flatten().cloned().collect();
         bench.measured_first(&Evaluation { rollouts });
-        bench.phase("looking for a better one");
+        bench.phase("searching for a better program");
         (best, stopped) = found(bench, optimizer).await?;
         bench.account().inspect(|account| account.set_reserve(BudgetReserve::default()));
     }
@@ -71,7 +69,7 @@ pub async fn optimize(
         (Workbench::BASE, _) => before.clone(),
         (_, Some(EarlyStop::Cancelled)) => vec![None; before.len()],
         _ => {
-            bench.phase("measuring the best that was found");
+            bench.phase("measuring the best candidate");
             let candidate = bench.candidate(best);
             let (after, late) = counted(bench.roll_out(&candidate, &examples, None).await?)?;
             stopped = stopped.or(late);
@@ -90,7 +88,7 @@ pub async fn optimize(
 
 type Rollouts = Vec<Option<Arc<Rollout>>>;
 
-/// A stop that leaves a report to be made.
+/// Returns stops that end in a report, and fails on the others.
 fn counted(
     (rollouts, stop): (Rollouts, Option<EarlyStop>),
 ) -> Result<(Rollouts, Option<EarlyStop>), EarlyStop> {

@@ -1,4 +1,4 @@
-//! An evaluation: the rollouts of one candidate over some examples, and what they say together.
+//! An evaluation: the rollouts of one candidate on some examples, and their statistics.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::lm::Usage;
 /// Rollouts, in the order of their examples.
 #[derive(Clone, Debug, Default)]
 pub struct Evaluation {
-    /// One for each example.
+    /// One per example.
     pub rollouts: Vec<Arc<Rollout>>,
 }
 
 impl Evaluation {
-    /// How many examples there were.
+    /// The number of examples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rollouts.len()
     }
 
-    /// Whether there were none.
+    /// Whether there are no examples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rollouts.is_empty()
@@ -31,7 +31,7 @@ impl Evaluation {
         self.rollouts.iter().map(|rollout| rollout.value()).collect()
     }
 
-    /// The mean of the scores; 0 of none.
+    /// The mean score; 0 without examples.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self.len() {
@@ -42,7 +42,7 @@ impl Evaluation {
         }
     }
 
-    /// What the program used over all examples, without what judging used.
+    /// The usage of the program over all examples, without judging.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();
@@ -50,7 +50,7 @@ impl Evaluation {
         sum
     }
 
-    /// How many rollouts failed.
+    /// The number of failed rollouts.
     #[must_use]
     pub fn failures(&self) -> usize {
         self.rollouts.iter().filter(|rollout| rollout.error.is_some()).count()

@@ -1,5 +1,5 @@
-//! The engine on which all evaluation stands: runs a program on an example and has a metric judge
-//! it. Knows programs, metrics and budgets; knows nothing of candidates, and of who asks.
+//! The evaluator: runs a program on an example and scores the outputs with a metric. Knows programs,
+//! metrics and budgets; knows nothing of candidates.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,50 +20,50 @@ use crate::predict::{
 };
 use crate::value::{Fields, Payload};
 
-/// Repeats of a request of the metric that failed in passing.
+/// Retries of a metric's request after a transient failure.
 const RETRIES: u32 = 2;
 
-/// How often a run is made whose time goes by while it waits.
+/// The maximum number of tries of a run whose time ran out while it waited.
 const LONGEST_WAIT: u32 = 100;
 
-/// Why a request is not paid for though nothing is spent.
-const UNPRICED: &str = "a budget of `cost` cannot be kept: a model that the program asks has no \
-                        prices; configure them, or limit `tokens` instead";
+/// The error of a `cost` budget with a model without prices.
+const UNPRICED: &str = "a budget of `cost` cannot be enforced: a model that the program calls has \
+                        no prices; configure them, or limit `tokens` instead";
 
-/// The name of the metric where nodes have theirs.
+/// The name of the metric in place of a node name.
 const METRIC: &str = "metric";
 
-/// Everything that rollouts share.
+/// What all rollouts share.
 #[derive(Clone)]
 pub struct Evaluator {
     /// The models that programs and metrics may use.
     pub models: Arc<Models>,
-    /// Who judges.
+    /// The metric.
     pub metric: Arc<Metric>,
     /// What requests are paid from; without one, nobody counts.
     pub budgeted: Option<Arc<BudgetedReplies>>,
-    /// How long a program may take on one example, and then the metric.
+    /// The timeout of a program on one example, and then of the metric.
     pub timeout: Duration,
-    /// Cancelled when nobody wants the rollouts any more.
+    /// Cancels the rollouts.
     pub cancelled: CancellationToken,
 }
 
-/// A run of a program on an example, not judged yet.
+/// A run of a program on an example, before scoring.
 pub struct ExampleRun {
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
     scope: Arc<RunScope>,
 }
 
 impl Evaluator {
-    /// Runs a program on an example and has it judged. A run that fails is a rollout that scores 0;
-    /// one whose time went by while it waited for its turn, or for the budget, is made again, and
-    /// finds what the first has paid for.
+    /// Runs a program on an example and scores the outputs. A failed run is a rollout with score 0. A
+    /// run whose time ran out while it waited for its turn or for the budget is repeated, with the
+    /// recorded replies of the first try.
     ///
     /// # Errors
-    /// When it was cut short by something that says nothing of the program.
+    /// If it was stopped for a reason that says nothing about the program.
     pub async fn roll_out(
         &self,
         program: &Program,
@@ -74,8 +74,7 @@ impl Evaluator {
         self.rollout(&ran, example).await
     }
 
-    /// Runs a program on an example: the first half of [`Self::roll_out`], for whoever wants to look at
-    /// the run, too.
+    /// Runs a program on an example: the first half of [`Self::roll_out`], for callers that need the run.
     pub async fn run(
         &self,
         program: &Program,
@@ -88,16 +87,16 @@ impl Evaluator {
             let outcome = program.execute(&scope, example.inputs.clone()).await;
             let took = scope.trace.elapsed();
             number += 1;
-            if !self.is_to_be_repeated(&scope, number) {
+            if !self.should_repeat(&scope, number) {
                 return ExampleRun { outcome, took, scope };
             }
         }
     }
 
-    /// Has a run judged: the second half of [`Self::roll_out`].
+    /// Scores a run: the second half of [`Self::roll_out`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::roll_out`].
     pub async fn rollout(&self, ran: &ExampleRun, example: &Example) -> Result<Rollout, EarlyStop> {
         let ExampleRun { outcome, took, scope } = ran;
         if let Err(failure) = &outcome.outputs {
@@ -138,7 +137,7 @@ impl Evaluator {
             let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).with_tally();
             let judged = self.metric.score(&ctx, Case { example, outputs, calls }).await;
             number += 1;
-            if !self.is_to_be_repeated(&ctx.run, number) {
+            if !self.should_repeat(&ctx.run, number) {
                 break (ctx, tally, judged);
             }
         };
@@ -153,8 +152,7 @@ impl Evaluator {
         self.check_paid(&ctx.run)
     }
 
-    /// A context for calls of predictors that belong to no graph, under a name that stands where
-    /// nodes have theirs.
+    /// A context for predictor calls outside of a graph, under a name in place of a node name.
     #[must_use]
     pub fn ctx(&self, name: &str, lm: LmOverrides) -> Ctx {
         let scope = self.scope();
@@ -173,8 +171,8 @@ impl Evaluator {
         scope
     }
 
-    /// Whether the time of a run went by while it waited, and it is worth another try.
-    pub(super) fn is_to_be_repeated(&self, scope: &RunScope, number: u32) -> bool {
+    /// Whether the time of a run ran out while it waited, so that another try may succeed.
+    pub(super) fn should_repeat(&self, scope: &RunScope, number: u32) -> bool {
         let account = self.budgeted.as_ref().map(|budgeted| budgeted.account());
         scope.starved.load(Ordering::Relaxed)
             && number < LONGEST_WAIT
@@ -182,7 +180,7 @@ impl Evaluator {
             && account.is_some_and(|account| account.reached().is_none())
     }
 
-    /// Whether all that a run asked for was paid for. Its graph may have outlived that it was not.
+    /// Checks that the budget covered all calls of a run, which may have survived refused calls.
     fn check_paid(&self, scope: &RunScope) -> Result<(), EarlyStop> {
         let budgeted = self.budgeted.as_ref();
         match budgeted.and_then(|budgeted| budgeted.account().reached()) {
@@ -196,10 +194,10 @@ impl Evaluator {
         }
     }
 
-    /// Whether a failure is none of what was called, but ends the work.
+    /// Checks whether a failure ends the work instead of being a result.
     ///
     /// # Errors
-    /// Then, why it ends.
+    /// Why the work ends.
     pub fn check_stop(&self, error: &PredictError) -> Result<(), EarlyStop> {
         let account = self.budgeted.as_ref().map(|budgeted| budgeted.account());
         let reached = account.and_then(|account| account.reached());
@@ -227,7 +225,7 @@ fn failed(error: &PredictError, node: Option<Arc<str>>) -> RolloutFailure {
     RolloutFailure { code: error.kind.code().into(), message: error.message.as_str().into(), node }
 }
 
-/// How leniently the answers were read, of each predictor that was.
+/// The parse reports of all predictor calls.
 fn reports(spans: &[Span]) -> Vec<(Arc<str>, Payload)> {
     let read = spans.iter().filter(|span| span.kind == SpanKind::Predictor);
     let read = read.filter_map(|span| {

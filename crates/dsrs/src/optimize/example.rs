@@ -1,4 +1,4 @@
-//! An example: inputs of a graph, and what is expected of its outputs. Knows nothing of datasets.
+//! An example: inputs of a graph and expected outputs. Knows nothing of datasets.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use sha2::{Digest, Sha256};
 
 use crate::value::{Fields, Payload};
 
-/// One example of what a program is to do.
+/// One example for a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// Stands for what it says: examples that say the same have the same.
+    /// A hash of its content: equal examples have equal ids.
     pub id: Arc<str>,
     /// The inputs of the graph, admitted and complete.
     pub inputs: Fields,
-    /// What is expected, by name; mostly outputs of the graph.
+    /// Expected outputs by name, and other members for metrics.
     pub expected: Fields,
 }
 
 impl Example {
-    /// An example whose id is made from what it says.
+    /// An example with the id of its content.
     ///
     /// ```
     /// use dsrs::optimize::Example;
@@ -39,12 +39,11 @@ impl Example {
         Self { id, inputs, expected }
     }
 
-    /// The id of an example whose parts are these JSON texts: the first half of their SHA-256, in
-    /// lower-case hex.
+    /// The id of an example with these JSON texts: the first half of their SHA-256 in lower-case hex.
     #[must_use]
     pub fn id_of(inputs: &str, expected: &str) -> Arc<str> {
         let mut hash = Sha256::new();
-        // With a length before it, no text can pass for the end of another.
+        // The length prefix separates the texts unambiguously.
         hash.update((inputs.len() as u64).to_le_bytes());
         hash.update(inputs);
         hash.update(expected);

@@ -1,6 +1,5 @@
-//! Improving what is tuned: examples, metrics, the engine on which all evaluation stands, and
-//! optimizers, one file each. Knows programs and models; knows nothing of where datasets, scores and
-//! states are stored.
+//! Improving programs: examples, metrics, the evaluator, and optimizers, one file each. Knows programs
+//! and models; knows nothing of where datasets, scores and states are stored.
 
 mod board;
 mod candidate;

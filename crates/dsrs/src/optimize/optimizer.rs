@@ -1,5 +1,5 @@
-//! What an optimizer is, and the registry of those that are linked into the program. An optimizer
-//! registers itself beside its factory; nothing here names one.
+//! The `Optimizer` trait and the registry of linked optimizers. Each optimizer registers itself; this
+//! file names none.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,41 +13,41 @@ use crate::value::{Map, Payload};
 
 /// An optimizer with its config, ready to work.
 pub trait Optimizer: Send + Sync {
-    /// Looks for a candidate that is better than the one that the bench
-    /// [starts](Workbench::start) with, and says which one it is: one of the board.
+    /// Searches for a candidate that is better than the [start](Workbench::start) of the bench, and
+    /// returns its number on the board.
     ///
-    /// Decides by what the workbench tells it and by nothing else (not by time, not by what has been
-    /// spent, not by the order in which rollouts end), so that it can be started again.
+    /// Decides by results of the workbench only (not by time, usage, or the order in which rollouts
+    /// complete), so that a restarted optimization repeats the same decisions.
     ///
     /// # Errors
-    /// When the work stops before its end. The best on the board counts then.
+    /// If the work stops early. The best candidate on the board counts then.
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>>;
 }
 
-/// How an optimizer is described and made.
+/// Describes and creates an optimizer.
 pub trait OptimizerFactory: Send + Sync {
-    /// The name by which it is asked for.
+    /// Its name in requests.
     fn name(&self) -> &'static str;
 
-    /// What it does and when to use it, for a person.
+    /// What it does and when to use it.
     fn description(&self) -> &'static str;
 
     /// The JSON Schema of its config.
     fn config_schema(&self) -> Payload;
 
-    /// Whether its candidates may be other graphs, not only other states.
+    /// Whether it changes graphs, not only states.
     fn changes_graph(&self) -> bool {
         false
     }
 
-    /// Makes one. The config fits its schema.
+    /// Creates the optimizer. The config already fits its schema.
     ///
     /// # Errors
-    /// What the schema cannot say; pointers below `at`, the place of the config.
+    /// Problems that the schema cannot express, with pointers below `at`, the place of the config.
     fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn Optimizer>, Problems>;
 }
 
-/// What an optimizer submits to be found.
+/// The registration that an optimizer submits.
 pub struct OptimizerRegistration(pub &'static dyn OptimizerFactory);
 
 inventory::collect!(OptimizerRegistration);
@@ -62,8 +62,7 @@ pub fn optimizers() -> impl Iterator<Item = &'static dyn OptimizerFactory> {
     entries().values().map(|entry| entry.factory)
 }
 
-/// Makes an optimizer: finds it, checks the config against its schema, creates. An absent config is
-/// an empty one.
+/// Creates an optimizer by name after checking its config. An absent config is empty.
 ///
 /// # Errors
 /// An unknown name below `optimizer`, everything that does not fit below `config`; pointers below
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_optimizer_is_told_with_the_nearest_name() {
+    fn an_unknown_optimizer_is_reported_with_the_nearest_name() {
         let problems = create_optimizer("labeled_fewshot", None, &At::Root).err().unwrap();
         let problem = problems.iter().next().unwrap();
         assert_eq!(problem.pointer, "/optimizer");

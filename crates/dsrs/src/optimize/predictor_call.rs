@@ -1,5 +1,5 @@
-//! The steps of a run: what each predictor took and gave. What optimizers make demos of, and what
-//! they reflect on. Knows traces, and nothing of scores.
+//! The predictor calls of a run: optimizers make demos of them and reflect on them. Knows traces; knows
+//! nothing of scores.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::value::Fields;
 pub struct PredictorCall {
     /// The predictor's path in the graph.
     pub predictor: Arc<str>,
-    /// What it took.
+    /// Its inputs.
     pub inputs: Fields,
-    /// What it gave.
+    /// Its outputs.
     pub outputs: Fields,
 }
 
-/// The steps in a trace, in the order in which they began. Calls that failed are left out.
+/// The successful predictor calls of a trace, in the order in which they started.
 #[must_use]
 pub fn predictor_calls(spans: &[Span]) -> Vec<PredictorCall> {
     let called =

@@ -1,41 +1,41 @@
-//! What is told of an optimization while it goes on. Knows nothing of who listens.
+//! Progress events of a running optimization. Knows no listener.
 
 use super::{Trial, TrialId, TrialScore};
 
-/// Something that happened.
+/// An event of a running optimization.
 #[derive(Clone, Copy, Debug)]
 pub enum ProgressEvent<'p> {
-    /// Another stretch of the work begins.
+    /// A new phase begins.
     Phase(&'p str),
-    /// A candidate is to be tried.
+    /// A candidate was entered.
     Candidate(&'p Trial),
-    /// A candidate was tried.
+    /// A candidate was evaluated.
     Scored {
         /// Which one.
         trial: TrialId,
-        /// How it did.
+        /// Its score.
         scored: &'p TrialScore,
-        /// On all examples that candidates are chosen by.
+        /// Whether on the whole valset.
         full: bool,
-        /// Whether no other has done better so far.
+        /// Whether it is the best so far.
         best: bool,
     },
-    /// Of the evaluation under way, so many rollouts have ended.
+    /// Rollouts of the current evaluation completed.
     Rollouts {
-        /// How many have ended.
+        /// The number of completed rollouts.
         done: usize,
-        /// Of how many.
+        /// The number of all rollouts.
         of: usize,
     },
 }
 
-/// Hears of an optimization while it goes on. Must not block.
+/// Receives the events of a running optimization. Must not block.
 pub trait ProgressListener: Send + Sync {
-    /// Hears of the next thing that happened.
+    /// Receives the next event.
     fn hear(&self, progress: ProgressEvent<'_>);
 }
 
-/// Nobody listens.
+/// Ignores all events.
 pub struct NoopListener;
 
 impl ProgressListener for NoopListener {

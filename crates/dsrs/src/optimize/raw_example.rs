@@ -1,5 +1,4 @@
-//! Written examples made to fit a graph: inputs exactly of their types and complete, what is expected
-//! of an output of that output's type. Knows no dataset.
+//! Converting raw examples to the types of a graph: complete inputs, expected outputs. Knows no dataset.
 
 use std::sync::Arc;
 
@@ -9,25 +8,25 @@ use crate::problem::{At, Problems};
 use crate::types::{Type, admit};
 use crate::value::{Fields, Map, Payload};
 
-/// An example as it was written, not checked against anything.
+/// An unchecked example.
 #[derive(Clone, Copy, Debug)]
 pub struct RawExample<'e> {
     /// Its id.
     pub id: &'e Arc<str>,
     /// Its inputs by name: an object.
     pub inputs: &'e Payload,
-    /// What is expected, by name: an object.
+    /// Its expected outputs by name: an object.
     pub expected: &'e Payload,
-    /// Whether every value is the text of a table's cell, to be read as what the graph takes.
+    /// Whether every value is the text of a table cell, to be read by the types of the graph.
     pub cells: bool,
 }
 
 impl RawExample<'_> {
-    /// The example as this graph takes it, with the problems under `at` when it does not.
+    /// Converts the example for a graph; adds problems below `at` if it does not fit.
     ///
-    /// Inputs have to be admitted as those of a run. What is expected may be less than all outputs;
-    /// of an output it has to be of its type, and what is no output stays as it is, for metrics that
-    /// look at it ([`unmatched_expectations`] says what that is).
+    /// Inputs are checked like those of a run. Expected outputs may be incomplete, but have to fit the
+    /// types of the outputs. Expected members that are no outputs stay as they are, for metrics that
+    /// read them (see [`unmatched_expectations`]).
     pub fn fit(&self, program: &Program, at: &At<'_>, problems: &mut Problems) -> Option<Example> {
         let graph = program.graph();
         let input_type = |name: &str| {
@@ -61,7 +60,7 @@ impl RawExample<'_> {
     }
 }
 
-/// What is expected that is no output of the graph: for metrics to look at, or a slip.
+/// The expected members that are no outputs of the graph: extra data for metrics, or a typo.
 pub fn unmatched_expectations<'e>(
     program: &Program,
     example: &'e Example,
@@ -74,7 +73,7 @@ fn output_type(program: &Program, name: &str) -> Option<Type> {
     outputs.find(|(known, _)| known.as_ref() == name).map(|(_, output)| output.ty.clone())
 }
 
-/// The texts of cells as values of the types that are known; the others stay texts.
+/// Converts cells to the known types; others stay texts.
 fn read_cells(cells: &Map, type_of: impl Fn(&str) -> Option<Type>) -> Map {
     let read = |(name, cell): (&Arc<str>, &Payload)| {
         let value = match (cell.as_str(), type_of(name)) {
@@ -86,9 +85,8 @@ fn read_cells(cells: &Map, type_of: impl Fn(&str) -> Option<Type>) -> Map {
     cells.iter().filter_map(read).collect()
 }
 
-/// What a cell says where a type is wanted: the text itself if it fits; nothing, when it is empty;
-/// else what its JSON says, `TRUE` and `False` being JSON here. A text that is none of this stays, to
-/// be refused as what it is.
+/// The value of a cell for a type: the text itself if it fits, nothing if it is empty, else its JSON
+/// value (`TRUE` and `False` included). Any other text is returned as it is, so that it is refused.
 fn read_cell(text: &str, ty: &Type) -> Option<Payload> {
     let fits = |value: &Payload| admit(value, ty, &At::Root, &mut Problems::new()).is_some();
     let as_text = Payload::from(text);

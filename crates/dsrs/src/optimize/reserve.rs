@@ -1,21 +1,21 @@
-//! What of a budget is set aside for the last measurement, so that a search which spends all that it
-//! may leaves enough to tell what it found. Known from measurements before; what was spent since, by an
-//! attempt that has ended, makes no difference: the search is to end where it ended then.
+//! The part of a budget that is reserved for the last measurement, so that a search that spends its
+//! whole budget can still measure its result. Estimated from earlier measurements, not from current
+//! usage, so that a restarted search ends at the same point.
 
 use super::Evaluation;
 use crate::lm::{Budget, BudgetReserve, Usage};
 
-/// What is known of the last measurement.
+/// The expected cost of the last measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastMeasurement {
-    /// How many examples it has.
+    /// The number of examples.
     examples: usize,
-    /// Half of what the first one left: never more than this is set aside.
+    /// The maximum reserve: half of the budget that the first measurement left.
     most: BudgetReserve,
 }
 
 impl LastMeasurement {
-    /// Of as many examples as the first one had.
+    /// Expects as many examples as the first measurement had.
     pub(super) fn like(first: &Evaluation, budget: &Budget) -> Self {
         let used = used(first);
         let half = |limit: u64, used: u64| limit.saturating_sub(used) / 2;
@@ -31,18 +31,17 @@ impl LastMeasurement {
         Self { examples: first.len(), most: BudgetReserve { usage, seconds } }
     }
 
-    /// What to set aside while nothing better is known than the first measurement: a candidate with
-    /// demos reads more.
+    /// The initial reserve. Includes a margin, because candidates with demos use more tokens.
     pub(super) fn at_first(&self, first: &Evaluation, at_once: usize) -> BudgetReserve {
         self.bounded(first, at_once, 1.25, 3.0)
     }
 
-    /// What to set aside for a candidate that did so on other examples.
+    /// The reserve for a candidate with this evaluation.
     pub(super) fn of(&self, tried: &Evaluation, at_once: usize) -> BudgetReserve {
         self.bounded(tried, at_once, 1.1, 1.25)
     }
 
-    /// So many times what an evaluation took, of calls and of the rest, as long as that is allowed.
+    /// The scaled usage of an evaluation, by factors for calls and for the rest, up to the maximum.
     fn bounded(&self, tried: &Evaluation, at_once: usize, calls: f64, rest: f64) -> BudgetReserve {
         let scale = self.examples as f64 / tried.len().max(1) as f64;
         let (used, most) = (used(tried), &self.most.usage);
@@ -60,7 +59,7 @@ impl LastMeasurement {
     }
 }
 
-/// What an evaluation used, judging included.
+/// The usage of an evaluation, judging included.
 fn used(evaluation: &Evaluation) -> Usage {
     let mut usage = evaluation.usage();
     evaluation.rollouts.iter().for_each(|rollout| usage += rollout.judging);

@@ -1,5 +1,4 @@
-//! A rollout: one program run on one example, and what a metric says of it. Knows how it is written
-//! down, so that whoever keeps it can give it back.
+//! A rollout: one example run and scored. Defines its stored form.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +8,24 @@ use crate::value::{Fields, Map, Payload};
 
 use super::{PredictorCall, Score};
 
-/// What came of a program on an example.
+/// The result of a program on an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rollout {
-    /// The outputs of the graph, if it gave any.
+    /// The outputs of the graph, unless the run failed.
     pub outputs: Option<Fields>,
-    /// How good they are; 0 when the run or the metric failed.
+    /// The score; 0 if the run or the metric failed.
     pub score: Score,
-    /// Why it counts as 0, when something failed.
+    /// Why it failed, if it did.
     pub error: Option<RolloutFailure>,
-    /// What the program used, whoever paid for it.
+    /// The usage of the program, recorded replies included.
     pub usage: Usage,
-    /// What the metric used.
+    /// The usage of the metric.
     pub judging: Usage,
-    /// What the predictors took and gave.
+    /// The calls of predictors.
     pub calls: Vec<PredictorCall>,
-    /// The leniencies with which answers were read, by the path of the predictor.
+    /// The parse reports of answers, by predictor path.
     pub reports: Vec<(Arc<str>, Payload)>,
-    /// How long the program took.
+    /// The duration of the program.
     pub took: Duration,
 }
 
@@ -35,14 +34,14 @@ pub struct Rollout {
 pub struct RolloutFailure {
     /// The stable code.
     pub code: Arc<str>,
-    /// What happened, for a person.
+    /// A message for people.
     pub message: Arc<str>,
-    /// The node that failed; `None` when it was the metric.
+    /// The node that failed; `None` if the metric failed.
     pub node: Option<Arc<str>>,
 }
 
 impl Rollout {
-    /// One that failed before anything was used.
+    /// A rollout that failed before it used anything.
     #[must_use]
     pub fn failed(error: RolloutFailure) -> Self {
         Self {
@@ -57,7 +56,7 @@ impl Rollout {
         }
     }
 
-    /// About how many bytes it takes, as if it shared no text with others.
+    /// Its approximate size in bytes, ignoring shared texts.
     #[must_use]
     pub fn size(&self) -> usize {
         let calls = self.calls.iter().map(|call| sizes(&call.inputs) + sizes(&call.outputs));
@@ -107,7 +106,7 @@ impl Rollout {
         Payload::map(members.map(|(name, member)| (Arc::from(name), member)).into_iter().collect())
     }
 
-    /// What [`Self::to_payload`] wrote; `None` when it did not.
+    /// Reads the data of [`Self::to_payload`]; `None` if it does not fit.
     #[must_use]
     pub fn from_payload(written: &Payload) -> Option<Self> {
         let members = written.as_map()?;
@@ -176,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rollout_that_was_written_down_is_the_same_again() {
+    fn a_stored_rollout_reads_back_equal() {
         let fields = |text: &str| Payload::from_json(text).unwrap().as_map().unwrap().clone();
         let usage = Usage { lm_calls: 2, input_tokens: 30, cost: Some(0.5), ..Usage::default() };
         let good = Rollout {
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_is_as_large_as_what_it_holds() {
+    fn the_size_of_a_rollout_counts_its_values() {
         let none = RolloutFailure { code: "unfit".into(), message: "".into(), node: None };
         let small = Rollout::failed(none);
         let long = Payload::str("a".repeat(100_000));

@@ -1,5 +1,5 @@
-//! Where rollouts are kept that have ended, so that none is made twice, and another process can go
-//! on from them. Knows nothing of where that is.
+//! The store of completed rollouts, so that none is made twice and another process can continue. Knows
+//! no particular storage.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Example, Rollout};
 use crate::lm::{NoStore, RecordingError};
 use crate::predict::Variation;
 
-/// Stands for a rollout: the same candidate on the same example, judged alike.
+/// Identifies a rollout: candidate, example, metric and variation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RolloutKey(pub [u8; 32]);
 
@@ -39,12 +39,12 @@ impl RolloutKey {
     }
 }
 
-/// Keeps rollouts for longer than the process lasts.
+/// Stores rollouts beyond the lifetime of the process.
 pub trait RolloutStore: Send + Sync {
-    /// The rollout that was made under a key before this process, if one was.
+    /// The stored rollout of a key, if there is one.
     fn find(&self, key: RolloutKey) -> BoxFuture<'_, Result<Option<Rollout>, RecordingError>>;
 
-    /// Keeps a rollout; may return before it is safe.
+    /// Stores a rollout; may return before it is durable.
     fn keep<'a>(
         &'a self,
         key: RolloutKey,

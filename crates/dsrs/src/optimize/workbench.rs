@@ -1,7 +1,6 @@
-//! The workbench: what an optimizer works with. Candidates are tried on examples here, all under one
-//! limit of rollouts at a time and from one budget, none twice; and LMs are asked for proposals.
-//! Everything that an optimizer learns comes through here, so that one that is started again with
-//! the same seed comes to the same point without paying twice. Knows no optimizer.
+//! The workbench of an optimizer: it evaluates candidates on examples with one concurrency limit and
+//! one budget, never twice, and asks LMs for proposals. All results pass through it, so an optimizer
+//! that restarts with the same seed reaches the same point without paying twice. Knows no optimizer.
 
 mod proposer;
 
@@ -26,49 +25,49 @@ use crate::problem::Problems;
 
 pub use proposer::AskError;
 
-/// Built programs that are kept.
+/// The number of cached programs.
 const PROGRAMS: u64 = 256;
 
-/// Bytes of rollouts that are kept at hand.
+/// The size of the rollout cache in bytes.
 const ROLLOUTS: u64 = 256 << 20;
 
-/// The code of rollouts of candidates that are no programs.
+/// The error code of a candidate that does not build.
 const UNFIT: &str = "unfit";
 
-/// What an optimization is given.
+/// The task of an optimization.
 pub struct Task {
-    /// The program as it is.
+    /// The original program.
     pub base: Candidate,
-    /// The examples that demos and reflections are taken from.
+    /// The trainset, for demos and reflections.
     pub train: Vec<Example>,
-    /// The examples that candidates are chosen by.
+    /// The valset, which candidates are selected by.
     pub val: Vec<Example>,
-    /// Runs and judges.
+    /// Runs and scores programs.
     pub evaluator: Evaluator,
     /// Builds programs.
     pub builder: Arc<dyn ProgramBuilder>,
-    /// Keeps rollouts.
+    /// Stores rollouts.
     pub store: Arc<dyn RolloutStore>,
-    /// Who is told.
+    /// Receives progress events.
     pub listener: Arc<dyn ProgressListener>,
-    /// How many rollouts at a time.
+    /// The maximum number of concurrent rollouts.
     pub concurrency: usize,
-    /// What all chance comes from.
+    /// The seed of all random decisions.
     pub seed: u64,
-    /// The model that is asked for proposals, and how.
+    /// Model and settings of the proposer.
     pub proposer: LmOverrides,
 }
 
-/// What an optimizer works with.
+/// Evaluates candidates and asks for proposals.
 pub struct Workbench {
     shared: Arc<WorkbenchState>,
     start: TrialId,
     seed: u64,
-    /// Where candidates are chosen by fewer examples than there are.
+    /// A smaller valset, if one was drawn.
     val: Option<Arc<[Example]>>,
 }
 
-/// What a workbench shares with those that were made of it.
+/// The state that derived workbenches share.
 struct WorkbenchState {
     task: Task,
     metric: Arc<str>,
@@ -80,7 +79,7 @@ struct WorkbenchState {
 }
 
 impl Workbench {
-    /// A workbench for a task. The program as it is, is the first on its board.
+    /// A workbench for a task. The original program is the first entry of its board.
     #[must_use]
     pub fn new(task: Task) -> Self {
         let mut board = Board::default();
@@ -98,31 +97,29 @@ impl Workbench {
         Self { shared: Arc::new(shared), start: Self::BASE, seed, val: None }
     }
 
-    /// The program as it is, the first on the board. An optimizer begins at [`Self::start`], which
-    /// may be another.
+    /// The original program, the first entry of the board. An optimizer begins at [`Self::start`],
+    /// which may differ.
     pub const BASE: TrialId = TrialId(0);
 
-    /// The candidate that an optimizer begins with: the program as it is, or what another optimizer
-    /// has made of it.
+    /// The candidate that an optimizer begins with: the original program, or the result of another
+    /// optimizer.
     #[must_use]
     pub const fn start(&self) -> TrialId {
         self.start
     }
 
-    /// A workbench on which another optimizer goes on from a candidate. Board, limits, budget and
-    /// rollouts are the same; chance is its own, and the same for the same candidate.
+    /// A workbench on which another optimizer continues from a candidate. It shares board, limits,
+    /// budget and rollouts; its seed depends on the candidate.
     ///
-    /// For one at a time: the order in which candidates come must not depend on which optimizer is
-    /// faster.
+    /// Use one at a time, because the order of candidates must not depend on timing.
     #[must_use]
     pub fn starting_from(&self, id: TrialId) -> Self {
         let seed = self.rng(&format!("starting from {}", id.0)).u64(..);
         Self { shared: self.shared.clone(), start: id, seed, val: self.val.clone() }
     }
 
-    /// The same workbench, on which candidates are chosen by no more than so many examples, drawn by
-    /// chance. Where one was tried already on all by which they are chosen here, it stays with those:
-    /// how candidates did could not be compared otherwise.
+    /// The same workbench with a valset of at most `most` random examples. If a candidate was already
+    /// evaluated on the current valset, that one stays, so that scores remain comparable.
     #[must_use]
     pub fn choosing_by(&self, most: usize) -> Self {
         let narrower = self.val().len() > most && self.best().is_none();
@@ -137,19 +134,19 @@ impl Workbench {
         Self { shared: self.shared.clone(), start: self.start, seed: self.seed, val }
     }
 
-    /// What it was given.
+    /// The task.
     #[must_use]
     pub fn task(&self) -> &Task {
         &self.shared.task
     }
 
-    /// The examples that demos and reflections are taken from.
+    /// The trainset, for demos and reflections.
     #[must_use]
     pub fn train(&self) -> &[Example] {
         &self.task().train
     }
 
-    /// The examples that candidates are chosen by.
+    /// The valset, which candidates are selected by.
     #[must_use]
     pub fn val(&self) -> &[Example] {
         self.val.as_deref().unwrap_or(&self.task().val)
@@ -161,18 +158,17 @@ impl Workbench {
         self.task().evaluator.budgeted.as_ref().map(|budgeted| budgeted.account())
     }
 
-    /// Chance for one purpose: the same for the same seed and purpose, whatever else happened.
+    /// A random generator for one purpose; depends on the seed and the purpose only.
     #[must_use]
     pub fn rng(&self, purpose: &str) -> fastrand::Rng {
-        // FNV-1a: what it gives must never change between releases.
+        // FNV-1a: its output must not change between releases.
         let hash = purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
         fastrand::Rng::with_seed(self.seed ^ hash)
     }
 
-    /// Puts a candidate on the board, with what it was made from and how. One that is there already
-    /// keeps its place.
+    /// Enters a candidate on the board with its parents and origin. A known candidate retains its entry.
     pub fn enter(
         &self,
         candidate: Candidate,
@@ -186,7 +182,7 @@ impl Workbench {
         };
         match entered {
             Ok(trial) => {
-                self.tell(ProgressEvent::Candidate(&trial));
+                self.emit(ProgressEvent::Candidate(&trial));
                 trial.id
             }
             Err(id) => id,
@@ -200,25 +196,25 @@ impl Workbench {
         found.unwrap_or_else(|| Arc::new(self.task().base.clone()))
     }
 
-    /// What is on the board of a candidate.
+    /// The entry of a candidate.
     #[must_use]
     pub fn trial(&self, id: TrialId) -> Option<Trial> {
         self.board().get(id).cloned()
     }
 
-    /// All candidates so far, in the order in which they came.
+    /// All entries, in order.
     #[must_use]
     pub fn trials(&self) -> Vec<Trial> {
         self.board().trials().to_vec()
     }
 
-    /// The candidate that has done best on all examples that candidates are chosen by.
+    /// The best candidate on the whole valset.
     #[must_use]
     pub fn best(&self) -> Option<Trial> {
         self.board().best().cloned()
     }
 
-    /// From here on, the cost of candidates counts too when they are chosen.
+    /// Includes cost in the objective from now on.
     pub fn weigh_cost(&self, weight: CostWeight) {
         self.board().weigh(weight);
     }
@@ -226,19 +222,18 @@ impl Workbench {
     /// The program of a candidate.
     ///
     /// # Errors
-    /// [`EarlyStop::Failed`] with all that is wrong with it.
+    /// [`EarlyStop::Failed`] with all problems of the candidate.
     pub async fn program(&self, candidate: &Candidate) -> Result<Arc<Program>, EarlyStop> {
         self.check(candidate).await.map_err(|problems| {
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            EarlyStop::Failed(format!("a candidate does not fit: {}", problems.join("; ")).into())
+            EarlyStop::Failed(format!("a candidate does not build: {}", problems.join("; ")).into())
         })
     }
 
-    /// The program of what may be none: a document that was made up, and a state for it. The
-    /// document need not be resolved; that of the program is.
+    /// Builds a candidate that may be broken. Its document need not be resolved.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of the candidate.
     pub async fn check(&self, candidate: &Candidate) -> Result<Arc<Program>, Problems> {
         let hash = candidate.hash();
         if let Some(program) = self.shared.programs.get(&hash) {
@@ -249,10 +244,10 @@ impl Workbench {
         Ok(program)
     }
 
-    /// Tries a candidate on all examples that candidates are chosen by.
+    /// Evaluates a candidate on the whole valset.
     ///
     /// # Errors
-    /// When the work stops before all of them are done. None of it counts then.
+    /// If the work stops before all rollouts are done. None of them counts then.
     pub async fn full(&self, id: TrialId) -> Result<Evaluation, EarlyStop> {
         let examples: Vec<&Example> = self.val().iter().collect();
         let evaluation = self.evaluate(&self.candidate(id), &examples, None).await?;
@@ -260,7 +255,7 @@ impl Workbench {
         Ok(evaluation)
     }
 
-    /// Tries a candidate on some of the examples that candidates are chosen by.
+    /// Evaluates a candidate on a part of the valset.
     ///
     /// # Errors
     /// As [`Self::full`].
@@ -271,7 +266,7 @@ impl Workbench {
         Ok(evaluation)
     }
 
-    /// Rolls a candidate out on any examples. Nothing of it is noted on the board.
+    /// Evaluates a candidate on any examples, without an entry on the board.
     ///
     /// # Errors
     /// As [`Self::full`].
@@ -289,12 +284,11 @@ impl Workbench {
         }
     }
 
-    /// As [`Self::evaluate`], and gives what there is when the work stops. A candidate that is no
-    /// program fails on every example, as one that fails in execution does: what optimizers and LMs
-    /// make up may not fit, and nobody is stopped by that.
+    /// Like [`Self::evaluate`], but returns completed rollouts if the work stops. A candidate that does
+    /// not build fails on every example, because proposals of optimizers and LMs may not fit.
     ///
     /// # Errors
-    /// None as yet.
+    /// None at present.
     pub async fn roll_out(
         &self,
         candidate: &Candidate,
@@ -318,13 +312,13 @@ impl Workbench {
             .collect();
         let mut rollouts = vec![None; of];
         let (mut stop, mut done) = (None, 0);
-        // Those under way come to their end when the work stops: what they ask for is paid already.
+        // Active rollouts complete even if the work stops, because their calls are already paid for.
         while let Some((at, rolled_out)) = running.next().await {
             match rolled_out {
                 Ok(rollout) => {
                     rollouts[at] = Some(rollout);
                     done += 1;
-                    self.tell(ProgressEvent::Rollouts { done, of });
+                    self.emit(ProgressEvent::Rollouts { done, of });
                 }
                 Err(why) => stop = stop.or(Some(why)),
             }
@@ -343,18 +337,18 @@ impl Workbench {
             return Ok(rollout);
         }
         let _turn = self.shared.limit.acquire().await.map_err(|_| EarlyStop::Cancelled)?;
-        // The same may have been rolled out while this one waited.
+        // Another task may have completed the same rollout meanwhile.
         if let Some(rollout) = self.shared.rollouts.get(&key) {
             return Ok(rollout);
         }
-        let kept = self.task().store.find(key).await.map_err(unkept)?;
-        let rollout = match kept {
+        let stored = self.task().store.find(key).await.map_err(not_recorded)?;
+        let rollout = match stored {
             Some(rollout) => Arc::new(rollout),
             None => {
                 let rolled_out =
                     self.task().evaluator.roll_out(program, example, variation).await?;
                 let rollout = Arc::new(rolled_out);
-                self.task().store.keep(key, &rollout).await.map_err(unkept)?;
+                self.task().store.keep(key, &rollout).await.map_err(not_recorded)?;
                 rollout
             }
         };
@@ -362,9 +356,9 @@ impl Workbench {
         Ok(rollout)
     }
 
-    /// Tells those who listen that another stretch of the work begins.
+    /// Emits the start of a phase.
     pub fn phase(&self, what: &str) {
-        self.tell(ProgressEvent::Phase(what));
+        self.emit(ProgressEvent::Phase(what));
     }
 
     fn score(&self, id: TrialId, evaluation: &Evaluation, full: bool) {
@@ -376,10 +370,10 @@ impl Workbench {
         if best {
             self.set_aside(evaluation);
         }
-        self.tell(ProgressEvent::Scored { trial: id, scored: &scored, full, best });
+        self.emit(ProgressEvent::Scored { trial: id, scored: &scored, full, best });
     }
 
-    /// Sets a part of the budget aside for the last measurement, which is like this first one.
+    /// Reserves a part of the budget for the last measurement, estimated from the first one.
     pub(super) fn measured_first(&self, first: &Evaluation) {
         let Some(account) = self.account() else { return };
         let last = LastMeasurement::like(first, account.budget());
@@ -387,14 +381,14 @@ impl Workbench {
         account.set_reserve(last.at_first(first, self.task().concurrency));
     }
 
-    /// Sets more aside where the best so far takes more than the program as it was.
+    /// Increases the reserve if the best candidate uses more than the original program.
     fn set_aside(&self, best: &Evaluation) {
         if let (Some(account), Some(last)) = (self.account(), self.shared.last.get()) {
             account.raise_reserve(last.of(best, self.task().concurrency));
         }
     }
 
-    fn tell(&self, progress: ProgressEvent<'_>) {
+    fn emit(&self, progress: ProgressEvent<'_>) {
         self.task().listener.hear(progress);
     }
 
@@ -403,10 +397,10 @@ impl Workbench {
     }
 }
 
-/// The rollout of what is no program.
+/// The rollout of a candidate that does not build.
 fn unfit(problems: &Problems) -> Rollout {
     let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    let message = format!("the candidate does not fit: {}", problems.join("; "));
+    let message = format!("the candidate does not build: {}", problems.join("; "));
     Rollout::failed(RolloutFailure { code: UNFIT.into(), message: message.into(), node: None })
 }
 
@@ -414,6 +408,6 @@ fn weight(_: &RolloutKey, rollout: &Arc<Rollout>) -> u32 {
     u32::try_from(rollout.size()).unwrap_or(u32::MAX)
 }
 
-fn unkept(error: RecordingError) -> EarlyStop {
+fn not_recorded(error: RecordingError) -> EarlyStop {
     EarlyStop::NotRecorded(error.0.into())
 }

@@ -183,10 +183,7 @@ fn with_another_version_a_node_counts_while_definition_state_and_sources_are_the
     let same = build(LINE).unwrap();
     let found = verdicts(&same, &fields(r#"{"x": "come"}"#), &all);
     assert_eq!(found[0], "a: the graph's input `x` is read differently");
-    assert_eq!(
-        verdicts(&same, &fields(r#"{"x": "go"}"#), &["a"])[1],
-        "b: it had not come to its end"
-    );
+    assert_eq!(verdicts(&same, &fields(r#"{"x": "go"}"#), &["a"])[1], "b: it had not completed");
     let state = Payload::from_json(r#"{"d": {"instruction": "Aside.", "demos": []}}"#).unwrap();
     let state = GraphState::read(&state, &At::Root, &mut Problems::new()).unwrap();
     let tuned = same.with_state(&Env, &state, &At::Root).unwrap();

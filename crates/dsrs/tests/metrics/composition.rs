@@ -51,7 +51,7 @@ async fn the_parts_say_why_under_the_names_of_their_metrics() {
         (r#"{"at_least": {"metric": "f1", "threshold": 0.5}}"#, format!("1 | f1: {f1}")),
         (
             r#"{"min": [{"expression": "outputs.count / 4"}]}"#,
-            "0.5 | expression: `outputs.count / 4` gives 0.5".to_owned(),
+            "0.5 | expression: `outputs.count / 4` evaluates to 0.5".to_owned(),
         ),
         (r#"{"mean": [{"exact": {"field": "count"}}]}"#, "1".to_owned()),
     ];

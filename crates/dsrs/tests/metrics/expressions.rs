@@ -8,17 +8,20 @@ const OUTPUTS: &str = r#"{"answer": "Paris, France", "count": 3, "tags": ["city"
 #[tokio::test]
 async fn an_expression_sees_inputs_expected_outputs_and_the_trace() {
     let rows = [
-        ("outputs.answer == expected.answer", "0 | `outputs.answer == expected.answer` gives 0"),
+        (
+            "outputs.answer == expected.answer",
+            "0 | `outputs.answer == expected.answer` evaluates to 0",
+        ),
         ("expected.answer in outputs.answer", "1"),
-        ("1 / outputs.count", "0.33 | `1 / outputs.count` gives 0.3333333333333333"),
+        ("1 / outputs.count", "0.33 | `1 / outputs.count` evaluates to 0.3333333333333333"),
         ("inputs.question|length", "1"),
-        ("outputs.count - 5", "0 | `outputs.count - 5` gives 0"),
+        ("outputs.count - 5", "0 | `outputs.count - 5` evaluates to 0"),
         ("outputs.tags|length", "1"),
         ("expected.source == 'atlas'", "1"),
         ("expected|items|length == 2", "1"),
         ("trace|length == 1 and trace[0].predictor == 'answer'", "1"),
         ("trace[0].inputs.question == inputs.question", "1"),
-        ("trace[0].outputs.count / 6", "0.5 | `trace[0].outputs.count / 6` gives 0.5"),
+        ("trace[0].outputs.count / 6", "0.5 | `trace[0].outputs.count / 6` evaluates to 0.5"),
         ("1 if range(3)|length == 3 else 0", "1"),
     ];
     for (expression, wanted) in rows {
@@ -37,7 +40,7 @@ async fn an_expression_that_cannot_judge_says_why() {
             "reward_failed: the expression `expected.page == 3` asks for `expected.page`, which the \
              example does not have",
         ),
-        (r#"{"expression": "expected['page'] == 3"}"#, EXPECTED, OUTPUTS, "0 | `expected['page'] == 3` gives 0"),
+        (r#"{"expression": "expected['page'] == 3"}"#, EXPECTED, OUTPUTS, "0 | `expected['page'] == 3` evaluates to 0"),
         (
             r#"{"expression": "outputs.answer"}"#,
             EXPECTED,

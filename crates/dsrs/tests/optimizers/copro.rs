@@ -44,7 +44,7 @@ async fn what_the_lm_is_shown_are_the_parts_and_what_was_tried_the_best_last() {
     assert_eq!(bench.candidate(best).state.0["qa"].instruction.as_deref(), Some("Say a20."));
     let requests = lm.requests();
     let mut climbs = requests.iter().filter(|request| {
-        request.chat.messages().any(|said| said.content.contains("the best comes last"))
+        request.chat.messages().any(|said| said.content.contains("from 0 to 1, best last"))
     });
     let shown = climbs.next_back().unwrap().chat.turns[0].content.clone();
     let places: Vec<_> = ["Say nothing.", "Score 0.050:\nSay a20."]
@@ -52,7 +52,7 @@ async fn what_the_lm_is_shown_are_the_parts_and_what_was_tried_the_best_last() {
         .map(|text| shown.find(text).unwrap_or_else(|| panic!("{text} in {shown}")))
         .collect();
     assert!(places[0] < places[1], "{shown}");
-    assert!(shown.contains("qa: takes `question` (str); gives `answer` (str)"), "{shown}");
+    assert!(shown.contains("qa: inputs `question` (str); outputs `answer` (str)"), "{shown}");
 }
 
 #[tokio::test]

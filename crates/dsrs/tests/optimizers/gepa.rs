@@ -102,13 +102,13 @@ async fn answers_that_cannot_be_read_are_reflected_upon() {
     assert_eq!((report.trials.len(), report.trials[1].full.unwrap().mean), (2, 1.0));
     let requests = lm.requests();
     let reflection = said(requests.iter().find(|request| is_reflection(request)).unwrap());
-    for told in [
+    for expected in [
         "the program failed at `count` (parse_error)",
         "as many as there are",
-        "the program took:\n  question: ",
-        "score of the run, from 0 to 1: 0",
+        "inputs of the program:\n  question: ",
+        "score (0 to 1): 0",
     ] {
-        assert_eq!(reflection.matches(told).count(), 3, "{told}: {reflection}");
+        assert_eq!(reflection.matches(expected).count(), 3, "{expected}: {reflection}");
     }
 }
 

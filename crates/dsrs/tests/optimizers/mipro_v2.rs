@@ -187,7 +187,7 @@ async fn a_proposal_is_grounded_in_data_program_demos_and_a_tip() {
     let tuned = &bench.candidate(report.best).state.0;
     assert_eq!(tuned["read"].instruction.as_deref(), Some("Look twice."));
     assert_eq!(means(&report), (0.5, 1.0));
-    let mut asked: Vec<String> = told(&lm, "new_instruction", "read: takes `page`");
+    let mut asked: Vec<String> = told(&lm, "new_instruction", "read: inputs `page`");
     asked.sort();
     assert_eq!(asked.len(), 2);
     insta::assert_snapshot!(asked[0]);

@@ -124,8 +124,8 @@ async fn every_candidate_is_a_program_with_the_inputs_and_outputs_of_the_graph()
     for wanted in [
         "`find`: predict becomes chain_of_thought",
         "`answer`: predict becomes majority of chain_of_thought",
-        "`find_revised` revises what `find` gives",
-        "`answer_plan` plans what `answer` does",
+        "`find_revised` revises the outputs of `find`",
+        "`answer_plan` plans the task of `answer`",
         "`find_letter_rewritten` rewrites `letter` for `find`",
         "without `find`",
     ] {
@@ -170,7 +170,7 @@ async fn what_was_tuned_goes_along_by_name_and_type() {
         assert!(kept(&state, find, "find") && kept(&state, answer, "answer"), "{what}: {state:?}");
         assert_eq!(state.0.len(), 2, "{what}");
     }
-    let without = made("without `find`; what was tuned in find is lost");
+    let without = made("without `find`; the state of find is lost");
     assert!(without.0.len() == 1 && kept(&without, "answer", "answer"));
     assert_all_serve(&report);
 }
@@ -194,7 +194,7 @@ async fn a_state_whose_fields_are_gone_is_lost_and_that_is_told() {
         report.unwrap().trials.iter().map(|trial| trial.origin.to_string()).collect();
     let wanted = [
         "as it was",
-        "`solve`: chain_of_thought becomes predict; what was tuned in solve.predict is lost",
+        "`solve`: chain_of_thought becomes predict; the state of solve.predict is lost",
         "`solve`: chain_of_thought becomes majority of chain_of_thought",
     ];
     assert_eq!(origins, wanted);

@@ -1,5 +1,5 @@
-//! Nodes whose strategy brings its own signature, as typed modules do: they take it from there, and
-//! one that is posted beside it must say the same. Ops have none: theirs is inferred later.
+//! Signatures from strategies: a typed module brings its own signature, and a posted one must equal it.
+//! Ops have no written signature; theirs is inferred later.
 
 use super::document::NodeDraft;
 use crate::graph::check::same_type;

@@ -1,33 +1,33 @@
-//! How much the types of ops may weigh: they are made of those that are connected, so a few ops in
-//! a row could make one that is too large to compare. Knows types and nothing of ops.
+//! The size limit of op types. Op types derive from connected types, so a few ops in a row could
+//! produce a type that is too large to compare. Knows types; knows nothing of ops.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::types::TypeIR;
 
-/// How many parts the types may have that one op takes, and those that it gives.
+/// The maximum number of parts of the input types of one op, and of its output types.
 const OP_LIMIT: u64 = 5_000;
 
-/// How many parts the types of all ops of a document may have.
+/// The maximum number of parts of all op types of a document.
 const DOCUMENT_LIMIT: u64 = 500_000;
 
-/// The weights of the types of one document.
+/// The sizes of the types of one document.
 #[derive(Default)]
 pub(super) struct TypeSizes {
-    /// Of types that are shared, by their address; kept here, so that no other takes its place.
+    /// Sizes of shared types by address. Holds the type, so that the address is not reused.
     known: HashMap<usize, (TypeIR, u64)>,
     all: u64,
     used_up: bool,
 }
 
 impl TypeSizes {
-    /// Whether no more types are weighed: one was too large.
+    /// Whether the limit is exceeded.
     pub(super) const fn is_used_up(&self) -> bool {
         self.used_up
     }
 
-    /// Weighs types that belong to one op; whether they are small enough.
+    /// Adds the types of one op; returns whether they are within the limits.
     pub(super) fn take<'t>(&mut self, types: impl Iterator<Item = &'t TypeIR>) -> bool {
         let weight = types.fold(0_u64, |sum, ir| sum.saturating_add(self.of(ir)));
         self.all = self.all.saturating_add(weight);
@@ -35,7 +35,7 @@ impl TypeSizes {
         !self.used_up
     }
 
-    /// The parts of a type, one that stands in two places counted twice; a name is one part.
+    /// The number of parts of a type. A part counts at each place; a name counts as one part.
     fn of(&mut self, ir: &TypeIR) -> u64 {
         let address = match ir {
             TypeIR::List(part) | TypeIR::Dict(part) => Arc::as_ptr(part) as usize,
@@ -57,7 +57,7 @@ impl TypeSizes {
     }
 
     fn sum<'t>(&mut self, parts: impl Iterator<Item = &'t TypeIR>) -> u64 {
-        // Far beyond every limit, and far from an overflow of the sums above it.
+        // Far above every limit, and low enough that sums do not overflow.
         parts.fold(0_u64, |sum, part| sum.saturating_add(self.of(part))).min(u64::MAX / 4)
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_that_doubles_is_weighed_without_being_walked() {
+    fn a_doubling_type_is_measured_without_walking_it() {
         let mut ir = TypeIR::Int;
         for _ in 0..100 {
             ir = TypeIR::Tuple([ir.clone(), ir].into());

@@ -1,5 +1,5 @@
-//! Edits applied to a resolved document, part by part, with a note of which edit touched what, so
-//! that what the result gets wrong can be told at the edit that brought it about.
+//! Applying edits to a resolved document. Records which edit touched which part, so that problems of the
+//! result can be reported at the responsible edit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

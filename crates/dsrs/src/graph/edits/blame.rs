@@ -1,5 +1,5 @@
-//! What is wrong with an edited graph, told at the edit that brought it about: a problem's place
-//! in the document becomes a place below `/edits`.
+//! Attributing problems of an edited graph to edits: a pointer into the document becomes a pointer below
+//! `/edits`.
 
 use super::apply::{DocumentPart, EditedDocument, graph_input};
 use crate::problem::{At, Code, Problem, Problems};

@@ -19,7 +19,7 @@ pub struct GraphDiff {
     pub text: String,
 }
 
-/// What turns `old` into `new`. The description is told in the text alone: no edit changes it.
+/// The edits that turn `old` into `new`. A changed description appears in the text only.
 #[must_use]
 pub fn graph_diff(old: &ProgramGraph, new: &ProgramGraph) -> GraphDiff {
     let mut change = DiffBuilder::default();
@@ -30,10 +30,10 @@ pub fn graph_diff(old: &ProgramGraph, new: &ProgramGraph) -> GraphDiff {
     };
     let parts = |name: &str| (part(&before, name), part(&after, name));
     if old.description != new.description {
-        let told = |text: &Option<Arc<str>>| text.as_deref().unwrap_or("none").to_owned();
+        let shown = |text: &Option<Arc<str>>| text.as_deref().unwrap_or("none").to_owned();
         change.say(
             '~',
-            &format!("description: {} -> {}", told(&old.description), told(&new.description)),
+            &format!("description: {} -> {}", shown(&old.description), shown(&new.description)),
         );
     }
     change.types(&parts("types"));

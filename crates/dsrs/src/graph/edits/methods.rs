@@ -1,5 +1,5 @@
-//! Building and editing by hand: each step is checked when it is taken and leaves the graph as it
-//! was when it is refused.
+//! Methods that build and edit a graph: each call is checked, and a refused call leaves the graph
+//! unchanged.
 
 use std::sync::Arc;
 

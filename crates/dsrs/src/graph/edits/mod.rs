@@ -37,7 +37,7 @@ pub enum Edit {
     ReplaceNode {
         /// The node.
         name: Arc<str>,
-        /// What stands there now.
+        /// The new node.
         node: Payload,
     },
     /// Gives a node another name, in edges, outputs and state too.
@@ -120,7 +120,7 @@ impl Edits {
         read::edits(body, at, problems).map(Self)
     }
 
-    /// A resolved document after the edits, which nobody has checked yet: whoever builds it does.
+    /// The document after the edits, unchecked until it is built.
     ///
     /// # Errors
     /// Edits that name what is not there, or what is there already, with pointers below `/edits`.

@@ -1,6 +1,6 @@
-//! The executor: dataflow within one task. A node starts the moment its inputs are there, siblings
-//! run concurrently, what computes at once is called in place. The first failure ends the run, unless
-//! all that depends on it takes errors. Knows modules by trait and nothing of LMs.
+//! The executor: dataflow within one task. A node starts as soon as its inputs are available, siblings
+//! run concurrently, and ops are computed in place. The first failure ends the run, unless every node
+//! that depends on it accepts errors. Knows modules by trait; knows nothing of LMs.
 
 mod conclude;
 mod inputs;
@@ -13,12 +13,12 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 
-use self::conclude::{status_of, tell_end};
+use self::conclude::{fill_span, status_of};
 use self::inputs::NodeInputs;
 use super::journal::{CompletedNodes, Journal, JournalError};
 use super::node_call::{NodeCall, out_of_time, took_too_long};
 use super::outcome::{NodeOutcome, NodeStatus, Outcome, RunError};
-use super::output_size::weighed;
+use super::output_size::within_room;
 use super::shared_work::SharedWork;
 use crate::graph::plan::PlannedNode;
 use crate::graph::program::Program;
@@ -30,21 +30,20 @@ use crate::predict::{
 use crate::strategy::Compute;
 use crate::value::{Failure, Fields, Payload, SizeBudget};
 
-/// How many nodes are started before others get their turn.
+/// The number of nodes to start before yielding to other tasks.
 const TURN: usize = 32;
 
 impl Program {
-    /// Runs the graph once. Inputs are those that [`Program::admit_inputs`] gave. The outcome has a
-    /// place for everything that can go wrong, so this never fails itself; dropping the future
-    /// stops the run and its LM requests.
+    /// Runs the graph once on inputs from [`Program::admit_inputs`]. Failures are part of the outcome.
+    /// Dropping the future stops the run and its LM requests.
     pub async fn execute(&self, run: &Arc<RunScope>, inputs: Fields) -> Outcome {
         let mut execution = Execution::new(self, run, None, inputs);
         let failure = execution.drive().await.err();
         execution.finish(failure)
     }
 
-    /// As [`Self::execute`], from where an earlier run of the same program and inputs came to. The
-    /// nodes that have ended are not run again; what every other gives is handed to the journal.
+    /// Like [`Self::execute`], but continues an earlier run of the same program and inputs. Completed
+    /// nodes do not run again; the journal records every other node as it completes.
     pub async fn execute_from(
         &self,
         run: &Arc<RunScope>,
@@ -59,8 +58,8 @@ impl Program {
         execution.finish(failure)
     }
 
-    /// As [`Self::execute`], as one of several runs of this program that share the work of nodes
-    /// that are called: no node is for inputs for which it, or one that is the same, has been before.
+    /// Like [`Self::execute`], but shares the outputs of called nodes with other runs of this program:
+    /// of equal nodes with equal inputs, only one is called.
     pub async fn execute_sharing(
         &self,
         run: &Arc<RunScope>,
@@ -73,8 +72,8 @@ impl Program {
         execution.finish(failure)
     }
 
-    /// Runs the graph once as a part of a node of another: within that node's time, under its span
-    /// and over its LM settings.
+    /// Runs the graph as a node of another graph: within the time of that node, below its span, and on
+    /// top of its LM settings.
     pub(in crate::graph) async fn execute_within(
         &self,
         ctx: &Ctx,
@@ -89,29 +88,29 @@ impl Program {
 
 /// What the executor waits for.
 enum ExecutorEvent {
-    /// A node has come to its end.
+    /// A node completed.
     Node(usize, Result<Fields, PredictError>),
-    /// The journal has what a node gave, or cannot take it.
+    /// The journal recorded a node, or failed to.
     Recorded(usize, Result<(), JournalError>),
 }
 
 struct Execution<'p> {
     program: &'p Program,
     run: &'p Arc<RunScope>,
-    /// The node that the graph is a part of.
+    /// The node that contains this graph.
     within: Option<&'p Ctx>,
-    /// Who is told of its nodes; nobody is of those within a node.
-    heard: Option<&'p dyn RunListener>,
+    /// Receives the events of nodes; `None` for a graph within a node.
+    listener: Option<&'p dyn RunListener>,
     inputs: Payload,
     journal: Option<&'p dyn Journal>,
     /// Work that is shared with other runs.
     shared: Option<&'p SharedWork>,
     nodes: Vec<NodeProgress>,
-    /// Nodes that wait for nothing any more, in the order in which that came to be.
+    /// Nodes whose inputs are available, in that order.
     ready: VecDeque<usize>,
-    /// What is left for the values that nodes give.
+    /// The remaining size for outputs of nodes.
     room: SizeBudget,
-    /// How many nodes were started.
+    /// The number of started nodes.
     started: usize,
     running: FuturesUnordered<BoxFuture<'p, ExecutorEvent>>,
 }
@@ -119,10 +118,9 @@ struct Execution<'p> {
 struct NodeProgress {
     waits_for: usize,
     span: Option<SpanId>,
-    /// Counts for whoever listens to the run.
+    /// Usage counters for the listener of the run.
     tally: Option<Arc<CallTally>>,
-    /// The failure that stands in the place of its outputs: its own, or one that kept it from
-    /// starting.
+    /// The failure that replaces its outputs: its own, or the one that prevented it from starting.
     failure: Option<Arc<Failure>>,
     outcome: NodeOutcome,
 }
@@ -145,7 +143,7 @@ impl<'p> Execution<'p> {
             program,
             run,
             within,
-            heard: run.listener.as_deref().filter(|_| within.is_none()),
+            listener: run.listener.as_deref().filter(|_| within.is_none()),
             inputs: Payload::map(inputs),
             journal: None,
             shared: None,
@@ -157,8 +155,8 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Runs until every node is done or waits, or the first failure. The run's own deadline needs no
-    /// timer: no node outlasts it.
+    /// Runs until every node completes or waits, or until the first failure. The deadline of the run
+    /// needs no timer, because it bounds the time of each node.
     async fn drive(&mut self) -> Result<(), RunError> {
         let run = self.run;
         let mut cancelled = std::pin::pin!(run.cancelled.cancelled());
@@ -192,7 +190,7 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Takes over how nodes have ended before.
+    /// Takes over the outcomes of completed nodes.
     fn take_over(&mut self, mut ended: CompletedNodes) {
         let program = self.program;
         for (index, planned) in program.plan.nodes.iter().enumerate() {
@@ -212,7 +210,8 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// What is called in place waits for nobody, so that nobody noticed that the run is over.
+    /// Checks whether the run is cancelled or late. Nodes that compute in place never wait, so nothing
+    /// else would notice.
     fn check_the_run(&self) -> Result<(), RunError> {
         if self.run.cancelled.is_cancelled() {
             return Err(self.cancelled());
@@ -223,7 +222,7 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Whether the time of the run is over, or of the node that the graph is a part of.
+    /// Whether the time of the run, or of the node that contains this graph, is over.
     fn is_late(&self) -> bool {
         let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
         Instant::now() >= bound
@@ -260,7 +259,7 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Begins a node in the record and in the trace.
+    /// Starts a node in the record and in the trace.
     fn open(&mut self, index: usize, inputs: Option<Fields>) -> SpanId {
         let planned = &self.program.plan.nodes[index];
         let trace = &self.run.trace;
@@ -274,38 +273,37 @@ impl<'p> Execution<'p> {
         progress.span = Some(span);
         progress.outcome.status = NodeStatus::Running;
         progress.outcome.started = Some(started);
-        progress.tally = self.heard.map(|_| CallTally::below(None));
-        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
+        progress.tally = self.listener.map(|_| CallTally::below(None));
+        self.emit(|| RunEvent::NodeStarted { node: &planned.name });
         span
     }
 
-    /// Calls a node in place that waits for nothing. What is over at once is written down once.
+    /// Computes a node in place. Its span is recorded once, after the fact.
     fn compute(&mut self, index: usize, compute: &Compute, inputs: Fields) -> Result<(), RunError> {
         let planned = &self.program.plan.nodes[index];
         let trace = &self.run.trace;
-        self.tell(|| RunEvent::NodeStarted { node: &planned.name });
+        self.emit(|| RunEvent::NodeStarted { node: &planned.name });
         let started = trace.elapsed();
         let result = compute(&inputs);
         let duration = trace.elapsed().saturating_sub(started);
         let timeout = self.program.graph().nodes[index].settings().timeout;
         let result = match result {
-            // Nobody stops what computes in place; what it gives too late does not count.
+            // A computation in place cannot be interrupted; a late result does not count.
             Ok(_) if duration > timeout => Err(took_too_long(&planned.name, timeout)),
-            result => weighed(&mut self.room, result),
+            result => within_room(&mut self.room, result),
         };
         let parent = self.within.and_then(|ctx| ctx.parent);
         trace.record(SpanKind::Node, &self.label(planned), parent, |span| {
             (span.started, span.duration) = (started, Some(duration));
             span.inputs = Some(inputs);
             span.status = status_of(&result);
-            tell_end(span, &result);
+            fill_span(span, &result);
         });
         self.nodes[index].outcome.started = Some(started);
         self.conclude(index, result, duration)
     }
 
-    /// Leaves out a node that something needed by it kept from starting; what is behind it has that
-    /// failure in the place of its outputs.
+    /// Skips a node because one of its sources failed. The failure propagates to its followers.
     fn skip(&mut self, index: usize, failure: Arc<Failure>) {
         let progress = &mut self.nodes[index];
         progress.outcome.status = NodeStatus::Skipped;
@@ -313,7 +311,7 @@ impl<'p> Execution<'p> {
         self.release(index);
     }
 
-    /// What the trace calls a node.
+    /// The name of a node in the trace.
     fn label(&self, planned: &PlannedNode) -> Arc<str> {
         match self.within {
             None => planned.name.clone(),
@@ -321,13 +319,13 @@ impl<'p> Execution<'p> {
         }
     }
 
-    fn tell<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
-        if let Some(listener) = self.heard {
+    fn emit<'e>(&self, event: impl FnOnce() -> RunEvent<'e>) {
+        if let Some(listener) = self.listener {
             listener.receive(event());
         }
     }
 
-    /// The run as a whole was cancelled: names the first node at work, and its predictor.
+    /// The error of a cancelled run, with the first running node and its predictor.
     fn cancelled(&self) -> RunError {
         let nodes = self.program.plan.nodes.iter().zip(&self.nodes);
         let node = nodes
@@ -340,7 +338,7 @@ impl<'p> Execution<'p> {
         RunError { node, error: PredictError { predictor, ..error } }
     }
 
-    /// Stops what still runs.
+    /// Stops the running nodes.
     fn stop(&mut self) {
         self.running.clear();
         let running = |progress: &&NodeProgress| progress.outcome.status == NodeStatus::Running;
@@ -354,7 +352,7 @@ impl<'p> Execution<'p> {
         outputs.map(|(name, origin)| (name.clone(), self.select(origin))).collect()
     }
 
-    /// Stops what still runs and puts the outcome together.
+    /// Stops the running nodes and assembles the outcome.
     fn finish(mut self, failure: Option<RunError>) -> Outcome {
         self.stop();
         let parked = failure.as_ref().is_some_and(RunError::waits);

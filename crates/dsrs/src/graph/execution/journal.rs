@@ -1,5 +1,5 @@
-//! The journal of a run that lasts: who keeps what each node gave before any node that waits for it
-//! starts, so that another process can go on from there. Knows nothing of where it is kept.
+//! The journal of a background run: it records the outputs of each node before any follower starts, so
+//! that another process can continue the run. Knows nothing of where it is stored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,36 +16,36 @@ use crate::problem::{At, Code, Problems};
 use crate::types::{Constraint, ConstraintKind, admit};
 use crate::value::{Failure, Map, Payload};
 
-/// A node that came to an end that a run can go on from.
+/// A completed node that a later attempt can reuse.
 #[derive(Debug)]
 pub struct CompletedNode {
     /// Its name.
     pub name: Arc<str>,
     /// How it ended.
     pub outcome: NodeOutcome,
-    /// What happened in it: a trace of its own, whose first span is the node's.
+    /// Its trace; the first span is the span of the node.
     pub spans: Vec<Span>,
 }
 
-/// Why a node's end could not be kept. The run stops: what it did next would be lost, or is another's
-/// to do by now.
+/// Why a completed node could not be recorded. The run stops, because further work would be lost or
+/// now belongs to another worker.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct JournalError(pub String);
 
-/// Keeps the ends of nodes.
+/// Records completed nodes.
 pub trait Journal: Send + Sync {
-    /// Keeps one. The nodes that wait for it start when this is done; all others go on meanwhile.
+    /// Records one. Its followers start afterwards; all other nodes continue meanwhile.
     fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>>;
 }
 
-/// How nodes ended in an earlier run of the same program over the same inputs, by name.
+/// Outcomes of nodes from an earlier run of the same program and inputs, by name.
 pub type CompletedNodes = HashMap<Arc<str>, NodeOutcome>;
 
 impl Program {
-    /// The outputs that a value from outside stands for, of a node that waits for it: an object of
-    /// all of them, or for a node of one output that output's value alone. `None`, with everything
-    /// that does not fit, where it is neither, or breaks an assert.
+    /// Converts a signal to the outputs of the waiting node: an object of all outputs, or the bare value
+    /// for a node with one output. Returns `None` and adds problems if the value does not fit or breaks
+    /// an assert.
     pub fn admit_signal(
         &self,
         node: &Node,
@@ -92,8 +92,8 @@ impl Program {
         admitted
     }
 
-    /// How a node ended whose outputs were kept as plain JSON data; `None` when there is no such
-    /// node, or its outputs are no longer of these types.
+    /// Restores the outcome of a node from its recorded outputs; `None` if there is no such node or the
+    /// outputs no longer fit its types.
     #[must_use]
     pub fn restore_completed_node(&self, name: &str, outputs: &Payload) -> Option<NodeOutcome> {
         let ty = self.graph().node(name)?.outputs();
@@ -102,7 +102,7 @@ impl Program {
         Some(NodeOutcome { status, outputs: Some(outputs), ..NodeOutcome::pending() })
     }
 
-    /// How a node ended whose failure another took; `None` when there is no such node.
+    /// Restores the outcome of a node whose failure was absorbed; `None` if there is no such node.
     #[must_use]
     pub fn restore_failed_node(
         &self,

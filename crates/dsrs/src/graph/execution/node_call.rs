@@ -1,4 +1,4 @@
-//! The call of one node's module: in the node's own context, within the node's time. Knows nothing
+//! Calling the module of one node, in the context and within the timeout of that node. Knows nothing
 //! of other nodes.
 
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub(super) struct NodeCall<'p> {
     pub(super) node: &'p Node,
     pub(super) span: SpanId,
     pub(super) tally: Option<Arc<CallTally>>,
-    /// Its part in work that is shared with other runs.
+    /// The work that it shares with other runs.
     pub(super) shared: Option<SharedNode<'p>>,
 }
 
 impl NodeCall<'_> {
-    /// Calls the module within the node's time.
+    /// Calls the module within the node's timeout.
     pub(super) async fn make(self, inputs: Fields) -> Result<Fields, PredictError> {
         let timeout = self.node.settings().timeout;
         let own = Instant::now() + timeout;
@@ -43,7 +43,7 @@ impl NodeCall<'_> {
         })
     }
 
-    /// What comes of the module, or of the same work done before.
+    /// The outputs of the module, or of the same work done before.
     async fn share(
         &self,
         shared: SharedNode<'_>,
@@ -59,8 +59,8 @@ impl NodeCall<'_> {
         Ok(outputs)
     }
 
-    /// The node's own context. Predictors of a graph that is a part of a node belong to that node:
-    /// their paths lead through the graph.
+    /// The context of the node. Predictors of a graph within a node belong to that node: their paths
+    /// lead through the graph.
     fn ctx(&self, deadline: Instant) -> Ctx {
         let settings = self.node.settings();
         let scope = NodeScope {
@@ -86,14 +86,14 @@ impl NodeCall<'_> {
     }
 }
 
-/// The time of a node is over.
+/// The error of a node that exceeded its timeout.
 pub(super) fn took_too_long(name: &str, timeout: Duration) -> PredictError {
     let limit = timeout.as_millis();
     let message = format!("node `{name}` took longer than its {limit} ms");
     PredictError::new(PredictErrorKind::Timeout, message)
 }
 
-/// The time of the whole run is over.
+/// The error of a run that exceeded its timeout.
 pub(super) fn out_of_time() -> PredictError {
     PredictError::new(PredictErrorKind::Timeout, "the run took longer than its timeout_ms")
 }

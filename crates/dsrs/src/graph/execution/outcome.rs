@@ -1,4 +1,4 @@
-//! How a run of a graph ended, and each of its nodes. Knows nothing of how it came to that.
+//! The outcome of a run and of each of its nodes. Knows nothing of the executor.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::lm::Usage;
 use crate::predict::{PredictError, PredictErrorKind, Span};
 use crate::value::{Fields, Payload};
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The graph's outputs, or the failure that ended the run.
@@ -18,12 +18,12 @@ pub struct Outcome {
     pub nodes: IndexMap<Arc<str>, NodeOutcome>,
     /// The sum over all LM calls.
     pub usage: Usage,
-    /// Everything that happened, in the order in which it started.
+    /// The trace, in the order in which spans started.
     pub spans: Vec<Span>,
 }
 
 impl Outcome {
-    /// Whether nothing has failed, and all that is left waits for values from outside.
+    /// Whether nothing failed and the remaining nodes wait for signals.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.outputs.as_ref().is_err_and(RunError::waits)
@@ -34,7 +34,7 @@ impl Outcome {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct RunError {
-    /// The node that failed; `None` when the run as a whole was stopped before any node started.
+    /// The node that failed; `None` if the run stopped before any node started.
     pub node: Option<Arc<str>>,
     /// Why.
     #[source]
@@ -42,35 +42,35 @@ pub struct RunError {
 }
 
 impl RunError {
-    /// Whether it is none, and the run waits for a value from outside.
+    /// Whether the run did not fail but waits for a signal.
     pub(super) fn waits(&self) -> bool {
         self.error.kind == PredictErrorKind::Waiting
     }
 }
 
-/// How a node ended.
+/// The outcome of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOutcome {
-    /// How it stands.
+    /// Its status.
     pub status: NodeStatus,
-    /// When it started, counted from the run's start.
+    /// When it started, relative to the start of the run.
     pub started: Option<Duration>,
     /// How long it took.
     pub duration: Option<Duration>,
-    /// What it gave.
+    /// Its outputs.
     pub outputs: Option<Payload>,
     /// Why it failed.
     pub error: Option<PredictError>,
 }
 
 impl NodeOutcome {
-    /// Of a node that has not started.
+    /// The outcome of a node that has not started.
     pub(super) const fn pending() -> Self {
         let (started, duration, outputs, error) = (None, None, None, None);
         Self { status: NodeStatus::Pending, started, duration, outputs, error }
     }
 
-    /// The same when the run has ended, `elapsed` after its start.
+    /// The final outcome once the run ended, `elapsed` after its start.
     pub(super) fn at_the_end(mut self, elapsed: Duration) -> Self {
         match self.status {
             NodeStatus::Pending => self.status = NodeStatus::Skipped,
@@ -84,22 +84,22 @@ impl NodeOutcome {
     }
 }
 
-/// Where a node stands.
+/// The status of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStatus {
     /// Not started.
     Pending,
-    /// At work.
+    /// Running.
     Running,
-    /// Done.
+    /// Completed.
     Succeeded,
     /// Failed.
     Failed,
-    /// Never started, because the run ended before, or because what it needs failed.
+    /// Never started, because the run ended or a source failed.
     Skipped,
-    /// Stopped at work, because the run ended.
+    /// Stopped while running, because the run ended.
     Cancelled,
-    /// Parked until a value comes from outside.
+    /// Parked until it receives a signal.
     Waiting,
 }
 

@@ -1,11 +1,11 @@
-//! What a node gives is weighed before anybody is told of it: the values of a run have a bound, so
-//! that no graph doubles a value for ever. Knows nothing of how nodes run.
+//! The size limit of outputs: all values of a run together are bounded, so a graph cannot double a
+//! value forever. Checked before outputs are emitted. Knows nothing of how nodes run.
 
 use crate::predict::{PredictError, PredictErrorKind};
 use crate::value::{Fields, SizeBudget};
 
-/// What a node gave, where the run has room for it.
-pub(super) fn weighed(
+/// Returns the outputs of a node if they fit into the remaining room of the run.
+pub(super) fn within_room(
     room: &mut SizeBudget,
     result: Result<Fields, PredictError>,
 ) -> Result<Fields, PredictError> {

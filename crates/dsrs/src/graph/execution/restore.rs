@@ -1,5 +1,4 @@
-//! Values read back from a record, where errors stand as plain data like everything else. Knows
-//! nothing of where records are kept.
+//! Restoring values from a record, which stores errors as plain data. Knows nothing of storage.
 
 use std::sync::Arc;
 
@@ -7,8 +6,8 @@ use crate::problem::{At, Problems};
 use crate::types::{ClassField, Type, TypeIR, TypeShape, admit, resolve};
 use crate::value::{Failure, Map, Payload};
 
-/// A value of a type from its plain data: as at the rim, but for errors, which a record may hold and
-/// a caller may not send.
+/// Restores a value of a type from its plain data. Works like the boundary, but also accepts errors,
+/// which a record may contain and a caller may not send.
 pub(in crate::graph) fn restore(value: &Payload, ir: &TypeIR, whole: &Type) -> Option<Payload> {
     let own = Type::new(ir.clone(), whole.defs.clone());
     let mut problems = Problems::new();

@@ -1,5 +1,5 @@
-//! Which nodes of a run still count when it goes on, perhaps with another version of its graph:
-//! those whose definition, state and sources are what they were. Knows nothing of runs' records.
+//! Which completed nodes a resumed run reuses, possibly with another version of its graph: those whose
+//! definition, state and sources did not change. Knows nothing of stored runs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::signature::SignatureSchema;
 use crate::types::reachable;
 use crate::value::Fields;
 
-/// What becomes of a node.
+/// What a resumed run does with a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResumeDecision {
-    /// What it gave still counts.
+    /// It reuses the outputs.
     Reuse,
-    /// It runs again, because of this.
+    /// It runs the node again, for this reason.
     Rerun(String),
 }
 
-/// What becomes of each node of `new` in a run that began with `old`. `ended` are the nodes whose
-/// outputs there are; the inputs are those of the two, each as its own graph completed them.
+/// Decides for each node of `new` whether a run that began with `old` reuses its outputs. `ended` are
+/// the completed nodes; each program comes with the inputs as it completed them.
 #[must_use]
 pub fn resume_decisions(
     old: (&Program, &Fields),
@@ -46,7 +46,7 @@ pub fn resume_decisions(
     verdicts
 }
 
-/// What comes after a node that runs again runs again, too.
+/// Followers of a node that runs again run again, too.
 fn follow(program: &Program, verdicts: &mut IndexMap<Arc<str>, ResumeDecision>) {
     let again = |verdicts: &IndexMap<Arc<str>, ResumeDecision>, index: usize| {
         verdicts.get_index(index).is_some_and(|(_, verdict)| *verdict != ResumeDecision::Reuse)
@@ -71,13 +71,13 @@ struct ProgramPair<'a> {
 }
 
 impl ProgramPair<'_> {
-    /// Why what a node gave no longer counts, seen by itself.
+    /// Why a node has to run again, apart from its sources.
     fn change(&self, name: &Arc<str>, node: &Node, ended: bool) -> Option<String> {
         let Some(was) = self.old.0.graph().node(name) else {
-            return Some("the version before has no such node".to_owned());
+            return Some("the previous version has no such node".to_owned());
         };
         if !ended {
-            return Some("it had not come to its end".to_owned());
+            return Some("it had not completed".to_owned());
         }
         let parts = [
             ("its strategy", was.strategy == node.strategy),
@@ -112,8 +112,8 @@ fn states<'n>(name: &str, node: &'n Node) -> Vec<(String, &'n PredictState)> {
     node.predictors(name).map(|(path, predictor)| (path, predictor.state())).collect()
 }
 
-/// Whether two signatures make the same prompts: the same words and fields, and the same
-/// definitions of whatever types the fields name.
+/// Whether two signatures produce the same prompts: equal instructions, fields, and definitions of the
+/// types that the fields name.
 fn same_signature(one: &SignatureSchema, other: &SignatureSchema) -> bool {
     let fields = one.inputs == other.inputs && one.outputs == other.outputs;
     if !fields || one.instructions != other.instructions {

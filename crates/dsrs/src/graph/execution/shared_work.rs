@@ -1,6 +1,5 @@
-//! Work that the runs of one program share: what a node gave is given again to every node that is
-//! the same, for the same inputs, in whichever of these runs. Knows nothing of where it is kept, nor
-//! for how long.
+//! Work that the runs of one program share: equal nodes with equal inputs are called once, across all
+//! these runs. Knows nothing of where outputs are stored, or for how long.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,24 +13,24 @@ use crate::problem::{At, Problems};
 use crate::types::admit;
 use crate::value::{Fields, Payload};
 
-/// What tells the work of a node from all other work of the same program: a hash of the node's
-/// definition, of the state of its predictors, and of its inputs. Not of its name.
+/// Identifies the work of a node within a program: a hash of the node's definition, the state of its
+/// predictors, and its inputs. The name of the node is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WorkKey(pub [u8; 32]);
 
-/// What some work gave.
+/// The outputs of shared work.
 #[derive(Clone, Debug)]
 pub struct SharedOutputs {
     /// All outputs as one value.
     pub outputs: Payload,
-    /// Whether it was done for this, or had been done before.
+    /// Whether this call computed them.
     pub computed: bool,
 }
 
-/// Keeps what work gave.
+/// Stores the outputs of shared work.
 pub trait WorkStore: Send + Sync {
-    /// What is there for this work, or else what comes of the call, which is there for others then;
-    /// who asks meanwhile waits. A failure is its caller's alone.
+    /// Returns the stored outputs of this work, or makes the call and stores its outputs. Concurrent
+    /// callers wait. A failure is not shared.
     fn once<'a>(
         &'a self,
         key: WorkKey,
@@ -46,21 +45,21 @@ pub struct SharedWork {
 }
 
 impl SharedWork {
-    /// The work of this program's nodes, kept in that store.
+    /// The work of the nodes of a program, stored in `store`.
     #[must_use]
     pub fn of(program: &Program, store: Box<dyn WorkStore>) -> Self {
         let identities = program.graph().nodes.values().map(|node| identity(node)).collect();
         Self { identities, store }
     }
 
-    /// The part of one node, by its place in the program.
+    /// The shared work of one node, by its index in the program.
     pub(super) fn part(&self, index: usize) -> Option<SharedNode<'_>> {
         let identity = self.identities.get(index)?;
         Some(SharedNode { identity, store: self.store.as_ref() })
     }
 }
 
-/// What makes a node the same as another.
+/// A hash that equal nodes share.
 fn identity(node: &Node) -> [u8; 32] {
     let mut hash = Sha256::new().chain_update(node_to_payload(node).to_json());
     for (path, predictor) in node.module.predictors() {
@@ -83,7 +82,7 @@ impl<'p> SharedNode<'p> {
         WorkKey(Sha256::new().chain_update(self.identity).chain_update(inputs).finalize().into())
     }
 
-    /// The outputs, and whether the call was made for them.
+    /// The outputs, and whether this call computed them.
     pub(super) async fn once<'c>(
         &self,
         key: WorkKey,
@@ -103,7 +102,7 @@ impl<'p> SharedNode<'p> {
         };
         let fields = outputs.as_ref().and_then(Payload::as_map).cloned();
         let fields = fields.filter(|_| problems.is_empty()).ok_or_else(|| {
-            let message = "what was kept of the same work does not fit";
+            let message = "the stored outputs of the same work do not fit";
             PredictError::new(PredictErrorKind::InvalidValue { field: "outputs".into() }, message)
         })?;
         Ok((fields, computed))

@@ -1,6 +1,5 @@
-//! A typed module as a graph: its predictors become nodes, and who feeds whom is given, or seen in
-//! runs on an LM that answers things which occur nowhere else. What was not seen clearly is
-//! reported and left open, never guessed.
+//! A typed module as a graph: its predictors become nodes, and edges are inferred from runs on an LM
+//! that answers unique values. Ambiguous connections are reported and left open, never guessed.
 
 mod load_state;
 mod sentinel;

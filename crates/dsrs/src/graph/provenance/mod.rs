@@ -1,6 +1,6 @@
-//! Provenance: of every output of a run that is over, the nodes, parameters, inputs and LM calls
-//! that it came from, down to the field where that is known. Worked out on demand from the program
-//! and what was recorded, so that no run pays for it. Knows nothing of where records are kept.
+//! Provenance: the nodes, parameters, inputs and LM calls that each output of a finished run derives
+//! from, down to fields where that is known. Computed on demand from the program and the record, so
+//! runs do not pay for it. Knows nothing of storage.
 
 mod walk;
 
@@ -19,60 +19,60 @@ use crate::value::{
     Fields, Meta, Payload, Selection, SelectionStep, Value, ValueKind, ValueOrigin, ValueRef,
 };
 
-/// How many steps may be taken for one run.
+/// The maximum number of steps for one run.
 const STEPS: usize = 300_000;
-/// How many for one call of a graph within.
+/// The maximum number of steps for one call of a nested graph.
 const STEPS_WITHIN: usize = 20_000;
-/// How deep fields of fields are told apart.
+/// The maximum depth of nested fields.
 const DEPTH: usize = 4;
-/// How many fields of one value are.
+/// The maximum number of fields of one value.
 const FIELDS: usize = 1_000;
 
-/// What is recorded of a run that is over.
+/// The record of a finished run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRecord {
-    /// What came out.
+    /// The outputs of the run.
     pub outputs: Fields,
-    /// What nodes gave, as far as they ran.
+    /// The outputs of the nodes that ran.
     pub nodes: IndexMap<Arc<str>, Payload>,
-    /// What happened.
+    /// The recorded spans.
     pub recording: Recording,
 }
 
-/// Where the outputs of a run came from.
+/// The provenance of the outputs of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Provenance {
-    /// By output, in the graph's order.
+    /// Lineages by output, in the order of the graph.
     pub outputs: IndexMap<Arc<str>, Lineage>,
-    /// Outputs of which it would take too long to tell.
+    /// Outputs whose lineage would take too long to compute.
     pub omitted: Vec<Arc<str>>,
 }
 
-/// Where one value came from.
+/// The lineage of one value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lineage {
-    /// The value: its kind, the reference that names it, what is known of it.
+    /// The value with its kind, reference and metadata.
     pub value: Value,
-    /// What it was made of directly.
+    /// Its direct sources.
     pub sources: Vec<ValueRef>,
-    /// Every node that had a part in it, as the trace calls them; those of graphs within too.
+    /// Every node that contributed, by its name in the trace; nested graphs included.
     pub nodes: Vec<Arc<str>>,
     /// Every part of the graph's inputs that it depends on.
     pub inputs: Vec<ValueRef>,
-    /// The predictors whose calls it came from, by path.
+    /// The predictors whose calls contributed, by path.
     pub parameters: Vec<Arc<str>>,
-    /// The LM calls that were answered on the way, by their spans.
+    /// The answered LM calls that contributed, by span.
     pub lm_calls: Vec<u32>,
-    /// Its fields, where they came in different ways.
+    /// Its fields, where their lineages differ.
     pub fields: IndexMap<Selection, Lineage>,
 }
 
 impl Program {
-    /// Where the outputs of a run of this program came from.
+    /// The provenance of the outputs of a run of this program.
     #[must_use]
     pub fn provenance(&self, run: &RunRecord) -> Provenance {
-        let ran = |node: &str| run.nodes.get(node).map(walk::members);
-        let mut walk = ProvenanceWalk::new(self, &run.recording, None, &ran, STEPS);
+        let outputs_of = |node: &str| run.nodes.get(node).map(walk::members);
+        let mut walk = ProvenanceWalk::new(self, &run.recording, None, &outputs_of, STEPS);
         let mut found = Provenance::default();
         for (name, origin) in &self.plan.outputs {
             let Some(payload) = run.outputs.get(name) else { continue };
@@ -85,8 +85,8 @@ impl Program {
         found
     }
 
-    /// What a part of the outputs came from in a recorded call of this program as a part of a node;
-    /// `None` where the record does not say.
+    /// The sources of a part of the outputs in a recorded call of this program as a node; `None` if the
+    /// record does not contain them.
     pub(in crate::graph) fn sources_within(
         &self,
         call: &RecordedCall<'_>,
@@ -112,8 +112,8 @@ impl Program {
                             .map(|from| Flow { into: into.clone(), ..Flow::of(from) }),
                     );
                 }
-                let told: HashSet<&Selection> = flows.iter().map(|flow| &flow.from).collect();
-                let others = whole.inputs.iter().filter(|from| !told.contains(from));
+                let covered: HashSet<&Selection> = flows.iter().map(|flow| &flow.from).collect();
+                let others = whole.inputs.iter().filter(|from| !covered.contains(from));
                 let others: Vec<Flow> = others.cloned().map(Flow::of).collect();
                 flows.extend(others);
             }
@@ -140,7 +140,7 @@ fn lineage(
     let parameters = walk.predictors(&facts.spans);
     let lm_calls = walk.answered(&facts.spans);
     let value = walk.value(place, payload, ty);
-    let sources = walk.made_of(place);
+    let sources = walk.direct_sources(place);
     let Facts { inputs, nodes, .. } = facts;
     let inputs = inputs.into_iter().map(|selection| input_ref(&selection)).collect();
     Ok(Lineage {
@@ -155,8 +155,8 @@ fn lineage(
 }
 
 impl ProvenanceWalk<'_> {
-    /// What a place is made of directly.
-    fn made_of(&self, place: &ValuePlace) -> Vec<ValueRef> {
+    /// The direct sources of a place.
+    fn direct_sources(&self, place: &ValuePlace) -> Vec<ValueRef> {
         let Some(node) = place.node else { return Vec::new() };
         let Some(sources) = self.sources(node, &place.selection) else { return Vec::new() };
         let feeds = sources.flows.iter().flat_map(|flow| self.feeds(node, &flow.from));
@@ -174,14 +174,14 @@ impl ProvenanceWalk<'_> {
         }
     }
 
-    /// The value at a place, dressed with what is known of it.
+    /// The value at a place with its metadata.
     fn value(&self, place: &ValuePlace, payload: &Payload, ty: Option<&Type>) -> Value {
         let schema = ty.map(|ty| Payload::from(ty.ir.to_string()));
         let value = Value::plain(payload.clone()).with_ref(self.reference(place));
         let Some(node) = place.node else {
             return value.with_meta(Meta { schema, ..Meta::default() });
         };
-        let below = self.happened(node, &place.selection);
+        let below = self.spans_within(node, &place.selection);
         let calls = self.answered(&below);
         let mut usage = Usage::default();
         let spans = below.iter().filter_map(|id| self.recording.span(*id));
@@ -203,14 +203,14 @@ impl ProvenanceWalk<'_> {
         value.of_kind(kind).with_meta(meta)
     }
 
-    /// What happened within a node that had a part in a part of its outputs.
-    fn happened(&self, node: usize, part: &Selection) -> BTreeSet<u32> {
+    /// The spans within a node that contributed to a part of its outputs.
+    fn spans_within(&self, node: usize, part: &Selection) -> BTreeSet<u32> {
         let known = self.sources(node, part).and_then(|sources| sources.spans.clone());
         let all = || self.span_of(node).map(|span| self.recording.below(span));
         known.unwrap_or_else(|| all().into_iter().flatten().collect())
     }
 
-    /// The LM calls among these spans that were answered.
+    /// The answered LM calls among these spans.
     fn answered(&self, spans: &BTreeSet<u32>) -> Vec<u32> {
         let found = spans.iter().filter_map(|id| self.recording.span(*id));
         let answered =
@@ -218,7 +218,7 @@ impl ProvenanceWalk<'_> {
         answered.map(|span| span.id).collect()
     }
 
-    /// The predictors that were called among these spans.
+    /// The predictors called among these spans.
     fn predictors(&self, spans: &BTreeSet<u32>) -> Vec<Arc<str>> {
         let found = spans.iter().filter_map(|id| self.recording.span(*id));
         let called = found.filter(|span| span.kind == SpanKind::Predictor);
@@ -226,7 +226,7 @@ impl ProvenanceWalk<'_> {
         paths.into_iter().collect()
     }
 
-    /// Nodes in the graph's order, those of a graph within behind the node that runs it.
+    /// Nodes in the order of the graph; nodes of a nested graph follow the node that runs it.
     fn in_order(&self, nodes: IndexSet<Arc<str>>) -> Vec<Arc<str>> {
         let nodes_of_graph = &self.program.graph().nodes;
         let mut nodes: Vec<Arc<str>> = nodes.into_iter().collect();

@@ -1,5 +1,6 @@
-//! From a value back to all that it came from: along edges, through nodes as their modules tell, to
-//! inputs and to what happened on the way. Knows recorded calls and nothing of how they are shown.
+//! The walk from a value back to everything that it derives from: along edges, through nodes by the
+//! sources that their modules report, to inputs and spans. Knows recorded calls; knows nothing of
+//! how provenance is presented.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -17,13 +18,13 @@ use crate::strategy::{Flow, RecordedCall, Sources};
 use crate::types::{Type, TypeIR, TypeShape, resolve};
 use crate::value::{Failure, Fields, Payload, Selection, SelectionStep};
 
-/// How deep a type is opened where an edge leaves some of its fields behind.
+/// The depth to which a class is split into fields where an edge drops some of them.
 const OPENED: usize = 2;
-/// Classes of more fields than that are not.
+/// Classes with more fields are not split.
 const FIELDS: usize = 200;
 
-/// A place in a graph where values are: a node's outputs, or the inputs where there is no node, and
-/// the way into them.
+/// A place of values in a graph: a selection into the outputs of a node, or into the inputs if `node`
+/// is `None`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ValuePlace {
     pub(super) node: Option<usize>,
@@ -40,25 +41,25 @@ impl ValuePlace {
     }
 }
 
-/// All that a value came from.
+/// Everything that a value derives from.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     /// Parts of the graph's inputs.
     pub(super) inputs: IndexSet<Selection>,
-    /// Nodes as the trace calls them.
+    /// Nodes by their names in the trace.
     pub(super) nodes: IndexSet<Arc<str>>,
-    /// What happened.
+    /// Spans.
     pub(super) spans: BTreeSet<u32>,
 }
 
-/// One call of a program that is over: of a whole graph, or of one that is a node of another.
+/// A walk through one finished call of a program: a whole run, or a nested graph.
 pub(super) struct ProvenanceWalk<'w> {
     pub(super) program: &'w Program,
     pub(super) recording: &'w Recording,
     calls: Vec<Option<RecordedNode<'w>>>,
-    /// What modules told before: a graph within walks back through its own nodes for it.
-    told: RefCell<HashMap<ValuePlace, Rc<Sources>>>,
-    /// How many more steps may be taken.
+    /// Cached sources: for these, a nested graph walks back through its own nodes.
+    known: RefCell<HashMap<ValuePlace, Rc<Sources>>>,
+    /// The remaining steps.
     left: usize,
 }
 
@@ -69,13 +70,13 @@ struct RecordedNode<'w> {
     outputs: Cow<'w, Fields>,
 }
 
-/// The walk is longer than anyone may wait for.
+/// The walk exceeded its limit of steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WalkLimitExceeded;
 
 impl<'w> ProvenanceWalk<'w> {
-    /// A walk through the nodes whose spans are below `parent`. Of nodes without a span, `ran` says
-    /// what they gave, if they ran.
+    /// A walk through the nodes whose spans are below `parent`. For nodes without a span, `ran` returns
+    /// the outputs if they ran.
     pub(super) fn new(
         program: &'w Program,
         recording: &'w Recording,
@@ -105,10 +106,10 @@ impl<'w> ProvenanceWalk<'w> {
         let mut calls: Vec<Option<RecordedNode<'_>>> =
             program.plan.nodes.iter().map(call).collect();
         mark_errors(program, &mut calls);
-        Self { program, recording, calls, told: RefCell::default(), left }
+        Self { program, recording, calls, known: RefCell::default(), left }
     }
 
-    /// Everything that the values at these places came from.
+    /// Everything that the values at these places derive from.
     pub(super) fn facts(&mut self, from: Vec<ValuePlace>) -> Result<Facts, WalkLimitExceeded> {
         let mut facts = Facts::default();
         let mut seen = HashSet::new();
@@ -125,7 +126,7 @@ impl<'w> ProvenanceWalk<'w> {
                     facts.spans.extend(spans);
                     let ways = sources.flows.iter().flat_map(|flow| self.feeds(node, &flow.from));
                     let places: Vec<ValuePlace> = ways.map(|(_, place)| place).collect();
-                    // The first is to be looked at first.
+                    // A stack: the first place is visited next.
                     open.extend(places.into_iter().rev());
                 }
             }
@@ -135,7 +136,7 @@ impl<'w> ProvenanceWalk<'w> {
         Ok(facts)
     }
 
-    /// Notes a node that had a part in a value; what its module tells of that.
+    /// Notes a node that contributed to a value; returns its sources and spans.
     fn note(
         &mut self,
         node: usize,
@@ -159,11 +160,11 @@ impl<'w> ProvenanceWalk<'w> {
         Ok((sources, spans))
     }
 
-    /// What a node's module tells of a part of its outputs; `None` when the node never ran.
+    /// The sources of a part of a node's outputs, by its module; `None` if the node never ran.
     pub(super) fn sources(&self, node: usize, part: &Selection) -> Option<Rc<Sources>> {
         let place = ValuePlace { node: Some(node), selection: part.clone() };
-        if let Some(told) = self.told.borrow().get(&place) {
-            return Some(told.clone());
+        if let Some(known) = self.known.borrow().get(&place) {
+            return Some(known.clone());
         }
         let call = self.calls.get(node)?.as_ref()?;
         let module = &self.program.graph().nodes[node].module;
@@ -173,13 +174,13 @@ impl<'w> ProvenanceWalk<'w> {
             recording: self.recording,
             span: call.span.map(|span| span.id),
         };
-        let told = Rc::new(module.sources(&recorded, part));
-        self.told.borrow_mut().insert(place, told.clone());
-        Some(told)
+        let sources = Rc::new(module.sources(&recorded, part));
+        self.known.borrow_mut().insert(place, sources.clone());
+        Some(sources)
     }
 
-    /// Where a part of a node's input comes from: places, each with the part of that part which it
-    /// fills. Several, where an edge takes only some fields of what it leads to.
+    /// The places that feed a part of a node's input, each with the sub-part that it fills. There are
+    /// several if an edge carries only some fields.
     pub(super) fn feeds(&self, node: usize, part: &Selection) -> Vec<(Selection, ValuePlace)> {
         let planned = &self.program.plan.nodes[node];
         let Some((SelectionStep::Field(field), rest)) = part.split_first() else {
@@ -206,7 +207,7 @@ impl<'w> ProvenanceWalk<'w> {
         Ok(())
     }
 
-    /// The parts of a value that came in different ways, where its makers tell them apart.
+    /// The parts of a value with different origins, where modules distinguish them.
     pub(super) fn parts(
         &mut self,
         place: &ValuePlace,
@@ -218,7 +219,7 @@ impl<'w> ProvenanceWalk<'w> {
             let Some(sources) = self.sources(node, &place.selection) else {
                 return Ok(Vec::new());
             };
-            // What merely had a hand in all of it, as what decides a branch, had one in each part.
+            // A source of the whole value, such as the condition of a branch, distinguishes no parts.
             let tells = |flow: &&Flow| flow.is_copy || !flow.into.is_empty();
             let flows = sources.flows.iter().filter(tells);
             let mut ways = flows.flat_map(|flow| self.ways(node, flow));
@@ -234,7 +235,7 @@ impl<'w> ProvenanceWalk<'w> {
         }
     }
 
-    /// Where a flow arrives, and from which places, if what came is what was there.
+    /// Where a flow arrives, and the places that it copies from, if any.
     fn ways(&self, node: usize, flow: &Flow) -> Vec<(Selection, Option<ValuePlace>)> {
         let feeds = if flow.is_copy { self.feeds(node, &flow.from) } else { Vec::new() };
         match feeds.is_empty() {
@@ -246,7 +247,7 @@ impl<'w> ProvenanceWalk<'w> {
         }
     }
 
-    /// The part of the inputs that a value is, if it is one as it was.
+    /// The part of the inputs that a value copies, if it is a copy.
     pub(super) fn copied_from(
         &mut self,
         place: &ValuePlace,
@@ -271,8 +272,8 @@ impl<'w> ProvenanceWalk<'w> {
     }
 }
 
-/// Puts errors where they were: a record shows an error as any other data, and a node that failed,
-/// or was left out because of one that did, gave one.
+/// Restores errors in the inputs of calls: a record shows an error as plain data, and a failed or
+/// skipped node passes one on.
 fn mark_errors(program: &Program, calls: &mut [Option<RecordedNode<'_>>]) {
     let has_failed = |call: &Option<RecordedNode<'_>>| match call {
         None => true,
@@ -286,7 +287,7 @@ fn mark_errors(program: &Program, calls: &mut [Option<RecordedNode<'_>>]) {
         for field in &schema.inputs {
             let ty = schema.type_of(field);
             let value = call.inputs.get(&field.name);
-            // Such as the errors that a `map` keeps.
+            // Such as the errors in the results of a `map`.
             if let Some(found) = value.and_then(|value| restore(value, &ty.ir, &ty))
                 && value != Some(&found)
             {
@@ -298,14 +299,14 @@ fn mark_errors(program: &Program, calls: &mut [Option<RecordedNode<'_>>]) {
                 continue;
             };
             if failed.get(*node).copied().unwrap_or(false) {
-                let failure = Failure::new("failed", "the node that was to give it failed");
+                let failure = Failure::new("failed", "the node that should produce it failed");
                 call.inputs.to_mut().insert(feed.field.clone(), Payload::Error(Arc::new(failure)));
             }
         }
     }
 }
 
-/// The fields of a class, and theirs; of anything else all of it.
+/// The fields of a class, recursively; the whole value of any other type.
 fn opened(ty: &Type, depth: usize) -> Vec<Selection> {
     let node = resolve(&ty.ir, &ty.defs);
     let class = match &node.shape {
@@ -331,7 +332,7 @@ fn opened(ty: &Type, depth: usize) -> Vec<Selection> {
     fields.collect()
 }
 
-/// Selections without those that are parts of others among them.
+/// Selections without those that are parts of others.
 fn without_parts(selections: &IndexSet<Selection>) -> IndexSet<Selection> {
     let is_part = |selection: &Selection| {
         let steps = selection.steps();

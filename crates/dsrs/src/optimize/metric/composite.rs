@@ -1,5 +1,5 @@
-//! Metrics made of metrics: their mean, weighted or not, the least, the greatest, the product, and
-//! whether one reaches a threshold. Knows no one metric.
+//! Composite metrics: mean, weighted mean, minimum, maximum, product, and threshold of other metrics.
+//! Knows no particular metric.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::{Metric, MetricKind};
 use crate::optimize::{Case, Score};
 use crate::predict::{Ctx, PredictError};
 
-/// Metrics, and what becomes of their scores.
+/// Metrics and the aggregation of their scores.
 pub(super) struct CompositeMetric {
     parts: Vec<Metric>,
     way: Aggregation,
 }
 
-/// How scores become one.
+/// How scores are aggregated.
 pub(super) enum Aggregation {
     Mean,
     /// The weight of each, in their order.
@@ -37,7 +37,7 @@ impl CompositeMetric {
         &self.parts
     }
 
-    /// All parts judge at the same time. One that fails fails the whole.
+    /// Scores all parts concurrently. A failed part fails the whole.
     pub(super) async fn score(&self, ctx: &Ctx, case: Case<'_>) -> Result<Score, PredictError> {
         let scores = try_join_all(self.parts.iter().map(|part| part.judge(ctx, case))).await?;
         let values: Vec<f64> = scores.iter().map(|score| score.value).collect();
@@ -45,13 +45,13 @@ impl CompositeMetric {
         Ok(Score { feedback, ..Score::of(self.way.of(&values)) })
     }
 
-    /// What the parts say, each under the name of its metric.
+    /// The feedback of the parts, each with the name of its metric.
     fn feedback(&self, scores: &[Score]) -> Option<Arc<str>> {
         let said = self.parts.iter().zip(scores).filter_map(|(part, score)| {
             let words = score.feedback.as_deref().map(ToOwned::to_owned);
             let words = words.or_else(|| self.way.falls_short(score.value))?;
             match part.kind {
-                // Its parts have said their names.
+                // The feedback of its parts already has their names.
                 MetricKind::Composed(_) => Some(words),
                 _ => Some(format!("{}: {words}", part.name)),
             }
@@ -79,7 +79,7 @@ impl Aggregation {
         }
     }
 
-    /// What is said of a score under the threshold that comes without words.
+    /// The feedback for a score below the threshold without feedback of its own.
     fn falls_short(&self, score: f64) -> Option<String> {
         match self {
             Self::AtLeast(threshold) if score < *threshold => {

@@ -1,12 +1,11 @@
-//! Metrics that compare outputs with what is expected under the same names, field by field. Knows no
-//! one comparison.
+//! Metrics that compare outputs with the expected ones, field by field.
 
 use std::sync::Arc;
 
 use super::form::told;
 use super::numeric::Tolerance;
 use super::options::{fields, object, tolerance};
-use super::read::MetricSpec;
+use super::spec::MetricSpec;
 use super::{contains, exact, f1, normalized};
 use crate::optimize::{Case, Score};
 use crate::predict::PredictError;
@@ -18,12 +17,12 @@ use crate::value::{Fields, Payload};
 
 /// A comparison of fields.
 pub(super) struct FieldwiseMetric {
-    /// The outputs that are compared; all that something is expected of where they are not said.
+    /// The compared outputs; `None` compares all expected ones.
     fields: Option<Vec<Arc<str>>>,
     by: FieldComparison,
 }
 
-/// How an output is compared with what is expected.
+/// How an output is compared with the expected one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum FieldComparison {
     Exact,

@@ -1,10 +1,10 @@
-//! `expression`, `judge` and `graph`: metrics that judge the whole case. How they judge is in the
-//! room of strategies, whose rewards judge the same way; here it becomes a score.
+//! `expression`, `judge` and `graph`: metrics that judge the whole case. They share their judging with
+//! the rewards of strategies; this file scales the result to a score.
 
 use std::sync::Arc;
 
 use super::options::{object, scale, written};
-use super::read::{MetricReader, MetricSpec};
+use super::spec::{MetricContext, MetricSpec, Scale};
 use crate::optimize::{Case, PredictorCall, Score};
 use crate::predict::{Ctx, PredictError};
 use crate::problem::Problems;
@@ -15,46 +15,34 @@ use crate::strategy::judging::{
 use crate::strategy::{StoredGraphRef, pinned};
 use crate::value::{Map, Payload};
 
-/// A judgement brought to 0 to 1.
+/// A judgement, scaled to 0 to 1.
 pub(super) struct JudgeMetric {
     judging: Scorer,
     scale: Scale,
-    /// What is told of a score that is not full and comes without words.
-    told: Option<Arc<str>>,
-}
-
-/// The ends of the scale that scores are given on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
-    pub(super) low: f64,
-    pub(super) high: f64,
-}
-
-impl Scale {
-    /// From 0 to 1.
-    pub(super) const UNIT: Self = Self { low: 0.0, high: 1.0 };
+    /// The expression that explains a score below 1 if there is no other feedback.
+    expression: Option<Arc<str>>,
 }
 
 impl JudgeMetric {
-    /// An expression, and how it is written.
+    /// Reads an expression; returns its options too.
     pub(super) fn read_expression(
-        reading: &MetricReader<'_>,
+        context: MetricContext<'_>,
         said: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = kept(Scorer::expression(said.options, view(reading), said.at), problems)?;
-        let told = shared_text(said.options, said.at, problems);
-        Some((Self { judging, scale: Scale::UNIT, told }, said.options.clone()))
+        let judging = built(Scorer::expression(said.options, view(context), said.at), problems)?;
+        let expression = shared_text(said.options, said.at, problems);
+        Some((Self { judging, scale: Scale::UNIT, expression }, said.options.clone()))
     }
 
-    /// A judge, and how it is written.
+    /// Reads a judge; returns its options too.
     pub(super) fn read_judge(
-        reading: &MetricReader<'_>,
+        context: MetricContext<'_>,
         said: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = Scorer::judge(reading.env, said.options, view(reading), said.at);
-        let judging = kept(judging, problems);
+        let judging = Scorer::judge(context.env, said.options, view(context), said.at);
+        let judging = built(judging, problems);
         let members = said.options.as_map()?;
         let member = |name: &str| members.get(name).filter(|found| !found.is_null()).cloned();
         let scale = match member("scale") {
@@ -63,7 +51,7 @@ impl JudgeMetric {
         };
         let strategy = member("strategy").unwrap_or_else(|| "predict".into());
         let config = member("config").map(|config| match &strategy {
-            Payload::Str(strategy) => pinned(reading.env, strategy, config),
+            Payload::Str(strategy) => pinned(context.env, strategy, config),
             _ => config,
         });
         let options = object([
@@ -74,12 +62,12 @@ impl JudgeMetric {
             ("config", config),
             ("scale", written(scale)),
         ]);
-        Some((Self { judging: judging?, scale, told: None }, options))
+        Some((Self { judging: judging?, scale, expression: None }, options))
     }
 
-    /// A stored graph, and how it is written: its options stand beside its name.
+    /// Reads a stored graph, whose options are siblings of its name; returns them too.
     pub(super) fn read_graph(
-        reading: &MetricReader<'_>,
+        context: MetricContext<'_>,
         said: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
@@ -90,9 +78,9 @@ impl JudgeMetric {
         let scale = read.optional("scale", scale).unwrap_or(Scale::UNIT);
         read.close();
         let pin = pin?;
-        let pin = match reading.env.is_stored() {
+        let pin = match context.env.is_stored() {
             true => pin,
-            false => reading.env.pin_graph(&pin).unwrap_or(pin),
+            false => context.env.pin_graph(&pin).unwrap_or(pin),
         };
         let wanted = ScoreFields {
             score: score.as_deref().map(|name| (name, said.at.key("score"))),
@@ -100,8 +88,8 @@ impl JudgeMetric {
             feedback: feedback.as_deref().map(|name| (name, said.at.key("feedback"))),
         };
         let place = said.at.key("graph");
-        let judging = Scorer::graph(reading.env, &pin, &wanted, view(reading), &place);
-        let judging = kept(judging, problems)?;
+        let judging = Scorer::graph(context.env, &pin, &wanted, view(context), &place);
+        let judging = built(judging, problems)?;
         let options = object([
             ("score", score.map(Payload::Str)),
             ("feedback", feedback.map(Payload::Str)),
@@ -110,7 +98,7 @@ impl JudgeMetric {
         let mut members = Map::new();
         pin.write(&mut members);
         members.extend(options.as_map().cloned().unwrap_or_default());
-        Some((Self { judging, scale, told: None }, Payload::map(members)))
+        Some((Self { judging, scale, expression: None }, Payload::map(members)))
     }
 
     pub(super) async fn score(&self, ctx: &Ctx, case: Case<'_>) -> Result<Score, PredictError> {
@@ -124,9 +112,9 @@ impl JudgeMetric {
         let found = self.judging.of(ctx, shown).await?;
         let Scale { low, high } = self.scale;
         let score = Score::of((found.score - low) / (high - low));
-        let short = self.told.as_ref().filter(|_| score.value < 1.0);
-        let told = || short.map(|told| format!("`{told}` gives {}", score.value).into());
-        Ok(Score { feedback: found.feedback.or_else(told), ..score })
+        let failed = self.expression.as_ref().filter(|_| score.value < 1.0);
+        let explain = || failed.map(|text| format!("`{text}` evaluates to {}", score.value).into());
+        Ok(Score { feedback: found.feedback.or_else(explain), ..score })
     }
 
     pub(super) fn calls_lm(&self) -> bool {
@@ -134,19 +122,19 @@ impl JudgeMetric {
     }
 }
 
-/// Examples are judged.
-const fn view<'r>(reading: &MetricReader<'r>) -> JudgedFields<'r> {
-    JudgedFields { schema: Some(reading.program), sight: JudgedKind::Example }
+/// The view of a metric: it judges examples.
+const fn view(context: MetricContext<'_>) -> JudgedFields<'_> {
+    JudgedFields { schema: Some(context.program), sight: JudgedKind::Example }
 }
 
-/// What was made, or its problems with the others.
-fn kept<T>(made: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
+/// The result, or `None` with its problems added to the others.
+fn built<T>(made: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
     made.map_err(|found| problems.extend(found)).ok()
 }
 
-/// The steps of a run as expressions see them.
+/// The predictor calls of a run as expressions read them.
 fn trace(calls: &[PredictorCall]) -> Payload {
-    let told = |step: &PredictorCall| {
+    let member = |step: &PredictorCall| {
         let members = [
             ("predictor", Payload::Str(step.predictor.clone())),
             ("inputs", Payload::map(step.inputs.clone())),
@@ -156,5 +144,5 @@ fn trace(calls: &[PredictorCall]) -> Payload {
             members.map(|(name, member)| (Arc::from(name), member)).into_iter().collect::<Map>(),
         )
     };
-    Payload::list(calls.iter().map(told).collect())
+    Payload::list(calls.iter().map(member).collect())
 }

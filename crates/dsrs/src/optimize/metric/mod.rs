@@ -1,6 +1,5 @@
-//! Metrics: how good what a program made of an example is, from 0 to 1, and why. A metric is data: it
-//! is read, checked against the program whose outputs it judges, and written down again. Knows
-//! nothing of evaluations.
+//! Metrics: a score from 0 to 1 for the outputs of a program on an example, with feedback. A metric is
+//! data, read from a document and checked against the program. Knows nothing of evaluations.
 
 mod composite;
 mod contains;
@@ -15,6 +14,7 @@ mod options;
 mod read;
 mod references;
 mod schema;
+mod spec;
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::problem::{At, Problems};
 use crate::strategy::{BuildEnv, StoredGraphRef};
 use crate::value::{Map, Payload};
 
-/// Says how good what a program made of an example is.
+/// Scores the outputs of a program on an example.
 ///
 /// ```
 /// use dsrs::graph::Program;
@@ -61,8 +61,7 @@ enum MetricKind {
 }
 
 impl Metric {
-    /// Reads a metric and checks it against the program whose outputs it judges. Stored graphs are
-    /// pinned to the versions that they have now.
+    /// Reads a metric and checks it against the program. Pins stored graphs to their current versions.
     ///
     /// # Errors
     /// Everything that is wrong with it, with pointers below `at`.
@@ -81,22 +80,21 @@ impl Metric {
         }
     }
 
-    /// The stored graphs that a metric refers to: what [`Self::read`] asks its surroundings for. The
-    /// metric may not have been checked.
+    /// The stored graphs that a metric refers to, which [`Self::read`] looks up in its environment. The
+    /// metric may be unchecked.
     #[must_use]
     pub fn references(payload: &Payload) -> Vec<StoredGraphRef> {
         references::stored_graphs(payload)
     }
 
-    /// The JSON Schema of what [`Self::read`] takes. It stands for itself wherever it is put: the
-    /// parts of compositions are described as texts or objects, and read as metrics all the same.
+    /// The JSON Schema for [`Self::read`]. It is self-contained: nested metrics are described as strings
+    /// or objects only.
     #[must_use]
     pub fn schema() -> Payload {
         schema::schema()
     }
 
-    /// The metric with everything that was left unsaid filled in. Metrics that are written the same
-    /// judge the same.
+    /// The metric with all defaults filled in. Metrics with equal documents score equally.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         self.written.clone()

@@ -1,5 +1,4 @@
-//! `numeric`: the output is a number near the one that is expected. Numbers in texts are read as the
-//! parser of answers reads them.
+//! `numeric`: the output is a number near the expected one. Numbers in texts are read like answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +7,16 @@ use crate::coerce::{Leniencies, ParseReport, coerce};
 use crate::types::{Type, TypeDefs, TypeIR};
 use crate::value::Payload;
 
-/// How far a number may be from the one that is expected.
+/// The allowed distance from the expected number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tolerance {
-    /// In units of the number, or as a share of the one that is expected.
+    /// Absolute, or a fraction of the expected number.
     pub(super) within: f64,
     pub(super) relative: bool,
 }
 
 impl Tolerance {
-    /// What is allowed where nothing is said: hardly more than rounding.
+    /// The default tolerance, little more than rounding.
     pub(super) const DEFAULT: f64 = 1e-6;
 
     /// 1 within the tolerance, else 0; of lists, number by number.

@@ -1,10 +1,10 @@
-//! What metrics may be told: which fields, how near a number, on which scale, with which weight. Reads
-//! and writes these, and knows nothing of what metrics make of them.
+//! Reading and writing options of metrics: fields, tolerance, scale, weight, threshold. Knows no
+//! particular metric.
 
 use std::sync::Arc;
 
-use super::judge::Scale;
 use super::numeric::Tolerance;
+use super::spec::Scale;
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, boolean, list, listed, nearest, number, shared_text};
 use crate::signature::SignatureSchema;

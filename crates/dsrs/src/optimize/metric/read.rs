@@ -1,10 +1,10 @@
-//! Metrics from what people write: a name, or an object of one member. Everything that is wrong is
-//! reported, in parts of parts too.
+//! Reading metrics: a name, or an object with one member. Reports every problem, in nested metrics too.
 
 use super::composite::{Aggregation, CompositeMetric};
 use super::fieldwise::FieldwiseMetric;
 use super::judge::JudgeMetric;
 use super::options::{object, threshold, weight};
+use super::spec::{MetricContext, MetricSpec};
 use super::{Metric, MetricKind};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, list, nearest, wrong_type};
@@ -12,13 +12,13 @@ use crate::signature::SignatureSchema;
 use crate::strategy::BuildEnv;
 use crate::value::{Map, Payload};
 
-/// How many metrics one may be made of.
+/// The maximum number of metrics in one composition.
 const LIMIT: usize = 100;
 
-/// How deep metrics may be parts of metrics.
+/// The maximum nesting depth of metrics.
 const DEPTH: usize = 8;
 
-/// The metric that is a stored graph.
+/// The metric that runs a stored graph.
 const GRAPH: &str = "graph";
 
 /// All metrics.
@@ -39,35 +39,24 @@ const NAMES: [&str; 14] = [
     "at_least",
 ];
 
-/// Those that may be written as their names alone.
+/// Metrics that can be written as a plain name.
 pub(super) const PLAIN: [&str; 5] = ["exact", "normalized_exact", "contains", "f1", "numeric"];
 
-/// A metric as it stands in a document.
-#[derive(Clone, Copy)]
-pub(super) struct MetricSpec<'s> {
-    pub(super) name: &'static str,
-    pub(super) options: &'s Payload,
-    /// The place of the options.
-    pub(super) at: &'s At<'s>,
-}
-
-/// A reading of one document.
+/// Reads the metrics of one document.
 pub(super) struct MetricReader<'r> {
-    pub(super) env: &'r dyn BuildEnv,
-    /// What the program takes and gives.
-    pub(super) program: &'r SignatureSchema,
-    /// How many metrics have been read.
+    context: MetricContext<'r>,
+    /// How many metrics were read so far.
     count: usize,
-    /// How many metrics this is inside of.
+    /// How many metrics enclose the current one.
     depth: usize,
 }
 
 impl<'r> MetricReader<'r> {
     pub(super) const fn new(env: &'r dyn BuildEnv, program: &'r SignatureSchema) -> Self {
-        Self { env, program, count: 0, depth: 0 }
+        Self { context: MetricContext { env, program }, count: 0, depth: 0 }
     }
 
-    /// A metric; `None` when it does not fit, with the reasons in the problems.
+    /// Reads a metric; returns `None` and adds problems if it does not fit.
     pub(super) fn metric(
         &mut self,
         payload: &Payload,
@@ -84,10 +73,10 @@ impl<'r> MetricReader<'r> {
         }
         match payload {
             Payload::Str(name) => self.plain(name, at, problems),
-            // The one metric whose options stand beside its name.
+            // The options of this metric are siblings of its name.
             Payload::Map(members) if members.contains_key(GRAPH) => {
                 let said = MetricSpec { name: GRAPH, options: payload, at };
-                let (judged, written) = JudgeMetric::read_graph(self, said, problems)?;
+                let (judged, written) = JudgeMetric::read_graph(self.context, said, problems)?;
                 Some(Metric { name: GRAPH, kind: MetricKind::Judged(judged), written })
             }
             Payload::Map(members) => {
@@ -104,26 +93,27 @@ impl<'r> MetricReader<'r> {
         }
     }
 
-    /// A metric by its name alone.
+    /// Reads a metric that is a plain name.
     fn plain(&mut self, name: &str, at: &At<'_>, problems: &mut Problems) -> Option<Metric> {
         let name = known(name, at, problems)?;
         if PLAIN.contains(&name) {
             return self
                 .named(MetricSpec { name, options: &Payload::map(Map::new()), at }, problems);
         }
-        let detail = format!("`{name}` has to be told more: write an object `{{\"{name}\": …}}`");
+        let detail = format!("`{name}` needs options: write an object `{{\"{name}\": …}}`");
         problems.add(at, Code::InvalidValue, detail);
         None
     }
 
     fn named(&mut self, said: MetricSpec<'_>, problems: &mut Problems) -> Option<Metric> {
         let (kind, options) = match said.name {
-            "expression" => judged(JudgeMetric::read_expression(self, said, problems)?),
-            "judge" => judged(JudgeMetric::read_judge(self, said, problems)?),
+            "expression" => judged(JudgeMetric::read_expression(self.context, said, problems)?),
+            "judge" => judged(JudgeMetric::read_judge(self.context, said, problems)?),
             "weighted" => composed(self.weighted(said, problems)?),
             "at_least" => composed(self.at_least(said, problems)?),
             plain if PLAIN.contains(&plain) => {
-                let (fieldwise, options) = FieldwiseMetric::read(self.program, said, problems)?;
+                let (fieldwise, options) =
+                    FieldwiseMetric::read(self.context.program, said, problems)?;
                 (MetricKind::Fieldwise(fieldwise), options)
             }
             _ => composed(self.parts(said, problems)?),
@@ -193,7 +183,7 @@ fn composed((composed, written): (CompositeMetric, Payload)) -> (MetricKind, Pay
     (MetricKind::Composed(composed), written)
 }
 
-/// The one member of an object that says a metric.
+/// The only member of a metric object.
 fn only<'m>(
     members: &'m Map,
     at: &At<'_>,
@@ -215,17 +205,18 @@ fn known(name: &str, at: &At<'_>, problems: &mut Problems) -> Option<&'static st
     if found.is_none() {
         let hint = nearest(name, NAMES)
             .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-        let detail = format!("there is no metric `{name}`; {hint}there are {}", NAMES.join(", "));
+        let detail =
+            format!("there is no metric `{name}`; {hint}known metrics: {}", NAMES.join(", "));
         problems.add(at, Code::UnknownField, detail);
     }
     found
 }
 
-/// The parts, if all could be read and there are any.
+/// The parts if all could be read and there is at least one.
 fn some<T>(read: Vec<T>, said: MetricSpec<'_>, problems: &mut Problems) -> Option<Vec<T>> {
     let count = said.options.as_list().map_or(0, <[_]>::len);
     if count == 0 {
-        problems.add(said.at, Code::InvalidValue, "one metric at least is needed");
+        problems.add(said.at, Code::InvalidValue, "at least one metric is required");
     }
     (count > 0 && read.len() == count).then_some(read)
 }

@@ -1,7 +1,6 @@
-//! Bootstrapping: a teacher is run on the trainset, and where its outputs are good, what its
-//! predictors took and gave becomes demos, those of steps in between included. After DSPy's
-//! `BootstrapFewShot` (Khattab et al. 2023, arXiv 2310.03714). Knows nothing of what is done with
-//! the candidates.
+//! Bootstrapping: a teacher runs on the trainset, and the predictor calls of its successful runs become
+//! demos, intermediate predictors included. After DSPy's `BootstrapFewShot` (Khattab et al. 2023,
+//! arXiv 2310.03714). Knows nothing of how candidates are evaluated.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::predict::{Demo, Variation};
 use crate::signature::SignatureSchema;
 use crate::value::Payload;
 
-/// The members of a config that say how to bootstrap, with their schemas.
+/// The config properties of bootstrapping, with their schemas.
 pub(super) const PROPERTIES: [(&str, &str); 5] = [
     (
         "max_bootstrapped_demos",
@@ -45,10 +44,10 @@ pub(super) const PROPERTIES: [(&str, &str); 5] = [
     ),
 ];
 
-/// The temperature of tries after the first.
+/// The temperature of rounds after the first.
 const TEMPERATURE: f64 = 1.0;
 
-/// How to bootstrap.
+/// The settings of bootstrapping.
 #[derive(Clone, Debug)]
 pub(super) struct Bootstrap {
     pub(super) max_bootstrapped: usize,
@@ -58,7 +57,7 @@ pub(super) struct Bootstrap {
     pub(super) teacher_model: Option<Arc<str>>,
 }
 
-/// Demos by predictor, and the examples that they were made of.
+/// Demos by predictor, and the examples behind them.
 #[derive(Default)]
 struct BootstrappedDemos<'e> {
     demos: IndexMap<Arc<str>, Vec<Demo>>,
@@ -66,7 +65,7 @@ struct BootstrappedDemos<'e> {
 }
 
 impl Bootstrap {
-    /// What a config says.
+    /// Reads the settings from a config.
     pub(super) fn read(config: &Payload) -> Self {
         Self {
             max_bootstrapped: count(config, "max_bootstrapped_demos", 4),
@@ -77,7 +76,7 @@ impl Bootstrap {
         }
     }
 
-    /// The candidate with demos made of these examples, tried in this order.
+    /// The candidate with demos from these examples, in this order.
     pub(super) async fn demonstrate(
         &self,
         bench: &Workbench,
@@ -109,7 +108,7 @@ impl Bootstrap {
         for round in 0..self.max_rounds {
             let mut left = order.iter().copied();
             while found.used.len() < self.max_bootstrapped {
-                // As many at a time as are still needed: none is bought that nobody needs.
+                // Only as many at a time as are still needed, so that no run is wasted.
                 let needed = self.max_bootstrapped - found.used.len();
                 let untried = left.by_ref().filter(|example| !contains(&found.used, example));
                 let wave: Vec<&Example> = untried.take(needed).collect();
@@ -119,12 +118,12 @@ impl Bootstrap {
                 let tries = wave.iter().map(|example| {
                     let teacher = self.teacher(student, &shown, example, predictors);
                     async move {
-                        // Demos of examples fit: what does not is the config.
+                        // Demos of examples fit, so a failure is a problem of the config.
                         bench.program(&teacher).await?;
                         bench.evaluate(&teacher, &[example], varied(round)).await
                     }
                 });
-                // When one is stopped the others come to their end: they are paid for already.
+                // If one stops, the others complete, because they are already paid for.
                 for (example, tried) in wave.iter().zip(join_all(tries).await) {
                     let mut tried = tried?.rollouts.into_iter();
                     let good = tried.find(|one| one.value() >= self.threshold);
@@ -135,7 +134,7 @@ impl Bootstrap {
         Ok(found)
     }
 
-    /// The teacher for an example: the student, shown examples as they are, this one never.
+    /// The teacher for an example: the student with the other examples as demos.
     fn teacher(
         &self,
         student: &Candidate,
@@ -161,8 +160,7 @@ impl Bootstrap {
 }
 
 impl<'e> BootstrappedDemos<'e> {
-    /// Makes demos of a rollout: one of each predictor, of several calls of one the last, which is
-    /// what the others led to.
+    /// Makes a demo per predictor from a rollout. Of several calls of a predictor, the last one counts.
     fn take(&mut self, example: &'e Example, rollout: &Rollout) {
         let steps: IndexMap<&Arc<str>, Demo> =
             rollout.calls.iter().map(|step| (&step.predictor, demo_of_call(step))).collect();

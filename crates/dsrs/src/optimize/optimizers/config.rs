@@ -1,15 +1,13 @@
-//! Configs of optimizers: the schemas that they share, and reading what a schema has accepted. Knows
-//! nothing of any one optimizer.
+//! Configs of optimizers: building schemas and reading validated configs. Knows no particular optimizer.
 
 use std::sync::Arc;
 
 use crate::value::{Map, Payload};
 
-/// A config schema of these properties, each with its schema as JSON text; all may be left out, and
-/// others are refused.
+/// A config schema of optional properties, each with its schema as JSON text. Refuses other properties.
 pub(in crate::optimize) fn config_schema(properties: &[(&str, &str)]) -> Payload {
     let properties = properties.iter().map(|(name, text)| {
-        // A test compiles every schema; null, which is none, would not get past it.
+        // A test compiles every schema, so invalid JSON, which becomes null, is caught.
         (Arc::from(*name), Payload::from_json(text).unwrap_or_default())
     });
     let members = [
@@ -25,17 +23,17 @@ pub(in crate::optimize) fn member<'c>(config: &'c Payload, name: &str) -> Option
     config.as_map().and_then(|members: &Map| members.get(name)).filter(|found| !found.is_null())
 }
 
-/// A count, or what it is when it is not said.
+/// A count, or its default.
 pub(in crate::optimize) fn count(config: &Payload, name: &str, default: usize) -> usize {
     match member(config, name) {
         Some(Payload::Int(found)) => usize::try_from(*found).unwrap_or(default),
-        // JSON Schema takes 3.0 for an integer.
+        // JSON Schema accepts 3.0 as an integer.
         Some(Payload::Float(found)) if *found >= 0.0 => *found as usize,
         _ => default,
     }
 }
 
-/// A number, or what it is when it is not said.
+/// A number, or its default.
 pub(in crate::optimize) fn number(config: &Payload, name: &str, default: f64) -> f64 {
     match member(config, name) {
         Some(Payload::Int(found)) => *found as f64,
@@ -44,12 +42,12 @@ pub(in crate::optimize) fn number(config: &Payload, name: &str, default: f64) ->
     }
 }
 
-/// A text, if it is said.
+/// A text, if present.
 pub(in crate::optimize) fn text<'c>(config: &'c Payload, name: &str) -> Option<&'c str> {
     member(config, name).and_then(Payload::as_str)
 }
 
-/// Whether something is wanted, or what it is when it is not said.
+/// A flag, or its default.
 pub(in crate::optimize) fn flag(config: &Payload, name: &str, default: bool) -> bool {
     match member(config, name) {
         Some(Payload::Bool(found)) => *found,

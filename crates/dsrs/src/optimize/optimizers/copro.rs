@@ -1,6 +1,6 @@
-//! `copro`: an LM writes instructions, the best is kept, and from how all did it writes better ones;
-//! one predictor after the other. After DSPy's `COPRO`, a form of optimization by prompting (Yang et
-//! al. 2023, arXiv 2309.03409). Unlike there, candidates are chosen by the valset.
+//! `copro`: for one predictor after the other, an LM writes instructions, sees their scores, and
+//! writes better ones. After DSPy's `COPRO`, a form of optimization by prompting (Yang et al. 2023,
+//! arXiv 2309.03409). Unlike DSPy's, it selects candidates by the valset.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -21,41 +21,41 @@ use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
 use crate::value::{Fields, Payload};
 
-/// The output that a new instruction stands in.
+/// The output field with the new instruction.
 const INSTRUCTION: &str = "new_instruction";
 
-/// How many instructions that were tried are shown to who writes the next, the best ones.
+/// The maximum number of tried instructions in a prompt, the best ones.
 const SHOWN: usize = 12;
 
 static DRAFT: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     asks(
-        "One part of a program is a language model that follows an instruction. Write an \
-         instruction with which it does its task better than with the one it has: say what the task \
-         is, what makes a good output, and what to beware of. It sees the instruction and its \
-         inputs, and nothing else.",
-        [("instruction_so_far", "what the part is told now")],
+        "Write an instruction for one language model call in a program, better than its current one. \
+         State the task, say what makes an output good, and warn of the likely mistakes. The model \
+         sees only this instruction and its inputs.",
+        [("instruction_so_far", "the current instruction of the part")],
     )
 });
 
 static CLIMB: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     asks(
-        "One part of a program is a language model that follows an instruction. Instructions were \
-         tried on examples, and each got a score. Find out what the better ones have that the worse \
-         ones lack, and write one that does better than all of them; do not repeat one.",
-        [("tried", "instructions with their scores, from 0 to 1; the best comes last")],
+        "Several instructions for one language model call in a program were tried on examples, and \
+         each received a score. Work out what the high-scoring instructions do that the low-scoring \
+         ones do not, and write an instruction that scores higher than all of them. Do not repeat \
+         one that was tried.",
+        [("tried", "the instructions tried so far with their scores from 0 to 1, best last")],
     )
 });
 
 fn asks(task: &str, own: [(&str, &str); 1]) -> Arc<SignatureSchema> {
     let known = [
-        ("program", "all parts of the program, with what each takes and gives"),
-        ("part", "the part whose instruction is wanted"),
+        ("program", "all parts of the program with their inputs and outputs"),
+        ("part", "the part that you write an instruction for"),
     ];
     let inputs = known.into_iter().chain(own);
     Arc::new(SignatureSchema {
         instructions: task.into(),
-        inputs: inputs.map(|(name, told)| field(name, TypeIR::Str, told)).collect(),
-        outputs: vec![field(INSTRUCTION, TypeIR::Str, "the whole instruction, and nothing else")],
+        inputs: inputs.map(|(name, description)| field(name, TypeIR::Str, description)).collect(),
+        outputs: vec![field(INSTRUCTION, TypeIR::Str, "the complete instruction and nothing else")],
         defs: Arc::default(),
     })
 }
@@ -70,9 +70,9 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Has an LM write instructions for one predictor after the other, tries each on the whole \
-         valset, and has it write better ones from how those did. Demos stay as they are. Good where \
-         the instructions were never thought about, and the valset is small."
+        "An LM writes instructions for one predictor after the other; each is evaluated on the whole \
+         valset, and the LM writes better ones from the scores. Demos do not change. Suited to \
+         programs with unrefined instructions and a small valset."
     }
 
     fn config_schema(&self) -> Payload {
@@ -80,7 +80,7 @@ impl OptimizerFactory for Factory {
             (
                 "breadth",
                 r#"{"type": "integer", "minimum": 2, "maximum": 100, "default": 10,
-                    "description": "instructions of one predictor that are tried in one round"}"#,
+                    "description": "instructions per predictor and round"}"#,
             ),
             (
                 "depth",
@@ -90,7 +90,7 @@ impl OptimizerFactory for Factory {
             (
                 "init_temperature",
                 r#"{"type": "number", "minimum": 0, "maximum": 2, "default": 1.4,
-                    "description": "the temperature at which instructions are written"}"#,
+                    "description": "temperature of the proposing LM"}"#,
             ),
         ])
     }
@@ -110,7 +110,7 @@ struct Copro {
     temperature: f64,
 }
 
-/// The instructions of one predictor that were tried, with the best objective of each.
+/// The tried instructions of one predictor, each with its best objective.
 type InstructionScores = IndexMap<Arc<str>, f64>;
 
 impl Optimizer for Copro {
@@ -152,7 +152,7 @@ impl Copro {
         Ok(best)
     }
 
-    /// Instructions that were not tried yet; fewer than are wanted where the LM repeats itself.
+    /// Proposes instructions that were not tried yet; fewer if the LM repeats itself.
     async fn propose(
         &self,
         bench: &Workbench,
@@ -162,7 +162,7 @@ impl Copro {
         round: usize,
     ) -> Result<Vec<Arc<str>>, EarlyStop> {
         let (signature, inputs) = question(all, one, tried, round);
-        // In the first round the one that is there counts as one of them.
+        // In the first round, the current instruction counts as one of them.
         let wanted = if round == 0 { self.breadth - 1 } else { self.breadth };
         let asked = (0..wanted).map(|at| {
             let (inputs, number) = (inputs.clone(), round * self.breadth + at + 1);
@@ -201,7 +201,7 @@ fn question<'s>(
     (&CLIMB, texts([("program", program), ("part", own), ("tried", shown)]))
 }
 
-/// How a candidate does on the whole valset.
+/// The objective of a candidate on the whole valset.
 async fn objective(bench: &Workbench, id: TrialId) -> Result<f64, EarlyStop> {
     let evaluation = bench.full(id).await?;
     let scored = bench.trial(id).and_then(|trial| trial.full);

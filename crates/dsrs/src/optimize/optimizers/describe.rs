@@ -1,5 +1,5 @@
-//! What LMs that improve programs are told of them: the predictors with what they take and give, and
-//! values, cut where they are long. Knows programs, and nothing of what is asked.
+//! Text blocks for the prompts of optimizers: predictors with their inputs and outputs, field values,
+//! failures. Long values are truncated. Knows programs; knows no particular prompt.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{TypeIR, brief};
 use crate::value::{Fields, Payload};
 
-/// The characters of one value that are told.
+/// The maximum number of characters of one value in a prompt.
 const LONGEST: usize = 2_000;
 
 /// A predictor by its path and its schema.
 pub(super) type TunablePredictor = (Arc<str>, Arc<SignatureSchema>);
 
-/// The predictors of a program, a line each.
+/// The predictors of a program, one per line.
 pub(super) fn parts(parts: &[TunablePredictor]) -> String {
     let lines: Vec<String> = parts.iter().map(|(path, schema)| part(path, schema)).collect();
     lines.join("\n")
 }
 
-/// A predictor, in a line.
+/// One predictor on one line: its path, inputs and outputs.
 pub(super) fn part(path: &str, schema: &SignatureSchema) -> String {
-    format!("{path}: takes {}; gives {}", named(&schema.inputs), named(&schema.outputs))
+    format!("{path}: inputs {}; outputs {}", named(&schema.inputs), named(&schema.outputs))
 }
 
 fn named(fields: &[FieldSchema]) -> String {
     let named: Vec<String> =
         fields.iter().map(|field| format!("`{}` ({})", field.name, brief(&field.ty))).collect();
-    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
+    if named.is_empty() { "none".to_owned() } else { named.join(", ") }
 }
 
-/// Adds fields to a text, under a title.
+/// Appends fields under a title.
 pub(super) fn add_fields(text: &mut String, title: &str, fields: &Fields) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{title}:");
@@ -41,13 +41,13 @@ pub(super) fn add_fields(text: &mut String, title: &str, fields: &Fields) {
     }
 }
 
-/// Adds why a program failed to a text.
+/// Appends the reason why a rollout failed.
 pub(super) fn add_failure(text: &mut String, failed: &RolloutFailure) {
     let _ = match &failed.node {
         Some(node) => {
             writeln!(text, "the program failed at `{node}` ({}):", failed.code)
         }
-        None => writeln!(text, "the outputs could not be judged ({}):", failed.code),
+        None => writeln!(text, "the outputs could not be scored ({}):", failed.code),
     };
     let _ = writeln!(text, "  {}", cut(&failed.message).replace('\n', "\n  "));
 }
@@ -59,7 +59,7 @@ fn value_of(value: &Payload) -> String {
     }
 }
 
-/// A text, or as much of it as is told.
+/// Truncates a text to [`LONGEST`] characters.
 pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -67,12 +67,12 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
-/// A field of a signature for an LM that is asked for something.
+/// A described field of a proposal signature.
 pub(super) fn field(name: &str, ty: TypeIR, description: &str) -> FieldSchema {
     FieldSchema { description: Some(description.into()), ..FieldSchema::of(name, ty) }
 }
 
-/// Inputs of such a signature, all of them texts.
+/// Text inputs of a proposal signature.
 pub(super) fn texts<const N: usize>(inputs: [(&str, String); N]) -> Fields {
     inputs.into_iter().map(|(name, text)| (name.into(), Payload::Str(text.into()))).collect()
 }

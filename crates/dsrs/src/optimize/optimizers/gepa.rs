@@ -104,9 +104,9 @@ impl OptimizerFactory for Factory {
 struct Gepa {
     max_iterations: usize,
     minibatch: usize,
-    /// Whether only the best candidate is mutated, not any of the frontier.
+    /// Whether to mutate only the best candidate, not any of the frontier.
     only_best: bool,
-    /// Whether all predictors are changed at once, not one after the other.
+    /// Whether to change all predictors at once, not one after the other.
     all_at_once: bool,
     max_merges: usize,
     skip_perfect: bool,
@@ -133,13 +133,13 @@ impl Gepa {
     }
 }
 
-/// A search under way.
+/// A running search.
 struct GepaSearch<'s> {
     gepa: &'s Gepa,
     bench: &'s Workbench,
     parts: Vec<TunablePredictor>,
     pool: CandidatePool,
-    /// Whether the last step brought a candidate into the pool, so that merging may be worth it.
+    /// Whether the last step added a candidate to the pool, so that a merger may help.
     is_merge_due: bool,
     mutations: usize,
     merges: usize,
@@ -169,7 +169,7 @@ impl<'s> GepaSearch<'s> {
         }
     }
 
-    /// Has an LM reflect on a few examples, and keeps what it writes if they get better by it.
+    /// Has an LM reflect on a minibatch, and accepts its instructions if the minibatch scores better.
     async fn mutate(&mut self, iteration: usize, rng: &mut fastrand::Rng) -> Result<(), EarlyStop> {
         let bench = self.bench;
         let parent = match self.gepa.only_best {
@@ -198,7 +198,7 @@ impl<'s> GepaSearch<'s> {
         if is > was { self.take(id, &[parent]).await } else { Ok(()) }
     }
 
-    /// The examples of the next reflection: the trainset in an order of chance, again and again.
+    /// The examples of the next reflection, from an endless series of shuffled trainsets.
     fn minibatch(&mut self) -> Vec<&'s Example> {
         let train = self.bench.train();
         let size = self.gepa.minibatch.min(train.len());
@@ -207,11 +207,11 @@ impl<'s> GepaSearch<'s> {
         self.mutations += 1;
         let mut order: Vec<&Example> = train.iter().collect();
         self.bench.rng(&format!("gepa, epoch {epoch}")).shuffle(&mut order);
-        // The last of an epoch is filled up from its beginning.
+        // The last minibatch of an epoch is filled up from its start.
         order.iter().cycle().skip(at).take(size).copied().collect()
     }
 
-    /// The predictors that are changed next.
+    /// The predictors to change next.
     fn choose(&mut self, parent: usize) -> Vec<TunablePredictor> {
         if self.gepa.all_at_once {
             return self.parts.clone();
@@ -220,7 +220,7 @@ impl<'s> GepaSearch<'s> {
         self.parts.get(turn).cloned().into_iter().collect()
     }
 
-    /// The candidate with new instructions; `None` if nothing new was written.
+    /// The candidate with new instructions; `None` if the LM wrote nothing new.
     async fn rewritten(
         &self,
         before: &Candidate,
@@ -244,7 +244,7 @@ impl<'s> GepaSearch<'s> {
         Ok((child != *before).then_some(child))
     }
 
-    /// A merger that was not made before, by chance.
+    /// A random merger that was not tried before.
     fn merger(&self, rng: &mut fastrand::Rng) -> Option<Merger> {
         let paths: Vec<Arc<str>> = self.parts.iter().map(|(path, _)| path.clone()).collect();
         let tried: HashSet<CandidateHash> =
@@ -254,8 +254,8 @@ impl<'s> GepaSearch<'s> {
         (!mergers.is_empty()).then(|| mergers.swap_remove(rng.usize(0..mergers.len())))
     }
 
-    /// Tries a merged candidate on a few examples, and keeps it if it does there as well as the
-    /// better of the two that it was made of.
+    /// Evaluates a merged candidate on a few examples, and accepts it if it scores at least as well as
+    /// both parents.
     async fn merge(&mut self, merger: Merger, rng: &mut fastrand::Rng) -> Result<(), EarlyStop> {
         self.merges += 1;
         let Merger { one, other, ancestor, merged } = merger;
@@ -273,7 +273,7 @@ impl<'s> GepaSearch<'s> {
         if found >= of(one).max(of(other)) { self.take(id, &[one, other]).await } else { Ok(()) }
     }
 
-    /// Tries a candidate on all examples, and takes it into the pool.
+    /// Evaluates a candidate on the whole valset and adds it to the pool.
     async fn take(&mut self, id: TrialId, parents: &[usize]) -> Result<(), EarlyStop> {
         if !self.pool.holds(id) {
             let evaluation = self.bench.full(id).await?;

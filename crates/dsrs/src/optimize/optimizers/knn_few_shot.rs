@@ -157,8 +157,8 @@ impl KnnFewShot {
         places.into_iter().filter_map(|place| bench.train().get(place)).collect()
     }
 
-    /// Runs the program on every example of the pool, and where that goes well, makes the demos of
-    /// what its predictors did. Its predictors are shown the nearest of the other examples.
+    /// Runs the program on every example of the pool, with the nearest other examples as demos, and makes
+    /// demos of the calls of successful runs.
     async fn demonstrate(
         &self,
         bench: &Workbench,
@@ -174,7 +174,7 @@ impl KnnFewShot {
             let places = (0..part.demos.len()).filter(|place| part.demos[*place].is_some());
             for ((own, place), row) in places.enumerate().zip(vectors.rows()) {
                 let mut shown = vectors.nearest(row, self.k + 1);
-                // Never the one that is asked.
+                // Never the example itself.
                 shown.retain(|(other, _)| *other != own);
                 let shown = shown.iter().take(self.k).rev();
                 let shown: Vec<Demo> = shown.map(|(other, _)| demos[*other].clone()).collect();

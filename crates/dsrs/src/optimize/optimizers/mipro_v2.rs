@@ -94,10 +94,10 @@ const OWN: [(&str, &str); 12] = [
     ),
 ];
 
-/// Demos of each predictor in all, if not said; other optimizers take more.
+/// The default number of demos per predictor; other optimizers default to more.
 const LABELED: usize = 4;
 
-/// Where no demos are chosen: demos in a set, and sets, for who writes instructions.
+/// The number of sets, and of demos per set, that proposals show if no demos are chosen.
 const SHOWN: usize = 3;
 
 struct Factory;
@@ -185,7 +185,7 @@ impl Mipro {
         TrialSearch::begin(bench, &choices, plan.startup).await?.run(&plan).await
     }
 
-    /// DemoSets of demos of each predictor: to choose from, or only to show to who writes instructions.
+    /// Sets of demos for each predictor, to choose from or only for the proposals.
     async fn demo_sets(
         &self,
         bench: &Workbench,
@@ -203,7 +203,7 @@ impl Mipro {
         demos::sets(bench, &shown, known, plan.demo_sets.min(SHOWN)).await
     }
 
-    /// Instructions of each predictor; the first is what it has now.
+    /// Instructions for each predictor; the first is the current one.
     async fn instructions(
         &self,
         bench: &Workbench,

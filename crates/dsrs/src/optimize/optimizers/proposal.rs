@@ -1,4 +1,4 @@
-//! One text propose of the proposer. Knows nothing of what it says.
+//! Asking the proposer LM for outputs or one text. Knows no particular prompt.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ pub(super) struct Draw {
     pub(super) temperature: f64,
 }
 
-/// The model as it is.
+/// The settings of the model.
 pub(super) const PLAIN: Draw = Draw { number: 0, temperature: 0.0 };
 
-/// All outputs of a signature, if the LM gave them.
+/// The outputs of a signature; `None` if the LM failed.
 pub(super) async fn propose(
     bench: &Workbench,
     signature: &Arc<SignatureSchema>,
@@ -30,7 +30,7 @@ pub(super) async fn propose(
     }
 }
 
-/// The text that an output holds, if the LM wrote one.
+/// The text of one output, if the LM wrote one.
 pub(super) async fn propose_text(
     bench: &Workbench,
     signature: &Arc<SignatureSchema>,
@@ -42,7 +42,7 @@ pub(super) async fn propose_text(
     Ok(outputs.and_then(|outputs| text_of(&outputs, output)))
 }
 
-/// A text among outputs; none where it is empty.
+/// A trimmed text among outputs; `None` if it is empty.
 pub(super) fn text_of(outputs: &Fields, name: &str) -> Option<Arc<str>> {
     let written = outputs.get(name).and_then(Payload::as_str).map(str::trim);
     written.filter(|text| !text.is_empty()).map(Arc::from)

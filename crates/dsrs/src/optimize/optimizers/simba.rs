@@ -4,7 +4,7 @@
 //! ascent), with its option names. Differs from it in four things: the best of each step is tried on
 //! the whole valset at once, so that a budget that ends leaves something behind, and nothing waits
 //! for the last step; the program that the search begins with has a mean, that of its first tries;
-//! a run that scored 0 is no demo; and tries that all came out perfect bring no rule.
+//! a run that scored 0 is no demo; and perfect tries lead to no rule.
 
 mod buckets;
 mod demos;
@@ -126,7 +126,7 @@ impl Simba {
     }
 }
 
-/// An ascent under way.
+/// A running ascent.
 struct Ascent<'s> {
     simba: &'s Simba,
     bench: &'s Workbench,
@@ -134,15 +134,15 @@ struct Ascent<'s> {
     pool: ProgramPool,
 }
 
-/// A candidate that is to be made.
+/// A planned candidate.
 struct PlannedCandidate<'p> {
     parent: TrialId,
-    /// The parent, with some of its demos dropped.
+    /// The parent with some demos dropped.
     thinned: Candidate,
     lesson: Lesson<'p>,
 }
 
-/// What is learned.
+/// What the candidate learns.
 enum Lesson<'p> {
     Demo(&'p Rollout),
     Rule(Contrast<'p>),
@@ -172,7 +172,7 @@ impl<'s> Ascent<'s> {
         self.judge(&new, &batch).await
     }
 
-    /// The examples of a step: the trainset in an order of chance, again and again.
+    /// The examples of a step, from an endless series of shuffled trainsets.
     fn minibatch(&self, step: usize) -> Vec<&'s Example> {
         let train = self.bench.train();
         let size = self.simba.minibatch.min(train.len()).max(1);
@@ -182,8 +182,7 @@ impl<'s> Ascent<'s> {
         order.into_iter().skip(step % in_epoch * size).take(size).collect()
     }
 
-    /// The tries at each example, each by a program that is drawn for it, and each more daring than
-    /// the one before.
+    /// The tries of each example, each by a randomly drawn program and at a rising temperature.
     async fn tries(
         &self,
         batch: &[&'s Example],
@@ -191,7 +190,7 @@ impl<'s> Ascent<'s> {
     ) -> Result<Vec<Vec<Arc<Rollout>>>, EarlyStop> {
         let all = self.simba.candidates;
         let top = self.pool.top(all);
-        // One evaluation for each try and program, over the examples that the program is drawn for.
+        // One evaluation per try and program, over the examples that drew the program.
         let mut drawn: Vec<(Variation, TrialId, Vec<usize>)> = Vec::new();
         for number in 1..=all {
             let temperature = 0.5 + 0.5 * (number - 1) as f64 / all as f64;
@@ -218,7 +217,7 @@ impl<'s> Ascent<'s> {
         Ok(tries)
     }
 
-    /// What is learned of the most promising buckets, each by a program that is drawn for it.
+    /// Plans a candidate for each of the most promising buckets, from a randomly drawn parent.
     fn plans<'p>(
         &self,
         buckets: &'p [Bucket],
@@ -242,7 +241,7 @@ impl<'s> Ascent<'s> {
         buckets.iter().filter_map(plan).take(self.simba.candidates).collect()
     }
 
-    /// Makes a candidate, and says how it was made; `None` where nothing came of it.
+    /// Makes a planned candidate and its origin; `None` if there is no change.
     async fn make(
         &self,
         plan: &PlannedCandidate<'_>,
@@ -271,8 +270,8 @@ impl<'s> Ascent<'s> {
         }
     }
 
-    /// Tries new candidates on the minibatch, takes them into the pool, and tries the best of them
-    /// on all that candidates are chosen by.
+    /// Evaluates new candidates on the minibatch, adds them to the pool, and evaluates the best on the
+    /// whole valset.
     async fn judge(&mut self, new: &[TrialId], batch: &[&Example]) -> Result<(), EarlyStop> {
         let candidates: Vec<Arc<Candidate>> =
             new.iter().map(|id| self.bench.candidate(*id)).collect();
@@ -293,8 +292,8 @@ impl<'s> Ascent<'s> {
     }
 }
 
-/// The two ends of a bucket as they are compared. Where they are alike there is nothing to compare:
-/// then the one stands for a run that is to be better. `None` where none can be.
+/// The best and the worst try of a bucket for comparison. If they score the same, only the worse run is
+/// shown. Returns `None` if no improvement is possible.
 fn contrast<'c>(
     example: &'c Example,
     best: &'c Rollout,

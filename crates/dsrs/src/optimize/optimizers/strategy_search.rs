@@ -1,6 +1,6 @@
-//! `strategy_search`: another graph for the same task. Strategies of nodes are exchanged, nodes put
-//! in and taken out, each graph checked as a posted one is; what does well is kept, its prompts may
-//! then be optimized by another optimizer, and so on in turns.
+//! `strategy_search`: searches for another graph for the same task. It replaces strategies of nodes and
+//! inserts and removes nodes; each graph is checked like a posted one. Another optimizer can then
+//! optimize the prompts of the best graph, in turns.
 //!
 //! The idea that the workflow itself is what one searches is that of ADAS (Hu et al. 2024) and AFlow
 //! (Zhang et al. 2024), where an LM writes code; here the moves are few and typed, so that nothing
@@ -15,6 +15,7 @@ mod moves;
 mod race;
 mod removals;
 mod settings;
+mod site;
 
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ struct StrategySearch {
     prompts: Option<Prompts>,
 }
 
-/// The optimizer whose turn it is after the graph was changed.
+/// The optimizer of prompts that runs after each change of the graph.
 struct Prompts {
     name: Arc<str>,
     optimizer: Box<dyn Optimizer>,
@@ -104,7 +105,7 @@ impl StrategySearch {
                 let found = prompts.optimize(bench, best).await?;
                 beam = self.best_of(bench, beam, vec![found]);
             }
-            // Another round would try the same again.
+            // Another round would repeat the same moves.
             if beam == before {
                 break;
             }
@@ -112,7 +113,7 @@ impl StrategySearch {
         Ok(beam.first().copied().unwrap_or(start))
     }
 
-    /// Tries changes of the graphs of some candidates: the ones that did best, tried on all examples.
+    /// Tries moves on some candidates; returns the finalists, evaluated on the whole valset.
     async fn restructure(
         &self,
         bench: &Workbench,
@@ -129,7 +130,7 @@ impl StrategySearch {
         self.race.run(bench, *best, to_try, round).await
     }
 
-    /// The best of those that were tried on all examples; of equals those that use less.
+    /// The best candidates on the whole valset; of equals those that use less.
     fn best_of(
         &self,
         bench: &Workbench,

@@ -1,5 +1,5 @@
-//! What an optimizer asks of models itself: proposals, and vectors of texts. Paid for and kept like
-//! everything else; knows nothing of candidates.
+//! Model calls of an optimizer itself: proposals and embeddings. They count against the budget and are
+//! recorded like all others. Knows nothing of candidates.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::predict::{DynPredictor, LmOverrides, PredictError, SchemaPredictor, e
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
-/// The name under which the calls of optimizers stand in traces.
+/// The name of optimizer calls in traces.
 const OPTIMIZER: &str = "optimizer";
 
-/// Why a proposal was not made.
+/// Why a proposal failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AskError {
     /// The work stops.
     #[error(transparent)]
     Stop(#[from] EarlyStop),
-    /// The LM failed, or did not answer what was asked. Another proposal may come out.
+    /// The LM failed, or its answer did not fit. Another proposal may succeed.
     #[error(transparent)]
     Failed(PredictError),
 }
 
 impl Workbench {
-    /// Asks the proposer: a signature of the optimizer's own, predicted as any other. `number` tells
-    /// proposals apart that are asked for alike: from 1 on, each has a seed of its own at this
-    /// temperature; 0 takes the model as it is.
+    /// Asks the proposer LM to predict a signature of the optimizer. `number` distinguishes proposals
+    /// with equal inputs: from 1 on, each has its own seed at this temperature; 0 uses the settings
+    /// of the model.
     ///
     /// # Errors
-    /// When the work stops, or when the LM does not answer what was asked.
+    /// If the work stops, or the LM does not answer the signature.
     pub async fn ask(
         &self,
         signature: &Arc<SignatureSchema>,
@@ -43,12 +43,12 @@ impl Workbench {
         let _turn = self.shared.limit.acquire().await.map_err(|_| EarlyStop::Cancelled)?;
         let mut tries = 0;
         loop {
-            // Its time begins when it is its turn.
+            // The timeout starts when the call gets its permit.
             let ctx = evaluator.ctx(OPTIMIZER, self.task().proposer.clone());
             let ctx = if number == 0 { ctx } else { ctx.for_attempt_at(number, temperature) };
             match predictor.forward(&ctx, inputs.clone()).await {
                 Ok(outputs) => return Ok(outputs),
-                Err(_) if evaluator.is_to_be_repeated(&ctx.run, tries) => tries += 1,
+                Err(_) if evaluator.should_repeat(&ctx.run, tries) => tries += 1,
                 Err(error) => {
                     evaluator.check_stop(&error)?;
                     return Err(AskError::Failed(error));
@@ -57,10 +57,10 @@ impl Workbench {
         }
     }
 
-    /// Vectors of texts from an embedding model, by its alias.
+    /// Embeds texts with the embedding model of an alias.
     ///
     /// # Errors
-    /// When the work stops, or when the model fails.
+    /// If the work stops or the model fails.
     pub async fn embed(&self, alias: &str, texts: &[Arc<str>]) -> Result<Embeddings, AskError> {
         let evaluator = &self.task().evaluator;
         let ctx = evaluator.ctx(OPTIMIZER, LmOverrides::default());

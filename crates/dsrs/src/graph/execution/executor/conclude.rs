@@ -1,5 +1,5 @@
-//! What becomes of a node that has come to an end, and of those behind it: done, failed, failed for
-//! one who takes that, kept by the journal, parked.
+//! Concluding a node: record its outcome, propagate a failure, hand the node to the journal, park the
+//! run, and release the followers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::{Execution, ExecutorEvent};
 use crate::graph::execution::journal::{CompletedNode, JournalError};
 use crate::graph::execution::outcome::{NodeStatus, RunError};
-use crate::graph::execution::output_size::weighed;
+use crate::graph::execution::output_size::within_room;
 use crate::lm::Usage;
 use crate::predict::{PredictError, PredictErrorKind, RunEvent, Span, SpanStatus};
 use crate::value::{Failure, Fields, Payload};
 
 impl Execution<'_> {
-    /// Takes the result of a node that was at work.
+    /// Settles the result of a called node.
     pub(super) fn settle(
         &mut self,
         index: usize,
@@ -23,23 +23,23 @@ impl Execution<'_> {
             self.park(index);
             return Ok(());
         }
-        let result = weighed(&mut self.room, result);
+        let result = within_room(&mut self.room, result);
         let progress = &self.nodes[index];
         let started = progress.outcome.started.unwrap_or_default();
         let trace = &self.run.trace;
         let duration = trace.elapsed().saturating_sub(started);
         if let Some(span) = progress.span {
-            trace.close(span, status_of(&result), |span| tell_end(span, &result));
+            trace.close(span, status_of(&result), |span| fill_span(span, &result));
             if result.is_err() {
-                // What was at work below it when its time was over.
+                // Spans below it may still be open after a timeout.
                 trace.cancel(span);
             }
         }
         self.conclude(index, result, duration)
     }
 
-    /// Notes how a node ended; those that waited for it alone wait for nothing any more once the
-    /// journal has it, where there is one.
+    /// Records the outcome of a node. Its followers are released once the journal, if there is one, has
+    /// recorded it.
     pub(super) fn conclude(
         &mut self,
         index: usize,
@@ -48,9 +48,9 @@ impl Execution<'_> {
     ) -> Result<(), RunError> {
         let planned = &self.program.plan.nodes[index];
         let progress = &mut self.nodes[index];
-        if let Some(listener) = self.heard {
+        if let Some(listener) = self.listener {
             let usage = progress.tally.as_ref().map(|tally| tally.sum().usage);
-            listener.receive(ended_event(
+            listener.receive(end_event(
                 &planned.name,
                 &result,
                 usage.unwrap_or_default(),
@@ -74,20 +74,20 @@ impl Execution<'_> {
                 self.nodes[index].failure = Some(Arc::new(failure.at(self.label(planned))));
             }
         }
-        match self.journal.filter(|_| self.is_worth_keeping(index)) {
+        match self.journal.filter(|_| self.is_journaled(index)) {
             None => self.release(index),
             Some(journal) => {
-                let kept = journal.record(self.completed_node(index));
+                let recorded = journal.record(self.completed_node(index));
                 self.running
-                    .push(Box::pin(async move { ExecutorEvent::Recorded(index, kept.await) }));
+                    .push(Box::pin(async move { ExecutorEvent::Recorded(index, recorded.await) }));
             }
         }
         Ok(())
     }
 
-    /// Whether a node's end is kept for a later attempt: what is computed in place is as soon computed
-    /// again. A failure that another node took is kept, since what was made of it is.
-    fn is_worth_keeping(&self, index: usize) -> bool {
+    /// Whether the journal records a node. Computing an op again is as cheap as restoring it. Absorbed
+    /// failures are recorded too, because the outputs of their followers depend on them.
+    fn is_journaled(&self, index: usize) -> bool {
         self.program.graph().nodes[index].module.compute().is_none()
     }
 
@@ -100,17 +100,17 @@ impl Execution<'_> {
         }
     }
 
-    /// The journal did not take what a node gave.
+    /// The error of a run whose journal failed.
     pub(super) fn journal_failure(&self, index: usize, why: &JournalError) -> RunError {
         let name = &self.program.plan.nodes[index].name;
-        let message = format!("what node `{name}` gave could not be kept: {why}");
+        let message = format!("the outputs of node `{name}` could not be recorded: {why}");
         RunError {
             node: Some(name.clone()),
             error: PredictError::new(PredictErrorKind::Cancelled, message),
         }
     }
 
-    /// Whether a failure is that of the run as a whole, which no node takes.
+    /// Whether a failure ends the whole run, so that no node can absorb it.
     fn is_over(&self, error: &PredictError) -> bool {
         match error.kind {
             PredictErrorKind::Cancelled | PredictErrorKind::Waiting => true,
@@ -119,7 +119,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Only the run itself can be parked, not a part of a node.
+    /// Only a run can be parked, not a graph within a node.
     fn may_park(&self, error: &PredictError) -> bool {
         error.kind == PredictErrorKind::Waiting && self.within.is_none()
     }
@@ -132,7 +132,7 @@ impl Execution<'_> {
         }
     }
 
-    /// What a run that has nothing left to do waits for, if anything.
+    /// The signal that a run without runnable nodes waits for, if any.
     pub(super) fn waiting(&self) -> Option<RunError> {
         let nodes = self.program.plan.nodes.iter().zip(&self.nodes);
         let mut waiting =
@@ -143,9 +143,8 @@ impl Execution<'_> {
         Some(RunError { node: Some(node), error })
     }
 
-    /// A node is done: those that waited for it alone wait for nothing any more. What is computed
-    /// in place is computed again by a later attempt; nodes behind it that ended in an earlier one
-    /// have ended.
+    /// Releases the followers of a node. A follower that is not pending completed in an earlier attempt;
+    /// that happens behind ops, which are computed again.
     pub(super) fn release(&mut self, index: usize) {
         let program = self.program;
         for &follower in &program.plan.nodes[index].followers {
@@ -161,7 +160,7 @@ impl Execution<'_> {
     }
 }
 
-/// How a span stands whose node gave this.
+/// The status of the span of a node with this result.
 pub(super) const fn status_of(result: &Result<Fields, PredictError>) -> SpanStatus {
     match result {
         Ok(_) => SpanStatus::Succeeded,
@@ -169,16 +168,16 @@ pub(super) const fn status_of(result: &Result<Fields, PredictError>) -> SpanStat
     }
 }
 
-/// Tells a span what its node gave, or why it did not.
-pub(super) fn tell_end(span: &mut Span, result: &Result<Fields, PredictError>) {
+/// Writes the result of a node into its span.
+pub(super) fn fill_span(span: &mut Span, result: &Result<Fields, PredictError>) {
     match result {
         Ok(outputs) => span.outputs = Some(outputs.clone()),
         Err(error) => span.error = Some(Arc::from(error.message.as_str())),
     }
 }
 
-/// What a listener is told of a node that has ended.
-fn ended_event<'e>(
+/// The event of a completed or failed node.
+fn end_event<'e>(
     node: &'e Arc<str>,
     result: &'e Result<Fields, PredictError>,
     usage: Usage,

@@ -1,4 +1,4 @@
-//! The inputs of a node, from what the nodes before it gave. Changes nothing.
+//! Gathering the inputs of a node from the outputs of earlier nodes. Changes no state.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::predict::{PredictError, PredictErrorKind};
 use crate::types::ConvertError;
 use crate::value::{Failure, Fields, Payload};
 
-/// What came of gathering the inputs of a node.
+/// The inputs of a node, or the reason why it cannot start.
 pub(super) enum NodeInputs {
     Ready(Result<Fields, PredictError>),
-    /// Something that it needs failed.
+    /// A source that it needs failed.
     SourceFailed(Arc<Failure>),
 }
 
 impl Execution<'_> {
-    /// The inputs of a node, each converted to exactly the type that the node takes. Of several
-    /// failures that it does not take, the first by the order of inputs stands for all.
+    /// Gathers the inputs of a node, each converted to the exact type of the field. If several sources
+    /// failed, their failures are joined in the order of the inputs.
     pub(super) fn gather(&self, planned: &PlannedNode) -> NodeInputs {
         let mut inputs = Fields::with_capacity(planned.feeds.len());
         let mut lost: Vec<&Arc<Failure>> = Vec::new();
@@ -49,7 +49,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The failure that stands where a source should have its value.
+    /// The failure of a source, if it failed.
     fn failure_of(&self, origin: &ValueSource) -> Option<&Arc<Failure>> {
         origin.node.and_then(|index| self.nodes[index].failure.as_ref())
     }
@@ -63,7 +63,7 @@ impl Execution<'_> {
     }
 }
 
-/// An input that cannot be what its node takes.
+/// The error of an input that does not convert to its type.
 fn unfit(field: &Arc<str>, error: &ConvertError) -> PredictError {
     let kind = PredictErrorKind::InvalidValue { field: field.clone() };
     PredictError::new(kind, format!("input `{field}`: {error}"))

@@ -1,5 +1,5 @@
-//! Merging: two candidates that come of one, each of which changed what the other left, become one
-//! with the changes of both. Knows scores, descent and states; asks nobody.
+//! Merging: two candidates with a common ancestor that changed different predictors become one with both
+//! changes. Knows scores, ancestors and states; calls no LM.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use super::pareto::Leader;
 use super::pool::CandidatePool;
 use crate::optimize::{Candidate, Workbench};
 
-/// On how many examples a merged candidate is tried before it is tried on all.
+/// The number of examples of the first evaluation of a merged candidate.
 const PROBE: usize = 5;
 
-/// Two candidates that can be merged, with what came of it.
+/// Two candidates that can be merged, and the result.
 #[derive(Clone, Debug)]
 pub(super) struct Merger {
-    /// Their places in the pool, and that of the one both come of.
+    /// Their indices in the pool, and the index of the common ancestor.
     pub(super) one: usize,
     pub(super) other: usize,
     pub(super) ancestor: usize,
-    /// What is made of them.
+    /// The merged candidate.
     pub(super) merged: Candidate,
 }
 
-/// All mergers of two on the frontier. Neither may come of the other, what both come of may be
-/// better than neither, and what is made of them must be none of the pool.
+/// All mergers of two candidates on the frontier. Neither may descend from the other, and the common
+/// ancestor may not be better than either.
 pub(super) fn mergers(
     bench: &Workbench,
     pool: &CandidatePool,
@@ -48,9 +48,8 @@ pub(super) fn mergers(
     found
 }
 
-/// One, other, and what both come of, made into one: of each predictor the state that was changed,
-/// and where both were, that of the better one. `None` where only one of them changed anything that
-/// the other did not.
+/// Merges two candidates by predictor: takes the changed state, and the better candidate's if both
+/// changed it. Returns `None` unless each changed something that the other did not.
 fn merged(
     [one, other, ancestor]: &[Arc<Candidate>; 3],
     paths: &[Arc<str>],
@@ -72,8 +71,8 @@ fn merged(
     (of_one && of_other).then_some(merged)
 }
 
-/// The examples that a merged candidate is first tried on: as many as can be where one of the two
-/// did better, where the other did, and where they did alike.
+/// The examples of the first evaluation of a merged candidate, drawn in turns from those where one
+/// parent is better, where the other is, and where they are equal.
 pub(super) fn probe(one: &[f64], other: &[f64], rng: &mut fastrand::Rng) -> Vec<usize> {
     let mut order: Vec<usize> = (0..one.len().min(other.len())).collect();
     rng.shuffle(&mut order);
@@ -100,8 +99,8 @@ mod tests {
 
     fn candidate(instructions: [&str; 3]) -> Arc<Candidate> {
         let base = Candidate { document: Arc::new(Payload::Null), state: Default::default() };
-        let told = ["a", "b", "c"].into_iter().zip(instructions);
-        Arc::new(told.fold(base, |candidate, (path, instruction)| {
+        let states = ["a", "b", "c"].into_iter().zip(instructions);
+        Arc::new(states.fold(base, |candidate, (path, instruction)| {
             candidate.with(path, |state| {
                 state.instruction = (!instruction.is_empty()).then(|| instruction.into());
             })
@@ -111,27 +110,28 @@ mod tests {
     fn merge(one: [&str; 3], other: [&str; 3], ancestor: [&str; 3], first: bool) -> Option<String> {
         let paths = ["a", "b", "c"].map(Arc::from);
         let merged = merged(&[one, other, ancestor].map(candidate), &paths, first)?;
-        let told = paths.map(|path| merged.state.0[&path].instruction.clone().unwrap_or_default());
-        Some(told.join(" "))
+        let instructions =
+            paths.map(|path| merged.state.0[&path].instruction.clone().unwrap_or_default());
+        Some(instructions.join(" "))
     }
 
     #[test]
-    fn of_each_predictor_the_changed_state_is_taken_and_of_two_that_of_the_better() {
+    fn a_merger_takes_changed_states_and_prefers_the_better_parent() {
         let (one, other, ancestor) = (["A", "b", "C"], ["a", "B", "D"], ["a", "b", "c"]);
         assert_eq!(merge(one, other, ancestor, true).as_deref(), Some("A B C"));
         assert_eq!(merge(one, other, ancestor, false).as_deref(), Some("A B D"));
-        // A state that was taken away is a change, too.
+        // A removed state is a change, too.
         assert_eq!(merge(["", "b", "c"], ["a", "B", "c"], ancestor, true).as_deref(), Some(" B c"));
     }
 
     #[test]
-    fn what_only_one_of_two_has_changed_needs_no_merging() {
+    fn changes_of_only_one_parent_need_no_merger() {
         assert_eq!(merge(["A", "B", "c"], ["C", "b", "c"], ["a", "b", "c"], true), None);
         assert_eq!(merge(["A", "b", "c"], ["B", "b", "c"], ["a", "b", "c"], true), None);
     }
 
     #[test]
-    fn examples_on_which_the_two_differ_are_probed_in_turns() {
+    fn probes_alternate_between_groups_of_examples() {
         let one = [1.0, 1.0, 1.0, 0.0, 0.5, 0.5, 0.5, 0.5];
         let other = [0.0, 0.0, 0.0, 1.0, 0.5, 0.5, 0.5, 0.5];
         for seed in 0..20 {

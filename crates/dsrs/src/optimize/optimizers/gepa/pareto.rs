@@ -22,8 +22,8 @@ pub(super) fn frontier(scores: &[&[f64]]) -> Vec<Leader> {
     leaders.filter(|leader| !is_needless(leader.at, scores)).collect()
 }
 
-/// One of the frontier by chance, the likelier the more examples it leads on; the first of all
-/// candidates where there are no examples.
+/// A random candidate of the frontier, weighted by the number of examples that it leads on; the first
+/// candidate if there are no examples.
 pub(super) fn sample(frontier: &[Leader], rng: &mut fastrand::Rng) -> usize {
     let all: usize = frontier.iter().map(|leader| leader.leads).sum();
     let mut drawn = if all == 0 { 0 } else { rng.usize(0..all) };
@@ -46,7 +46,7 @@ fn best(scores: &[&[f64]]) -> Vec<f64> {
     (0..examples).map(of).collect()
 }
 
-/// Whether another is better somewhere and worse nowhere, or is the same and came before.
+/// Whether another candidate dominates this one, or is equal and earlier.
 fn is_needless(at: usize, all: &[&[f64]]) -> bool {
     let Some(own) = all.get(at) else { return true };
     all.iter()
@@ -79,44 +79,44 @@ mod tests {
 
     proptest! {
         #[test]
-        fn none_on_the_frontier_is_dominated_or_there_twice(scores in scores()) {
+        fn the_frontier_has_no_dominated_or_duplicate_candidates(scores in scores()) {
             let scores = rows(&scores);
-            let kept = frontier(&scores);
-            for leader in &kept {
+            let leaders = frontier(&scores);
+            for leader in &leaders {
                 for (other, row) in scores.iter().enumerate() {
                     prop_assert!(!dominates(row, scores[leader.at]));
-                    let twice = other != leader.at && kept.iter().any(|kept| kept.at == other);
+                    let twice = other != leader.at && leaders.iter().any(|leader| leader.at == other);
                     prop_assert!(!(twice && *row == scores[leader.at]));
                 }
             }
         }
 
         #[test]
-        fn every_example_keeps_one_that_does_best_on_it(scores in scores()) {
+        fn the_frontier_contains_the_best_of_every_example(scores in scores()) {
             let scores = rows(&scores);
-            let kept = frontier(&scores);
+            let leaders = frontier(&scores);
             for (example, best) in best(&scores).into_iter().enumerate() {
-                prop_assert!(kept.iter().any(|leader| scores[leader.at][example] >= best));
+                prop_assert!(leaders.iter().any(|leader| scores[leader.at][example] >= best));
             }
-            prop_assert!(kept.iter().map(|leader| leader.leads).sum::<usize>() >= scores[0].len());
+            prop_assert!(leaders.iter().map(|leader| leader.leads).sum::<usize>() >= scores[0].len());
         }
 
         #[test]
-        fn what_is_drawn_is_on_the_frontier(scores in scores(), seed in any::<u64>()) {
-            let kept = frontier(&rows(&scores));
-            let drawn = sample(&kept, &mut fastrand::Rng::with_seed(seed));
-            prop_assert!(kept.iter().any(|leader| leader.at == drawn));
+        fn samples_are_on_the_frontier(scores in scores(), seed in any::<u64>()) {
+            let leaders = frontier(&rows(&scores));
+            let drawn = sample(&leaders, &mut fastrand::Rng::with_seed(seed));
+            prop_assert!(leaders.iter().any(|leader| leader.at == drawn));
         }
     }
 
     #[test]
-    fn who_leads_on_more_examples_is_drawn_more_often() {
+    fn leaders_of_more_examples_are_drawn_more_often() {
         let scores: [&[f64]; 3] =
             [&[1.0, 0.0, 0.0, 0.0], &[0.0, 1.0, 1.0, 1.0], &[0.0, 0.0, 0.0, 0.5]];
-        let kept = frontier(&scores);
-        assert_eq!(kept, [Leader { at: 0, leads: 1 }, Leader { at: 1, leads: 3 }]);
+        let leaders = frontier(&scores);
+        assert_eq!(leaders, [Leader { at: 0, leads: 1 }, Leader { at: 1, leads: 3 }]);
         let mut rng = fastrand::Rng::with_seed(1);
-        let firsts = (0..1000).filter(|_| sample(&kept, &mut rng) == 0).count();
+        let firsts = (0..1000).filter(|_| sample(&leaders, &mut rng) == 0).count();
         assert!((200..300).contains(&firsts), "{firsts}");
     }
 }

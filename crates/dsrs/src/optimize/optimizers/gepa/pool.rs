@@ -1,10 +1,10 @@
-//! The pool: the candidates that were tried on all examples, with what they scored on each, and whom
-//! they come of. Knows nothing of how they were made.
+//! The pool: candidates that were evaluated on the whole valset, with their scores and ancestors. Knows
+//! nothing of how they were made.
 
 use super::pareto::{Leader, frontier};
 use crate::optimize::{Evaluation, TrialId};
 
-/// The candidates to go on from, in the order in which they came.
+/// The candidates to continue from, in order.
 #[derive(Debug, Default)]
 pub(super) struct CandidatePool(Vec<Member>);
 
@@ -12,14 +12,14 @@ pub(super) struct CandidatePool(Vec<Member>);
 struct Member {
     id: TrialId,
     scores: Vec<f64>,
-    /// The places of those that it comes of, however long ago, in order.
+    /// The indices of all its ancestors, in order.
     ancestors: Vec<usize>,
-    /// Which predictor's turn it is.
+    /// The index of the next predictor to change.
     turn: usize,
 }
 
 impl CandidatePool {
-    /// Takes a candidate in that was made of others of the pool.
+    /// Adds a candidate with parents from the pool.
     pub(super) fn take(&mut self, id: TrialId, evaluation: &Evaluation, parents: &[usize]) {
         let of = |parent: &usize| self.0[*parent].ancestors.iter().copied().chain([*parent]);
         let mut ancestors: Vec<usize> = parents.iter().flat_map(of).collect();
@@ -46,12 +46,12 @@ impl CandidatePool {
         self.0.iter().any(|member| member.id == id)
     }
 
-    /// Whether one of them reaches this score on every example.
+    /// Whether a candidate reaches this score on every example.
     pub(super) fn reaches(&self, score: f64) -> bool {
         self.0.iter().any(|member| member.scores.iter().all(|found| *found >= score))
     }
 
-    /// The one with the best mean; of equals the first.
+    /// The candidate with the best mean; the first of equals.
     pub(super) fn best(&self) -> usize {
         let means = (0..self.0.len()).map(|at| self.mean(at));
         let better =
@@ -64,7 +64,7 @@ impl CandidatePool {
         frontier(&scores)
     }
 
-    /// Those that both come of, where neither comes of the other.
+    /// The common ancestors of two candidates, if neither descends from the other.
     pub(super) fn common_ancestors(&self, one: usize, other: usize) -> Vec<usize> {
         let (ours, theirs) = (&self.0[one].ancestors, &self.0[other].ancestors);
         if ours.contains(&other) || theirs.contains(&one) {
@@ -73,7 +73,7 @@ impl CandidatePool {
         ours.iter().copied().filter(|ancestor| theirs.contains(ancestor)).collect()
     }
 
-    /// Which of so many predictors has its turn; the next has it then.
+    /// The index of the predictor to change; advances to the next one.
     pub(super) fn turn(&mut self, at: usize, of: usize) -> usize {
         let turn = self.0[at].turn % of.max(1);
         self.0[at].turn = turn + 1;

@@ -1,5 +1,5 @@
-//! Reflection: an LM reads what a predictor took and gave on some examples and what was said of it,
-//! and writes a better instruction. Knows rollouts, and nothing of candidates.
+//! Reflection: an LM reads the inputs and outputs of a predictor on some examples together with the
+//! feedback, and writes a better instruction. Knows rollouts; knows nothing of candidates.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -15,37 +15,41 @@ use crate::optimize::{
 use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
 
-/// How many calls of one predictor in one run are shown.
+/// The maximum number of calls of one predictor that are shown per run.
 const CALLS: usize = 4;
 
 const INSTRUCTION: &str = "improved_instruction";
 
+const INSTRUCTIONS: &str = "Improve the instruction of one language model call in a program. You see \
+    its current instruction and records of several runs.\n\n\
+    First diagnose the runs: find what the runs with low scores have in common, and what the runs \
+    with high scores did right. Then write an improved instruction:\n\
+    - Include every fact and rule of the task that the feedback reveals. The model that follows the \
+    instruction sees neither these runs nor the feedback.\n\
+    - If a run failed because its answer could not be parsed, state exactly what the answer must look \
+    like.\n\
+    - Write for all inputs of this kind, not only for the ones shown.\n\
+    - Keep what already works, including everything that the current instruction says about tools.";
+
 static REFLECT: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
-    let (str, input) = (|| TypeIR::Str, |name, told| field(name, TypeIR::Str, told));
+    let (str, input) = (|| TypeIR::Str, |name, description| field(name, TypeIR::Str, description));
     Arc::new(SignatureSchema {
-        instructions: "One part of a program is a language model that follows an instruction. \
-            Improve the instruction by what the runs show. Look for what the runs with poor scores \
-            have in common, and for what the good ones did right. Facts and rules of the task that \
-            the feedback gives away belong into the instruction, since whoever follows it sees \
-            neither the runs nor the feedback. Where a run failed because its answer could not be \
-            read, say how the answer has to look. Write for inputs of this kind in general, not for \
-            those of these runs alone. Keep what works, and all that the instruction says of tools."
-            .into(),
+        instructions: INSTRUCTIONS.into(),
         inputs: vec![
-            input("program", "all parts of the program, with what each takes and gives"),
-            input("part", "the part whose instruction is to be improved"),
-            input("instruction_so_far", "what the part is told now"),
-            input("runs", "what the part took and gave, and how the program did"),
+            input("program", "all parts of the program with their inputs and outputs"),
+            input("part", "the part whose instruction you improve"),
+            input("instruction_so_far", "the current instruction of the part"),
+            input("runs", "inputs and outputs of the part in each run, with score and feedback"),
         ],
         outputs: vec![
             field("diagnosis", str(), "what goes wrong, and why"),
-            field(INSTRUCTION, str(), "the whole new instruction, and nothing else"),
+            field(INSTRUCTION, str(), "the complete new instruction and nothing else"),
         ],
         defs: Arc::default(),
     })
 });
 
-/// The runs of a candidate on some examples, to be reflected on.
+/// The runs of a candidate on some examples.
 #[derive(Clone, Copy)]
 pub(super) struct Runs<'r> {
     pub(super) program: &'r Program,
@@ -53,8 +57,8 @@ pub(super) struct Runs<'r> {
     pub(super) evaluation: &'r Evaluation,
 }
 
-/// A new instruction for a part of a program. `None` where there is nothing to reflect on, or the
-/// LM did not write one. `number` tells reflections apart.
+/// Proposes a new instruction for a predictor. Returns `None` if no run called the predictor, or if
+/// the LM did not write an instruction. `number` distinguishes reflections.
 pub(super) async fn reflect(
     bench: &Workbench,
     all: &[TunablePredictor],
@@ -63,39 +67,37 @@ pub(super) async fn reflect(
     number: usize,
     temperature: f64,
 ) -> Result<Option<Arc<str>>, EarlyStop> {
-    let Some(told) = tell(path, runs) else { return Ok(None) };
+    let Some(described) = describe_runs(path, runs) else { return Ok(None) };
     let instruction = instruction_of(runs.program, path).unwrap_or_default();
     let inputs = texts([
         ("program", parts(all)),
         ("part", part(path, schema)),
         ("instruction_so_far", instruction.to_string()),
-        ("runs", told),
+        ("runs", described),
     ]);
     propose_text(bench, &REFLECT, inputs, Draw { number, temperature }, INSTRUCTION).await
 }
 
-/// What a predictor took and gave in each run, with the score and what was said of it; `None` if it
-/// was called in none of them.
-fn tell(path: &str, runs: Runs<'_>) -> Option<String> {
+/// Describes the calls of a predictor in each run, with score and feedback; `None` if no run called
+/// it.
+fn describe_runs(path: &str, runs: Runs<'_>) -> Option<String> {
     let rollouts = runs.examples.iter().zip(&runs.evaluation.rollouts);
-    let told: Vec<String> =
-        rollouts.filter_map(|(example, rollout)| tell_run(path, example, rollout)).collect();
-    let numbered = told.iter().enumerate();
+    let runs = rollouts.filter_map(|(example, rollout)| describe_run(path, example, rollout));
     let numbered: Vec<String> =
-        numbered.map(|(at, told)| format!("Run {}\n{told}", at + 1)).collect();
+        runs.enumerate().map(|(at, run)| format!("Run {}\n{run}", at + 1)).collect();
     (!numbered.is_empty()).then(|| numbered.join("\n"))
 }
 
-fn tell_run(path: &str, example: &Example, rollout: &Rollout) -> Option<String> {
+fn describe_run(path: &str, example: &Example, rollout: &Rollout) -> Option<String> {
     let own = |step: &&PredictorCall| &*step.predictor == path;
     let mut text = String::new();
     for step in rollout.calls.iter().filter(own).take(CALLS) {
-        add_fields(&mut text, "it took", &step.inputs);
-        add_fields(&mut text, "it gave", &step.outputs);
+        add_fields(&mut text, "inputs", &step.inputs);
+        add_fields(&mut text, "outputs", &step.outputs);
     }
     let failed = rollout.error.as_ref();
     if failed.and_then(|failed| failed.node.as_deref()).is_some_and(|node| is_in(path, node)) {
-        add_fields(&mut text, "the program took", &example.inputs);
+        add_fields(&mut text, "inputs of the program", &example.inputs);
     } else if text.is_empty() {
         return None;
     }
@@ -103,7 +105,7 @@ fn tell_run(path: &str, example: &Example, rollout: &Rollout) -> Option<String> 
         add_failure(&mut text, failed);
     }
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "score of the run, from 0 to 1: {}", rollout.value());
+    let _ = writeln!(text, "score (0 to 1): {}", rollout.value());
     if let Some(feedback) = &rollout.score.feedback {
         let _ = writeln!(text, "feedback: {}", cut(feedback));
     }

@@ -1,5 +1,5 @@
-//! DemoSets of demos for each predictor: what it has, none, examples as they are, and bootstrapped ones.
-//! Knows nothing of how they do.
+//! Sets of demos for each predictor: the current ones, none, labeled ones, and bootstrapped ones. Knows
+//! nothing of scores.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::optimize::optimizers::describe::TunablePredictor;
 use crate::optimize::{Candidate, EarlyStop, Example, Workbench};
 use crate::predict::Demo;
 
-/// The sets of one predictor, each once; the first is what it has now.
+/// The distinct sets of one predictor; the first is the current one.
 pub(super) type DemoSets = Vec<Vec<Demo>>;
 
-/// At most so many sets of each predictor, in the order of `known`.
+/// Up to `count` sets for each predictor, in the order of `known`.
 pub(super) async fn sets(
     bench: &Workbench,
     bootstrap: &Bootstrap,
@@ -44,7 +44,7 @@ fn demos_of(candidate: &Candidate, path: &Arc<str>) -> Vec<Demo> {
     candidate.state.0.get(path).map(|state| state.demos.clone()).unwrap_or_default()
 }
 
-/// Another order of the trainset, and up to how many demos are bootstrapped from it.
+/// A shuffled trainset, and a random limit of bootstrapped demos.
 fn shuffled<'b>(
     bench: &'b Workbench,
     bootstrap: &Bootstrap,

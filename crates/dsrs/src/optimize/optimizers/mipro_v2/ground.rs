@@ -1,6 +1,6 @@
-//! What proposals are grounded in: what an LM finds in the data, and what it makes of the program and
-//! of the part of each predictor in it. Knows nothing of instructions. After the grounded proposer of
-//! DSPy (Opsahl-Ong et al. 2024, arXiv 2406.11695, section 3.1); all that LMs are told is our own.
+//! The grounding of proposals: an LM summarizes the data and describes the program and the role of each
+//! predictor. Knows nothing of instructions. After the grounded proposer of DSPy (Opsahl-Ong et al.
+//! 2024, arXiv 2406.11695, section 3.1); the prompts are our own.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -17,61 +17,64 @@ use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
 use crate::value::Payload;
 
-/// So many batches of examples are looked at, at most.
+/// The maximum number of batches of examples that the LM reads.
 const BATCHES: usize = 10;
 
 static OBSERVE: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     let mut signature = asks(
-        "Somebody who will never see these examples has to know what to expect of others like them. \
-         Note what most of them have in common: what they are about, how they are worded and how \
-         long they are, how what comes out follows from what goes in, which cases are easily \
-         mistaken. Go on from the notes that there are: correct them, add to them, and write all of \
-         them anew.",
+        "Take notes on a dataset for a reader who will never see its examples. Note what most \
+         examples have in common: topics, wording and length, how the outputs follow from the \
+         inputs, and which cases are easy to get wrong. Start from the existing notes: correct and \
+         extend them, and write the complete revised notes.",
         &[
-            ("examples", "some examples, with what goes in and what has to come out"),
-            ("notes_so_far", "what was noted of other examples; empty at first"),
+            ("examples", "examples with their inputs and expected outputs"),
+            ("notes_so_far", "notes on earlier examples; empty at first"),
         ],
-        ("notes", "the notes, all of them"),
+        ("notes", "the complete revised notes"),
     );
-    let nothing_new = "whether these examples told nothing that was not noted before";
+    let nothing_new = "true if these examples add nothing to the existing notes";
     signature.outputs.push(field("nothing_new", TypeIR::Bool, nothing_new));
     Arc::new(signature)
 });
 
 static SUM_UP: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     Arc::new(asks(
-        "Sum up these notes about examples in two or three sentences. Keep what helps most to do \
-         such a task well.",
-        &[("notes", "notes about the examples")],
+        "Summarize these notes on a dataset in two or three sentences. Keep what helps most to \
+         perform the task well.",
+        &[("notes", "notes on the dataset")],
         ("summary", "two or three sentences"),
     ))
 });
 
 static DESCRIBE: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     Arc::new(asks(
-        "This program calls language models. Say in a few sentences what it is for, and how its \
-         parts work together to that end.",
-        &[("program", PROGRAM), ("an_example", "one case of what goes in and has to come out")],
+        "This program calls language models. Describe in a few sentences what it does and how its \
+         parts work together.",
+        &[("program", PROGRAM), ("an_example", "one example of its inputs and expected outputs")],
         ("description", "a few sentences"),
     ))
 });
 
 static PLACE: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     Arc::new(asks(
-        "This program calls language models. Say what one part of it has to achieve, and what those \
-         parts need of it that come after.",
-        &[("program", PROGRAM), ("description", "what the program is for"), ("part", "which part")],
+        "This program calls language models. Describe the role of one of its parts: what it has to \
+         achieve, and what later parts need from it.",
+        &[
+            ("program", PROGRAM),
+            ("description", "what the program does"),
+            ("part", "the part to describe"),
+        ],
         ("role", "one or two sentences"),
     ))
 });
 
-/// How the program is told.
+/// The description of the field `program`.
 pub(super) const PROGRAM: &str =
-    "its nodes, how they are connected, what each part takes, gives and is told";
+    "its nodes and connections, and the inputs, outputs and current instruction of each part";
 
-/// A signature that asks for one text.
+/// A signature with text inputs and one text output.
 pub(super) fn asks(task: &str, inputs: &[(&str, &str)], output: (&str, &str)) -> SignatureSchema {
-    let texts = |(name, told): &(&str, &str)| field(name, TypeIR::Str, told);
+    let texts = |(name, description): &(&str, &str)| field(name, TypeIR::Str, description);
     SignatureSchema {
         instructions: task.into(),
         inputs: inputs.iter().map(texts).collect(),
@@ -80,22 +83,23 @@ pub(super) fn asks(task: &str, inputs: &[(&str, &str)], output: (&str, &str)) ->
     }
 }
 
-/// What is known of data and program; what was not asked for, or not answered, is missing.
+/// What an LM found out about data and program; `None` where it was not asked or did not answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grounds {
     /// A summary of the trainset.
     pub(super) data: Option<Arc<str>>,
-    /// What the program looks like, and what it is for.
+    /// The structure of the program, and its purpose.
     pub(super) program: Option<(Arc<str>, Option<Arc<str>>)>,
-    /// What each predictor is there for, in their order.
+    /// The role of each predictor, in order.
     pub(super) roles: Vec<Option<Arc<str>>>,
 }
 
-/// What an LM finds in the trainset, batch by batch, in two or three sentences.
+/// A summary of the trainset, read batch by batch.
 pub(super) async fn data(bench: &Workbench, batch: usize) -> Result<Option<Arc<str>>, EarlyStop> {
     let mut notes: Arc<str> = "".into();
     for examples in bench.train().chunks(batch.max(1)).take(BATCHES) {
-        let inputs = [("examples", told(examples)), ("notes_so_far", notes.to_string())];
+        let inputs =
+            [("examples", describe_examples(examples)), ("notes_so_far", notes.to_string())];
         let Some(found) = propose(bench, &OBSERVE, texts(inputs), PLAIN).await? else { continue };
         let is_first = notes.is_empty();
         notes = text_of(&found, "notes").unwrap_or(notes);
@@ -111,27 +115,27 @@ pub(super) async fn data(bench: &Workbench, batch: usize) -> Result<Option<Arc<s
     Ok(summary.or(Some(notes)))
 }
 
-fn told(examples: &[Example]) -> String {
+fn describe_examples(examples: &[Example]) -> String {
     let mut text = String::new();
     for (number, example) in examples.iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "Example {}", number + 1);
-        add_fields(&mut text, "goes in", &example.inputs);
-        add_fields(&mut text, "has to come out", &example.expected);
+        add_fields(&mut text, "inputs", &example.inputs);
+        add_fields(&mut text, "expected outputs", &example.expected);
     }
     text.trim_end().to_owned()
 }
 
-/// What the program looks like, what an LM says it is for, and what each of its predictors is.
+/// The structure of the program, and an LM's description of it and of each predictor.
 pub(super) async fn program(
     bench: &Workbench,
     program: &Program,
     known: &[TunablePredictor],
 ) -> Result<Grounds, EarlyStop> {
-    let text = drawn(program, known);
+    let text = describe_program(program, known);
     let inputs = texts([
         ("program", text.clone()),
-        ("an_example", told(bench.train().get(..1).unwrap_or_default())),
+        ("an_example", describe_examples(bench.train().get(..1).unwrap_or_default())),
     ]);
     let description = propose_text(bench, &DESCRIBE, inputs, PLAIN, "description").await?;
     let place = |one: &TunablePredictor| {
@@ -146,8 +150,8 @@ pub(super) async fn program(
     Ok(Grounds { data: None, program: Some((text.into(), description)), roles })
 }
 
-/// A program in a few lines: its nodes, its edges, its outputs, its predictors and what they are told.
-fn drawn(program: &Program, known: &[TunablePredictor]) -> String {
+/// A program as text: nodes, edges, outputs, predictors and their instructions.
+fn describe_program(program: &Program, known: &[TunablePredictor]) -> String {
     let graph = program.graph();
     let mut text = format!("program `{}`\n", graph.name());
     // Writing to a String cannot fail.
@@ -166,7 +170,7 @@ fn drawn(program: &Program, known: &[TunablePredictor]) -> String {
         let _ = writeln!(text, "  {} -> output {name}", output.source);
     }
     let _ = writeln!(text, "parts that call a language model:\n{}", parts(known));
-    let _ = write!(text, "what they are told:");
+    let _ = write!(text, "current instructions:");
     for (path, _) in known {
         let now = instruction_of(program, path).unwrap_or_default();
         let _ = write!(text, "\n  {path}: {}", cut(&now).replace('\n', "\n    "));

@@ -1,5 +1,5 @@
-//! Instructions that an LM proposes, from all that is known of data, program and predictor. Knows
-//! nothing of how they do.
+//! Proposing instructions: an LM writes them from what is known about data, program and predictor.
+//! Knows nothing of scores.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -14,41 +14,41 @@ use crate::predict::Demo;
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload};
 
-/// The output that a proposal stands in.
+/// The output field with the proposal.
 const INSTRUCTION: &str = "new_instruction";
 
-/// Demos that are shown with one proposal.
+/// The maximum number of demos in the prompt of one proposal.
 const SHOWN: usize = 3;
 
-/// How to go about it: each proposal is told one of these, so that they differ.
+/// Writing tips: each proposal gets another one, so that proposals differ.
 const TIPS: [&str; 8] = [
     "",
-    "As short as it can be without leaving anything open.",
-    "Lay out the steps, in the order in which a careful person takes them.",
-    "Be exact about the form of what comes out: its words, its length, its units.",
-    "Name the mistakes that are likely here, and how each is avoided.",
-    "Address the one who does such work for a living, and name that profession.",
-    "Say who relies on the result, and what a wrong one would cost them.",
-    "Give the rule by which doubtful cases are decided.",
+    "Be as brief as you can without leaving anything ambiguous.",
+    "Break the task down into steps, in the order in which an expert takes them.",
+    "Specify the exact form of the output: its wording, length and units.",
+    "Name the likely mistakes and how to avoid each of them.",
+    "Address the model as an expert in the right profession, and name that profession.",
+    "Explain who relies on the result and what a wrong one would cost them.",
+    "Give a rule for deciding ambiguous cases.",
 ];
 
 static PROPOSE: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     Arc::new(asks(
-        "One part of a program is a language model that follows an instruction. Write an \
-         instruction with which it does its task better than with the one it has. Take from what \
-         is known here whatever the part cannot know by itself: it sees its instruction and its \
-         inputs, and perhaps some cases done before.",
+        "Write an instruction for one language model call in a program, better than its current one. \
+         Use what is known here about the data, the program and the part. The model sees only its \
+         instruction, its inputs and perhaps a few worked examples, so the instruction must contain \
+         everything else that it needs to know.",
         &[
-            ("about_the_data", "what the program is used on"),
+            ("about_the_data", "a summary of the data"),
             ("program", PROGRAM),
-            ("about_the_program", "what it is for"),
-            ("part", "the part whose instruction is wanted"),
-            ("about_the_part", "what it is there for"),
-            ("done_well", "what it took and gave in cases that went well"),
-            ("instruction_so_far", "what it is told now"),
-            ("tip", "how this instruction is to be written"),
+            ("about_the_program", "what the program does"),
+            ("part", "the part that you write an instruction for"),
+            ("about_the_part", "the role of the part"),
+            ("done_well", "inputs and outputs of the part in successful runs"),
+            ("instruction_so_far", "the current instruction of the part"),
+            ("tip", "how to write this instruction"),
         ],
-        (INSTRUCTION, "the whole instruction, and nothing else"),
+        (INSTRUCTION, "the complete instruction and nothing else"),
     ))
 });
 
@@ -60,20 +60,20 @@ pub(super) struct Proposer<'p> {
     pub(super) temperature: f64,
 }
 
-/// A predictor that instructions are wanted for.
+/// A predictor to propose instructions for.
 pub(super) struct ProposalRequest<'p> {
-    /// Its place among all.
+    /// Its index among all predictors.
     pub(super) at: usize,
-    /// What it is.
+    /// Its path and schema.
     pub(super) part: &'p TunablePredictor,
-    /// What it is told now.
+    /// Its current instruction.
     pub(super) now: Arc<str>,
-    /// DemoSets of demos, of which each proposal is shown another; none are shown where there are none.
+    /// Sets of demos; each proposal shows another set, or none if there are none.
     pub(super) demo_sets: &'p [Vec<Demo>],
 }
 
 impl Proposer<'_> {
-    /// So many instructions for a predictor, or fewer, where the LM fails or repeats itself.
+    /// Proposes up to `count` instructions; fewer if the LM fails or repeats itself.
     pub(super) async fn propose(
         &self,
         wanted: &ProposalRequest<'_>,
@@ -105,7 +105,7 @@ impl Proposer<'_> {
         propose_text(self.bench, &Arc::new(signature), known, draw, INSTRUCTION).await
     }
 
-    /// What is told for one proposal. What is not known is not mentioned.
+    /// The inputs of one proposal; unknown ones are left out.
     fn known(&self, wanted: &ProposalRequest<'_>, at: usize, tip: Option<&str>) -> Fields {
         let grounds = self.grounds;
         let (text, about) = grounds.program.clone().unzip();
@@ -132,9 +132,9 @@ fn shown(demos: &[Demo]) -> String {
     let mut text = String::new();
     for (number, demo) in demos.iter().take(SHOWN).enumerate() {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "Case {}", number + 1);
-        add_fields(&mut text, "took", &demo.input);
-        add_fields(&mut text, "gave", &demo.output);
+        let _ = writeln!(text, "Example {}", number + 1);
+        add_fields(&mut text, "inputs", &demo.input);
+        add_fields(&mut text, "outputs", &demo.output);
     }
     text.trim_end().to_owned()
 }

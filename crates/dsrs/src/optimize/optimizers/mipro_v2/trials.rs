@@ -16,7 +16,7 @@ pub(super) struct PredictorChoices {
     pub(super) demo_sets: DemoSets,
 }
 
-/// A search under way.
+/// A running search.
 pub(super) struct TrialSearch<'s> {
     bench: &'s Workbench,
     choices: &'s [PredictorChoices],
@@ -81,10 +81,10 @@ impl<'s> TrialSearch<'s> {
         Some((combo, self.bench.enter(candidate, &[self.bench.start()], origin)))
     }
 
-    /// The candidate of a combination, and how to tell of it.
+    /// The candidate of a combination, and its origin.
     fn made(&self, combo: &Combo) -> (Candidate, String) {
         let mut candidate = Candidate::clone(&self.bench.candidate(self.bench.start()));
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         for (one, chosen) in self.choices.iter().zip(combo.chunks(2)) {
             let [instruction, demos] = chosen else { continue };
             let new_instruction = one.instructions.get(*instruction).filter(|_| *instruction > 0);
@@ -94,10 +94,10 @@ impl<'s> TrialSearch<'s> {
                     state.instruction = new_instruction.cloned().or(state.instruction.take());
                     state.demos = new_demos.cloned().unwrap_or(std::mem::take(&mut state.demos));
                 });
-                told.push(format!("`{}`: instruction {instruction}, demos {demos}", one.path));
+                changes.push(format!("`{}`: instruction {instruction}, demos {demos}", one.path));
             }
         }
-        (candidate, told.join("; "))
+        (candidate, changes.join("; "))
     }
 
     /// Tries that combination on the whole valset that did best on parts of it, of those that were

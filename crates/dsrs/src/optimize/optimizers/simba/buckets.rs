@@ -1,11 +1,11 @@
-//! Buckets: the rollouts of several tries at one example, and which example tells most: where the
-//! tries differ most, something is to be learned. Knows scores only.
+//! Buckets: the rollouts of several tries of one example, ordered by how much the tries differ, because
+//! that is where there is something to learn. Knows scores only.
 
 use std::sync::Arc;
 
 use crate::optimize::Rollout;
 
-/// The tries at one example, the best first.
+/// The tries of one example, best first.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     /// The example's place in the minibatch.
@@ -19,8 +19,7 @@ impl Bucket {
         self.tries.first().zip(self.tries.last())
     }
 
-    /// What buckets are ordered by: how far the tries lie apart, how good the best is, and how far
-    /// it is above the mean.
+    /// The sort key of buckets: the range of scores, the best score, and its distance from the mean.
     fn promise(&self) -> [f64; 3] {
         let Some((best, worst)) = self.ends() else { return [0.0; 3] };
         let sum: f64 = self.tries.iter().map(|rollout| rollout.value()).sum();
@@ -44,7 +43,7 @@ pub(super) fn buckets(tries: Vec<Vec<Arc<Rollout>>>) -> Vec<Bucket> {
     buckets
 }
 
-/// The score below which a share of all tries lies, between two of them in proportion.
+/// The percentile of the scores of all tries, linearly interpolated.
 pub(super) fn percentile(buckets: &[Bucket], share: f64) -> f64 {
     let mut scores: Vec<f64> =
         buckets.iter().flat_map(|bucket| &bucket.tries).map(|rollout| rollout.value()).collect();

@@ -1,12 +1,12 @@
-//! Demos of runs that went well: one more for each predictor, and room made for it. Knows states and
-//! steps; asks nobody.
+//! Demos from successful runs: add one per predictor and drop others to make room. Knows states and
+//! calls; calls no LM.
 
 use std::sync::Arc;
 
 use crate::optimize::{Candidate, Rollout, demo_of_call};
 use crate::value::{Fields, Payload};
 
-/// How many demos a predictor is thought to hold where none are added.
+/// The assumed capacity if no demos are added.
 const USUAL: usize = 3;
 
 /// A candidate with some of its demos taken away, at the same places of every predictor: as many as
@@ -24,8 +24,8 @@ pub(super) fn thinned(candidate: &Candidate, most: usize, rng: &mut fastrand::Rn
     thinned
 }
 
-/// The candidate with what each predictor last took and gave in a run as one more demo, texts of
-/// inputs cut to so many characters.
+/// The candidate with the last call of each predictor in a run as an additional demo. Input texts are
+/// truncated to `longest` characters.
 pub(super) fn shown(candidate: &Candidate, rollout: &Rollout, longest: usize) -> Candidate {
     let mut shown = candidate.clone();
     for (at, step) in rollout.calls.iter().enumerate() {

@@ -1,6 +1,5 @@
-//! Rules: an LM compares a good run with a bad one at the same inputs, and says what each predictor
-//! should keep to; that is added to their instructions. Knows rollouts, and nothing of how they were
-//! chosen.
+//! Rules: an LM compares a good run with a bad one on the same inputs and writes a rule per predictor,
+//! which is appended to its instruction. Knows rollouts; knows nothing of how they were selected.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -17,43 +16,45 @@ use crate::value::{Map, Payload};
 
 const ADVICE: &str = "advice";
 
-/// What stands in the place of a run that there is none of.
+/// The text for a missing run.
 const NONE: &str = "no such run";
 
 static COMPARE: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
-    let input = |name, told| field(name, TypeIR::Str, told);
+    let input = |name, description| field(name, TypeIR::Str, description);
     let advice =
-        "advice by the name of the part, as given above; parts that need none are left out";
+        "maps the name of a part, as given in `program`, to its rule; omit parts that need none";
     Arc::new(SignatureSchema {
-        instructions: "A program, made of parts that are language models, was run more than once on \
-            the same inputs, and one run came out better than the other. Find out where they went \
-            apart and which part made the difference. Then write a short rule for each such part, to \
-            be added to its instruction: for which kind of inputs it holds, what to do then and what \
-            to leave. The part will see its own inputs and the rule, and nothing of these runs, so \
-            say everything that it has to know. A rule must hold for other inputs of the kind, too."
-            .into(),
+        instructions:
+            "A program whose parts are language model calls was run more than once on the \
+            same inputs, and one run scored better than the other. Find where the two runs diverge \
+            and which part made the difference. Then write a short rule for each such part, to be \
+            appended to its instruction: which inputs the rule applies to, what to do, and what to \
+            avoid. The part will see the rule and its own inputs, but not these runs, so include \
+            everything that it needs to know. A rule must also apply to other inputs of the same \
+            kind."
+                .into(),
         inputs: vec![
-            input("program", "the parts: what each takes, gives and is told to do"),
-            input("inputs", "what went into the program, and what was expected of it"),
-            input("worse_run", "what the parts did in the worse run, and how it was judged"),
-            input("better_run", "what the parts did in the better run, and how it was judged"),
+            input("program", "the parts with their inputs, outputs and current instructions"),
+            input("inputs", "the inputs of the program and the expected outputs"),
+            input("worse_run", "what each part did in the worse run, with score and feedback"),
+            input("better_run", "what each part did in the better run, with score and feedback"),
         ],
         outputs: vec![
-            field("comparison", TypeIR::Str, "where the runs went apart, and why"),
+            field("comparison", TypeIR::Str, "where the runs diverge, and why"),
             field(ADVICE, TypeIR::Dict(Arc::new(TypeIR::Str)), advice),
         ],
         defs: Arc::default(),
     })
 });
 
-/// Two runs at the same inputs; one may be missing.
+/// Two runs on the same inputs; one may be missing.
 pub(super) struct Contrast<'c> {
     pub(super) example: &'c Example,
     pub(super) better: Option<&'c Rollout>,
     pub(super) worse: Option<&'c Rollout>,
 }
 
-/// The candidate with rules added to its instructions; `None` if the LM gave none.
+/// The candidate with rules appended to its instructions; `None` if the LM wrote none.
 pub(super) async fn advised(
     bench: &Workbench,
     parts: &[TunablePredictor],
@@ -65,9 +66,9 @@ pub(super) async fn advised(
     let mut example = String::new();
     add_fields(&mut example, "inputs", &contrast.example.inputs);
     add_fields(&mut example, "expected", &contrast.example.expected);
-    let run = |run: Option<&Rollout>| run.map_or_else(|| NONE.to_owned(), tell_run);
+    let run = |run: Option<&Rollout>| run.map_or_else(|| NONE.to_owned(), describe_run);
     let inputs = texts([
-        ("program", tell_program(parts, &program)),
+        ("program", describe_program(parts, &program)),
         ("inputs", example),
         ("worse_run", run(contrast.worse)),
         ("better_run", run(contrast.better)),
@@ -84,36 +85,36 @@ pub(super) async fn advised(
     Ok((advised != *candidate).then_some(advised))
 }
 
-fn tell_program(parts: &[TunablePredictor], program: &Program) -> String {
+fn describe_program(parts: &[TunablePredictor], program: &Program) -> String {
     let mut text = String::new();
     for (path, schema) in parts {
         let instruction = instruction_of(program, path).unwrap_or_default();
-        let told = instruction.replace('\n', "\n  ");
+        let indented = instruction.replace('\n', "\n  ");
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}; is told:\n  {told}", part(path, schema));
+        let _ = writeln!(text, "{}; current instruction:\n  {indented}", part(path, schema));
     }
     text
 }
 
-fn tell_run(rollout: &Rollout) -> String {
+fn describe_run(rollout: &Rollout) -> String {
     let mut text = String::new();
     for step in &rollout.calls {
-        add_fields(&mut text, &format!("{} took", step.predictor), &step.inputs);
-        add_fields(&mut text, &format!("{} gave", step.predictor), &step.outputs);
+        add_fields(&mut text, &format!("{} inputs", step.predictor), &step.inputs);
+        add_fields(&mut text, &format!("{} outputs", step.predictor), &step.outputs);
     }
     if let Some(failed) = &rollout.error {
         add_failure(&mut text, failed);
     }
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "score, from 0 to 1: {}", rollout.value());
+    let _ = writeln!(text, "score (0 to 1): {}", rollout.value());
     if let Some(feedback) = &rollout.score.feedback {
         let _ = writeln!(text, "feedback: {}", cut(feedback));
     }
     text
 }
 
-/// Rules by the paths of the parts that are named. What names no part is meant for it where there is
-/// one only.
+/// Rules by the paths of the named parts. If the program has only one part, it gets rules under any
+/// name.
 fn rules(parts: &[TunablePredictor], advice: &Map) -> Vec<(Arc<str>, String)> {
     let said: Vec<(&str, &str)> = advice
         .iter()

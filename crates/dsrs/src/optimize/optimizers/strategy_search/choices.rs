@@ -1,5 +1,5 @@
-//! Which strategies may stand in a node's place. Knows the registry and what its schemas say of
-//! configs; nothing of graphs.
+//! The strategies that can replace the strategy of a node. Knows the registry and config schemas; knows
+//! nothing of graphs.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::strategy::{StoredEnv, StrategyFactory, registry};
 use crate::types::TypeIR;
 use crate::value::{Map, Payload};
 
-/// The strategy that others wrap where nobody says which.
+/// The default strategy that others wrap.
 const WRAPPED: &str = "chain_of_thought";
 
-/// The strategy that is for numbers.
+/// The strategy for numeric outputs.
 const COMPUTES: &str = "program_of_thought";
 
 /// A strategy with a config.
@@ -31,8 +31,8 @@ pub(super) enum AllowedStrategies {
 }
 
 impl StrategyChoice {
-    /// A config that a strategy takes from any node: none, or one that names what it wraps. `None`
-    /// for those that need more (a reward, a graph), or are nothing without more (tools).
+    /// A config for a strategy on any node: empty, or with the wrapped strategy. `None` for strategies
+    /// that require more (a reward, a graph) or are useless without it (tools).
     pub(super) fn config_for(factory: &dyn StrategyFactory) -> Option<Payload> {
         let schema = factory.config_schema();
         let required = member(&schema, "required").and_then(Payload::as_list).unwrap_or_default();
@@ -62,7 +62,7 @@ impl StrategyChoice {
 }
 
 impl AllowedStrategies {
-    /// What may stand in the place of a node with this signature, and in what it wraps.
+    /// The alternatives for a node with this signature, wrapped strategies included.
     pub(super) fn of_node(
         &self,
         base: &SignatureSchema,
@@ -93,7 +93,7 @@ fn of_registry(base: &SignatureSchema) -> Vec<StrategyChoice> {
     let fitting = asks.filter(|factory| factory.name() != COMPUTES || has_number(base));
     let made = fitting.filter_map(|factory| {
         let config = StrategyChoice::config_for(factory)?;
-        // One that brings its own signature does something of its own.
+        // A strategy with its own signature performs its own task.
         let own = factory.own_signature(&StoredEnv, &config, &crate::problem::At::Root);
         own.is_none().then(|| StrategyChoice { strategy: factory.name().into(), config })
     });

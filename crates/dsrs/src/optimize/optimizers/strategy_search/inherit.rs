@@ -1,6 +1,5 @@
-//! What is tuned, after a change of the graph: by path where the path is still there, and for a node
-//! with another strategy by the first of its predictors that has the same fields. Knows predictors
-//! by their paths.
+//! Inheriting state after a change of the graph: by path if the path still exists, else by the first
+//! predictor of the same node with the same fields. Knows predictors by ttarget paths.
 
 use std::sync::Arc;
 
@@ -20,17 +19,17 @@ pub(super) fn inherit(state: &GraphState, old: &Program, new: &Program) -> Inher
     let after: Vec<Arc<str>> = new.predictors().into_iter().map(|(path, _)| path.into()).collect();
     let mut inherited = InheritedState { state: GraphState(IndexMap::new()), dropped: Vec::new() };
     for (path, tuned) in &state.0 {
-        let heirs: Vec<&Arc<str>> = match after.contains(path) {
+        let targets: Vec<&Arc<str>> = match after.contains(path) {
             true => vec![path],
-            false => after.iter().filter(|heir| node_of(heir) == node_of(path)).collect(),
+            false => after.iter().filter(|target| node_of(target) == node_of(path)).collect(),
         };
-        let found = heirs.into_iter().find(|heir| {
-            let free = !inherited.state.0.contains_key(*heir);
-            free && takes(heir, (path, tuned), old, new)
+        let found = targets.into_iter().find(|target| {
+            let free = !inherited.state.0.contains_key(*target);
+            free && takes(target, (path, tuned), old, new)
         });
         let found = found.cloned();
         match found {
-            Some(heir) => drop(inherited.state.0.insert(heir, tuned.clone())),
+            Some(target) => drop(inherited.state.0.insert(target, tuned.clone())),
             None => inherited.dropped.push(path.clone()),
         }
     }
@@ -39,13 +38,13 @@ pub(super) fn inherit(state: &GraphState, old: &Program, new: &Program) -> Inher
 
 /// Whether a predictor of the new program has the fields of one of the old, by name and type.
 fn takes(
-    heir: &Arc<str>,
+    target: &Arc<str>,
     (path, tuned): (&Arc<str>, &PredictState),
     old: &Program,
     new: &Program,
 ) -> bool {
     let alone = GraphState([(path.clone(), tuned.clone())].into_iter().collect());
-    let renamed = if heir == path { Vec::new() } else { vec![(path.clone(), heir.clone())] };
+    let renamed = if target == path { Vec::new() } else { vec![(path.clone(), target.clone())] };
     carry_over(&alone, old, new, &renamed).dropped.is_empty()
 }
 

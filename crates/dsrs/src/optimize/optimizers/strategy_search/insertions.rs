@@ -1,41 +1,39 @@
-//! Nodes that are put in: one that revises what a node gives, one that plans what a node is to do,
-//! one that rewrites a text before a node takes it. Their signatures are made of the node's own, so
-//! that the edges around them check. Nothing is put in around a node that was put in.
+//! Inserted nodes: one that revises the outputs of a node, one that plans its task, one that rewrites a
+//! text input. Their signatures derive from the node's own, so the edges around them check. Nothing is
+//! inserted around an inserted node.
 
 use std::sync::Arc;
 
 use super::choices::object;
-use super::moves::{Move, Site};
+use super::site::{Move, Site};
 use crate::graph::{Edge, Edit, Edits, Source, Target};
 use crate::signature::{FieldSchema, SignatureSchema, signature_to_payload};
 use crate::types::TypeIR;
 use crate::value::Payload;
 
-/// What the inputs of a revising node begin with that take what is to be revised.
+/// The prefix of the draft inputs of a revising node.
 pub(super) const DRAFT: &str = "draft_";
-/// The output of a planning node, and the input that takes it.
+/// The output of a planning node, and the input that receives it.
 pub(super) const PLAN: &str = "plan";
-/// What the output of a rewriting node begins with.
+/// The prefix of the output of a rewriting node.
 const REWRITTEN: &str = "rewritten_";
 
-/// A node behind one, that gives the same outputs anew.
+/// Adds a node that revises the outputs of another.
 pub(super) fn revise(site: &Site<'_>) -> Option<Move> {
     let base = site.base();
     let name = free_name(site, "revised");
     let readers = Readers::of(site);
-    if is_put_in(site) || readers.is_empty() {
+    if is_inserted(site) || readers.is_empty() {
         return None;
     }
     let drafts = base.outputs.iter().map(|field| FieldSchema {
-        description: Some(
-            format!("a first answer for `{}`, which may be wrong", field.name).into(),
-        ),
+        description: Some(format!("a draft of `{}`, which may be wrong", field.name).into()),
         ..FieldSchema::of(draft_of(&field.name), field.ty.clone())
     });
     let signature = SignatureSchema {
         instructions: format!(
-            "{}\n\nSomeone has answered already. Check each draft against the inputs. Keep what \
-             holds, correct what does not, and give all outputs.",
+            "{}\n\nDraft answers are given. Check each draft against the inputs, keep what is \
+             correct, fix what is wrong, and write all outputs.",
             base.instructions
         )
         .into(),
@@ -51,25 +49,30 @@ pub(super) fn revise(site: &Site<'_>) -> Option<Move> {
         Edit::Connect(Edge { from, to })
     }));
     edits.extend(readers.moved_to(&name));
-    Some(Move { what: format!("`{name}` revises what `{}` gives", site.name), edits: Edits(edits) })
+    Some(Move {
+        what: format!("`{name}` revises the outputs of `{}`", site.name),
+        edits: Edits(edits),
+    })
 }
 
-/// A node before one, that makes a plan for it.
+/// Adds a node that plans the task of another.
 pub(super) fn plan(site: &Site<'_>) -> Option<Move> {
     let base = site.base();
     let name = free_name(site, "plan");
     let taken = base.inputs.iter().chain(&base.outputs).any(|field| field.name.as_ref() == PLAN);
-    if is_put_in(site) || taken || Readers::of(site).is_empty() {
+    if is_inserted(site) || taken || Readers::of(site).is_empty() {
         return None;
     }
     let plan = FieldSchema {
-        description: Some("what to do, step by step, and what to mind; not the result".into()),
+        description: Some(
+            "what to do, step by step, and what to watch out for; not the result".into(),
+        ),
         ..FieldSchema::of(PLAN, TypeIR::Str)
     };
     let signature = SignatureSchema {
         instructions: format!(
-            "Someone else is to do the task below with these inputs. Make a plan for them.\n\nThe \
-             task: {}",
+            "Write a plan for performing the task below on these inputs. Do not perform the task \
+             itself.\n\nThe task: {}",
             base.instructions
         )
         .into(),
@@ -79,8 +82,8 @@ pub(super) fn plan(site: &Site<'_>) -> Option<Move> {
     };
     let mut planned = base.clone();
     planned.inputs.push(FieldSchema {
-        description: Some("how to go about it, if anyone has said so".into()),
-        // Demos from before there was a plan are demos still.
+        description: Some("a plan to follow; may be empty".into()),
+        // The default keeps demos valid that have no plan.
         default: Some("".into()),
         ..plan
     });
@@ -92,16 +95,16 @@ pub(super) fn plan(site: &Site<'_>) -> Option<Move> {
     edits.extend(fed_alike(site, &name));
     let to = Target { node: site.name.clone(), field: PLAN.into() };
     edits.push(Edit::Connect(Edge { from: Source::field_of(name.clone(), PLAN), to }));
-    Some(Move { what: format!("`{name}` plans what `{}` does", site.name), edits: Edits(edits) })
+    Some(Move { what: format!("`{name}` plans the task of `{}`", site.name), edits: Edits(edits) })
 }
 
-/// Nodes in the edges that bring a node its texts, one for each.
+/// Adds a rewriting node to each edge that feeds a text.
 pub(super) fn rewrite(site: &Site<'_>) -> Vec<Move> {
     let texts = |edge: &&Edge| {
         let field = site.base().input(&edge.to.field);
         field.is_some_and(|field| field.name.as_ref() != PLAN && matches!(field.ty, TypeIR::Str))
     };
-    if is_put_in(site) {
+    if is_inserted(site) {
         return Vec::new();
     }
     feeding(site).filter(texts).map(|edge| rewrite_one(site, edge)).collect()
@@ -118,8 +121,8 @@ fn rewrite_one(site: &Site<'_>, edge: &Edge) -> Move {
     let said = base.input(field).and_then(|known| known.description.clone());
     let signature = SignatureSchema {
         instructions: format!(
-            "Rewrite `{field}` so that it is clear, complete and to the point for the task below. \
-             Keep its meaning, its language and all facts; add none. Do not do the task.\n\nThe \
+            "Rewrite `{field}` so that it is clear, complete and focused on the task below. Preserve \
+             its meaning, its language and all facts; add none. Do not perform the task.\n\nThe \
              task: {}",
             base.instructions
         )
@@ -141,7 +144,7 @@ fn rewrite_one(site: &Site<'_>, edge: &Edge) -> Move {
     }
 }
 
-/// The inputs of others, and the outputs of the graph, that take what a node's signature gives.
+/// The edges and graph outputs that read the outputs of a node's signature.
 pub(super) struct Readers {
     pub(super) edges: Vec<Edge>,
     pub(super) outputs: Vec<(Arc<str>, Source)>,
@@ -162,7 +165,7 @@ impl Readers {
         self.edges.is_empty() && self.outputs.is_empty()
     }
 
-    /// All of them take the same from another node.
+    /// Redirects all of them to the same outputs of another node.
     fn moved_to(self, name: &Arc<str>) -> impl Iterator<Item = Edit> {
         let to = |from: &Source| Source { node: name.clone(), selection: from.selection.clone() };
         let edges = self.edges.into_iter().flat_map(move |edge| {
@@ -174,14 +177,14 @@ impl Readers {
     }
 }
 
-/// The edges into a node that feed the inputs of its signature.
+/// The edges that feed the inputs of a node's signature.
 pub(super) fn feeding<'s>(site: &'s Site<'_>) -> impl Iterator<Item = &'s Edge> {
     let feeds =
         |edge: &&Edge| edge.to.node == *site.name && site.base().input(&edge.to.field).is_some();
     site.program.graph().edges().iter().filter(feeds)
 }
 
-/// Another node gets the inputs of a node's signature from where that has them.
+/// Connects a new node to the same sources as a node.
 fn fed_alike(site: &Site<'_>, name: &Arc<str>) -> Vec<Edit> {
     let alike = |edge: &Edge| {
         let to = Target { node: name.clone(), field: edge.to.field.clone() };
@@ -199,8 +202,8 @@ fn predictor(site: &Site<'_>, signature: &SignatureSchema) -> Payload {
     ])
 }
 
-/// Whether a node looks like one that was put in.
-fn is_put_in(site: &Site<'_>) -> bool {
+/// Whether a node looks like an inserted one.
+fn is_inserted(site: &Site<'_>) -> bool {
     let base = site.base();
     let revises = base.inputs.iter().any(|field| field.name.starts_with(DRAFT));
     let helps = match base.outputs.as_slice() {
@@ -214,7 +217,7 @@ pub(super) fn draft_of(field: &str) -> Arc<str> {
     format!("{DRAFT}{field}").into()
 }
 
-/// A name that no node has.
+/// A free node name.
 fn free_name(site: &Site<'_>, what: &str) -> Arc<str> {
     let graph = site.program.graph();
     let name: Arc<str> = format!("{}_{what}", site.name).into();

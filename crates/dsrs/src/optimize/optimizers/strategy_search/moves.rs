@@ -1,21 +1,20 @@
-//! Moves: changes of a candidate's graph that may help, and the candidates that come of them. A move
-//! is a list of edits; what they make of the document is built as any document is, so that every edge
-//! is checked, and what does not check is no candidate. Knows graphs, and nothing of scores.
+//! Moves: changes of a candidate's graph that may help, and the candidates that result. A move is a
+//! list of edits; the edited document is built like any other, so every edge is checked, and a graph
+//! that does not check becomes no candidate. Knows graphs; knows nothing of scores.
 
 use std::sync::Arc;
 
 use super::choices::{AllowedStrategies, StrategyChoice};
-use super::inherit::{InheritedState, inherit, node_of};
+use super::inherit::{InheritedState, inherit};
+use super::site::{Move, Site};
 use super::{StrategySearch, insertions, removals};
-use crate::graph::{Edit, Edits, GraphState, Node, Program};
+use crate::graph::{Edit, Edits, GraphState, Program};
 use crate::optimize::optimizers::config::member;
 use crate::optimize::{Candidate, EarlyStop, TrialId, Workbench};
-use crate::problem::At;
-use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::{StoredEnv, registry};
-use crate::value::{Map, Payload};
+use crate::signature::FieldSchema;
+use crate::value::Payload;
 
-/// A kind of moves.
+/// A kind of move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveKind {
     Strategy,
@@ -23,22 +22,6 @@ pub(super) enum MoveKind {
     Plan,
     Rewrite,
     Remove,
-}
-
-/// A change of a graph.
-pub(super) struct Move {
-    /// What it does, in a few words.
-    pub(super) what: String,
-    pub(super) edits: Edits,
-}
-
-/// A node whose prompts are its own: one that may be changed.
-pub(super) struct Site<'p> {
-    pub(super) program: &'p Program,
-    pub(super) name: &'p Arc<str>,
-    pub(super) node: &'p Node,
-    /// The node as it stands in the document.
-    pub(super) written: &'p Map,
 }
 
 impl MoveKind {
@@ -70,47 +53,6 @@ impl MoveKind {
     }
 }
 
-impl<'p> Site<'p> {
-    /// The nodes of a program that call an LM by prompts of their own; not those that stand for
-    /// something that was made elsewhere, as stored graphs do.
-    pub(super) fn all(program: &'p Program) -> Vec<Self> {
-        let paths: Vec<String> = program.predictors().into_iter().map(|(path, _)| path).collect();
-        let written = member(program.document(), "nodes");
-        let nodes = program.graph().nodes().filter_map(|(name, node)| {
-            let written = written.and_then(|nodes| member(nodes, name))?.as_map()?;
-            let factory = registry::get(node.strategy())?;
-            let config = written.get("config").cloned().unwrap_or_default();
-            let own = factory.own_signature(&StoredEnv, &config, &At::Root).is_some();
-            let prompts = paths.iter().any(|path| node_of(path) == name.as_ref());
-            let plain = factory.op().is_none() && factory.calls_lm() && !own;
-            (plain && prompts).then_some(Self { program, name, node, written })
-        });
-        nodes.collect()
-    }
-
-    pub(super) fn base(&self) -> &SignatureSchema {
-        self.node.base()
-    }
-
-    /// The node with other members.
-    pub(super) fn with<'m>(
-        &self,
-        members: impl IntoIterator<Item = (&'m str, Payload)>,
-    ) -> Payload {
-        let mut written = self.written.clone();
-        for (name, member) in members {
-            written.insert(name.into(), member);
-        }
-        Payload::map(written)
-    }
-
-    fn now(&self) -> StrategyChoice {
-        let config = self.written.get("config").cloned();
-        let config = config.unwrap_or_else(|| Payload::map(Map::new()));
-        StrategyChoice { strategy: self.node.strategy().into(), config }
-    }
-}
-
 fn strategies(site: &Site<'_>, choices: &AllowedStrategies) -> Vec<Move> {
     let now = site.now();
     let others = choices.of_node(site.base(), &now).into_iter();
@@ -126,7 +68,7 @@ fn strategies(site: &Site<'_>, choices: &AllowedStrategies) -> Vec<Move> {
     replace.collect()
 }
 
-/// A move of a candidate, before anyone has looked whether it checks.
+/// A move of a candidate that is not checked yet.
 struct PlannedMove {
     parent: TrialId,
     candidate: Arc<Candidate>,
@@ -134,18 +76,18 @@ struct PlannedMove {
     made: Move,
 }
 
-/// What came of the moves of a round.
+/// The result of the moves of a round.
 pub(super) struct EnteredMoves {
-    /// Those on the board that are still to be tried.
+    /// Candidates on the board that were not tried yet.
     pub(super) to_try: Vec<TrialId>,
-    /// How many did not check.
+    /// How many moves did not check.
     pub(super) unfit: usize,
-    /// How many nobody looked at.
+    /// How many moves were not looked at.
     pub(super) left: usize,
 }
 
-/// Makes moves of candidates and puts what comes of them on the board: so many at most. Where there
-/// are more, chance says which, so that a large graph is not built for each of its nodes.
+/// Applies moves to candidates and enters the results on the board, up to a limit. If there are more
+/// moves, they are sampled, so that a large graph is not built once per node.
 pub(super) async fn enter(
     search: &StrategySearch,
     bench: &Workbench,
@@ -166,11 +108,11 @@ pub(super) async fn enter(
         left -= 1;
         match make(bench, one, search.max_nodes).await {
             Some((made, _)) if made.document == one.candidate.document => {}
-            Some((made, dropped)) => found.push((position, made, told(&dropped))),
+            Some((made, dropped)) => found.push((position, made, loss_note(&dropped))),
             None => unfit += 1,
         }
     }
-    // The board has them in the order in which they were thought of.
+    // The board lists them in the order in which they were planned.
     found.sort_unstable_by_key(|(position, ..)| *position);
     let mut to_try: Vec<TrialId> = Vec::with_capacity(found.len());
     for (position, candidate, dropped) in found {
@@ -205,8 +147,8 @@ async fn plan(
     Ok(planned)
 }
 
-/// What a move makes of a candidate, and whose state is lost; `None` when it does not check or does
-/// not serve those who know the graph.
+/// The candidate after a move, and the paths whose state is lost; `None` if the graph does not check or
+/// has other inputs or outputs.
 async fn make(
     bench: &Workbench,
     planned: &PlannedMove,
@@ -226,14 +168,14 @@ async fn make(
     Some((made, dropped))
 }
 
-fn told(dropped: &[Arc<str>]) -> String {
+fn loss_note(dropped: &[Arc<str>]) -> String {
     match dropped {
         [] => String::new(),
-        dropped => format!("; what was tuned in {} is lost", dropped.join(", ")),
+        dropped => format!("; the state of {} is lost", dropped.join(", ")),
     }
 }
 
-/// Whether a program takes and gives what another does, by name and type.
+/// Whether two programs have the same inputs and outputs, by name and type.
 fn serves_as(known: &Program, made: &Program) -> bool {
     let (known, made) = (known.signature(), made.signature());
     let alike = |one: &[FieldSchema], two: &[FieldSchema]| {

@@ -1,8 +1,8 @@
-//! The race of a round: all candidates on a few examples, the better half on twice as many, and so
-//! on; the last on all. After successive halving (Jamieson & Talwalkar 2016), with one thing added as
-//! in Hoeffding races (Maron & Moore 1994): who is certain to be worse than what there is leaves at
-//! once. Examples are the same for all, and those of a heat are among those of the next, so that
-//! nothing is rolled out twice. Knows candidates by number.
+//! The race of a round: all candidates on a few examples, the better half on twice as many, and so on;
+//! the finalists on all. After successive halving (Jamieson & Talwalkar 2016); as in Hoeffding races
+//! (Maron & Moore 1994), candidates that are certainly worse than the rival leave at once. All
+//! candidates see the same examples, and each heat includes those of the one before, so nothing is
+//! rolled out twice. Knows candidates by number.
 
 use futures_util::future::join_all;
 
@@ -23,8 +23,8 @@ struct HeatResult {
 }
 
 impl Race {
-    /// Runs a race against a candidate that was tried on all examples, and says who came through; of
-    /// all of those the board knows how they did on all examples.
+    /// Runs a race against a candidate with a full evaluation; returns the finalists, which then have
+    /// one, too.
     pub(super) async fn run(
         &self,
         bench: &Workbench,
@@ -48,7 +48,7 @@ impl Race {
             }
             batch = batch.saturating_mul(2);
         }
-        // One after the other: a budget that ends here leaves whole candidates behind.
+        // One after the other, so that a spent budget leaves complete evaluations.
         for id in &running {
             bench.full(*id).await?;
         }
@@ -56,8 +56,8 @@ impl Race {
     }
 }
 
-/// Tries all on the same examples. Each comes to its end even when one is stopped: what is under
-/// way is paid for.
+/// Evaluates all candidates on the same examples. If one stops, the others complete, because they are
+/// already paid for.
 async fn heat_of(
     bench: &Workbench,
     running: &[TrialId],
@@ -71,10 +71,10 @@ async fn heat_of(
     join_all(each).await.into_iter().collect()
 }
 
-/// What there is already, on the examples of a heat.
+/// The result of the rival on the examples of a heat.
 struct RivalResult {
     scores: Vec<f64>,
-    /// What its cost takes from its objective.
+    /// The cost part of its objective.
     costs: f64,
     seed: u64,
 }
@@ -93,7 +93,7 @@ async fn against(
 }
 
 impl RivalResult {
-    /// Whether a candidate may still be better, as far as the examples say.
+    /// Whether a candidate may still be better than the rival.
     fn leaves_hope(&self, ran: &HeatResult) -> bool {
         let gain = paired_bootstrap(&self.scores, &ran.evaluation.scores(), self.seed);
         let costs = ran.scored.map_or(0.0, |scored| scored.mean - scored.objective);
@@ -101,8 +101,8 @@ impl RivalResult {
     }
 }
 
-/// The best first, by objective; of equals the one that used less, else the one that was first.
-/// Those that were not tried come last.
+/// Sorts by objective, best first; of equals, the one that used less comes first. Candidates without a
+/// score come last.
 pub(super) fn sort(ids: &mut [TrialId], scored: impl Fn(TrialId) -> Option<TrialScore>) {
     let rank = |id: TrialId| {
         let scored = scored(id);

@@ -1,14 +1,14 @@
-//! A node less: who read from it reads what fed it, where that is of the same type, or goes without.
-//! Knows nothing of who put it in.
+//! Removing a node: its readers read its own source of the same type instead, or go without an optional
+//! input.
 
 use std::sync::Arc;
 
 use super::insertions::{Readers, draft_of, feeding};
-use super::moves::{Move, Site};
+use super::site::{Move, Site};
 use crate::graph::{Edge, Edit, Edits, Source};
 use crate::value::SelectionStep;
 
-/// Takes a node out, if all who read from it can do without.
+/// Removes a node if all of its readers can do without it.
 pub(super) fn remove(site: &Site<'_>) -> Option<Move> {
     let Readers { edges, outputs } = Readers::of(site);
     let mut edits = Vec::new();
@@ -17,7 +17,7 @@ pub(super) fn remove(site: &Site<'_>) -> Option<Move> {
     }
     edits.push(Edit::RemoveNode { name: site.name.clone() });
     for Edge { from, to } in edges {
-        // A plan that nobody makes is left out; what else there is would be no plan.
+        // An optional input such as a plan is left unconnected.
         if !is_optional(site, &to.node, &to.field) {
             edits.push(Edit::Connect(Edge { from: instead(site, &from)?, to }));
         }
@@ -25,8 +25,8 @@ pub(super) fn remove(site: &Site<'_>) -> Option<Move> {
     Some(Move { what: format!("without `{}`", site.name), edits: Edits(edits) })
 }
 
-/// What stands for an output of a node once the node is gone: its draft, or the first input of its
-/// type.
+/// The replacement for an output of a removed node: the source of its draft input, or of the first
+/// input with the same type.
 fn instead(site: &Site<'_>, from: &Source) -> Option<Source> {
     let [SelectionStep::Field(output)] = from.selection.steps() else { return None };
     let output = site.base().output(output)?;
