@@ -78,7 +78,7 @@ fn state(text: &str) -> GraphState {
 }
 
 #[test]
-fn a_file_of_two_modules_becomes_a_state_and_what_has_no_meaning_is_named() {
+fn a_file_of_two_modules_becomes_a_state_and_lists_ignored_members() {
     let program = graph(GRAPH);
     let found = read(FILE, &program);
     let wanted = state(
@@ -157,7 +157,7 @@ fn a_lone_module_is_found_without_the_name_of_the_node() {
 }
 
 #[test]
-fn everything_that_does_not_fit_is_told_at_once() {
+fn all_misfits_are_reported_together() {
     let file = r#"{
       "triag": {"demos": [], "signature": {"instructions": "x", "fields": []}, "lm": null},
       "triage": {
@@ -197,7 +197,7 @@ fn everything_that_does_not_fit_is_told_at_once() {
 }
 
 #[test]
-fn what_is_written_reads_back_as_the_same_state_but_for_the_settings() {
+fn an_export_reads_back_without_settings() {
     for (document, tuning) in [
         (
             GRAPH,
@@ -243,7 +243,7 @@ fn a_node_that_alone_asks_is_written_as_a_lone_module_too() {
 }
 
 #[test]
-fn what_is_written_has_dspys_shape_and_names_what_is_lost() {
+fn an_export_has_dspys_shape_and_lists_losses() {
     let tuning = state(r#"{"ask.predict": {"lm": {"temperature": 0.5, "model": "fast"}}}"#);
     let program = tuned(&graph(REASON), &tuning);
     let own = payload(&to_dspy(&program).unwrap().to_json());
@@ -285,7 +285,7 @@ fn demos_that_are_chosen_for_each_call_are_written_and_how_is_lost() {
 }
 
 #[test]
-fn a_predictor_that_is_spelled_twice_says_the_same_twice() {
+fn two_spellings_of_a_predictor_must_agree() {
     let program = graph(PREDICT);
     let written =
         to_dspy(&tuned(&program, &state(r#"{"ask": {"instruction": "Look."}}"#))).unwrap();

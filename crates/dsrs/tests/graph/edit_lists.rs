@@ -54,7 +54,7 @@ fn change(edits: &str) -> String {
 }
 
 #[test]
-fn every_edit_does_what_its_name_says() {
+fn every_edit_has_its_effect() {
     let cases = [
         r#"[{"op": "add_node", "name": "third", "node": {"strategy": "predict", "signature": "ticket -> summary"}},
             {"op": "connect", "from": "input.ticket", "to": "third.ticket"},
@@ -76,7 +76,7 @@ fn every_edit_does_what_its_name_says() {
 }
 
 #[test]
-fn a_mistake_is_told_at_the_edit_that_brings_it_about() {
+fn a_problem_is_reported_at_the_responsible_edit() {
     let cases = [
         // shape: all of them at once
         r#"[{"op": "ad_node", "name": "x"}, {"op": "connect", "from": "a", "to": "b.c"}, {"op": "remove_node"}, 7]"#,
@@ -104,7 +104,7 @@ fn a_mistake_is_told_at_the_edit_that_brings_it_about() {
 }
 
 #[test]
-fn a_type_that_goes_after_its_use_was_written_is_told_where_it_goes() {
+fn a_removed_type_in_use_is_reported_at_its_removal() {
     let add = r#"{"op": "set_type", "name": "Pair", "type": {"class": {"a": "int"}}},
         {"op": "add_node", "name": "x", "node": {"strategy": "predict", "signature": "ticket -> pair: Pair"}},
         {"op": "connect", "from": "input.ticket", "to": "x.ticket"}"#;

@@ -34,7 +34,7 @@ fn answers() -> ScriptedLm {
 }
 
 #[tokio::test]
-async fn a_diamond_gives_its_outputs_and_every_node_its_place() {
+async fn a_diamond_returns_outputs_and_every_node_outcome() {
     let outcome = run(DIAMOND, answers(), r#"{"x": "go"}"#).await;
     let outputs = Payload::map(outcome.outputs.unwrap()).to_json();
     assert_eq!(outputs, r#"{"done":"both","x":"go"}"#);
@@ -83,7 +83,7 @@ async fn siblings_run_at_the_same_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_failure_ends_the_run_and_says_what_became_of_the_rest() {
+async fn the_first_failure_ends_the_run_with_all_node_outcomes() {
     let document = r#"{"name": "g", "nodes": {
         "bad":   {"strategy": "predict", "signature": "x -> y", "retries": 0},
         "slow":  {"strategy": "predict", "signature": "x -> z"},
@@ -107,7 +107,7 @@ async fn the_first_failure_ends_the_run_and_says_what_became_of_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_takes_too_long_times_out_by_itself() {
+async fn a_slow_node_times_out() {
     let document = r#"{"name": "g", "nodes": {
         "a": {"strategy": "predict", "signature": "x -> y", "timeout_ms": 1500}}}"#;
     let started = Instant::now();

@@ -66,7 +66,7 @@ fn so_are_those_of_inputs_that_are_wired_by_name() {
 }
 
 #[test]
-fn huge_types_are_told_briefly() {
+fn huge_types_are_abbreviated() {
     let huge = format!("\"{}\"", "x".repeat(100_000));
     let short = |problems: Problems, code: Code| {
         assert!(!problems.is_empty());

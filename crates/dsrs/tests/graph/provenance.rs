@@ -84,7 +84,7 @@ const REVIEW: &str = r#"{"name": "review", "inputs": {"text": "str", "unread": "
   "outputs": {"letter": "letter.letter", "mood": "mood.mood", "age": "facts.person.age", "text": "input.text"}}"#;
 
 #[tokio::test]
-async fn an_output_is_told_with_all_that_it_came_from_and_nothing_else() {
+async fn the_lineage_of_an_output_is_complete_and_exact() {
     insta::assert_snapshot!(of(REVIEW, r#"{"text": "Ada is 36."}"#).await);
 }
 
@@ -264,7 +264,7 @@ const OPS: &[(&str, &str, &str, &str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn ops_tell_which_of_their_inputs_a_part_came_from() {
+async fn ops_report_the_sources_of_parts() {
     for (what, nodes, edges, out, expected) in OPS {
         let program = build(&format!(
             r#"{{"name": "g", "inputs": {{"x": "str", "y": "str", "z": "int", "zero": "int"}}, "nodes": {{
@@ -317,7 +317,7 @@ async fn the_calls_of_an_element_are_its_own() {
 }
 
 #[test]
-fn where_telling_would_take_too_long_the_rest_is_left_out_by_name() {
+fn lineages_beyond_the_step_limit_are_omitted_by_name() {
     let nodes: Vec<String> = (0..1_000)
         .map(|n| format!(r#""n{n}": {{"strategy": "predict", "signature": "f{n} -> f{}"}}"#, n + 1))
         .collect();

@@ -61,7 +61,7 @@ fn an_edge_from_an_undeclared_input_declares_it() {
 }
 
 #[test]
-fn deeper_selections_are_typed_and_kept() {
+fn deeper_selections_are_typed_and_preserved() {
     insta::assert_snapshot!(canonical(
         r#"{"name": "g",
           "types": {"Person": {"class": {"name": "str", "tags": "list[str]"}}},

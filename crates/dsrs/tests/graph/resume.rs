@@ -66,7 +66,7 @@ async fn run(lm: &Arc<ScriptedLm>, ended: CompletedNodes, book: &Book) -> Outcom
 }
 
 #[tokio::test]
-async fn every_node_is_kept_with_its_own_trace() {
+async fn every_node_is_recorded_with_its_trace() {
     let book = Book::default();
     let outcome = run(&Arc::new(answers()), CompletedNodes::new(), &book).await;
     assert_eq!(Payload::map(outcome.outputs.unwrap()).to_json(), r#"{"w":"end","v":"aside"}"#);
@@ -82,7 +82,7 @@ async fn every_node_is_kept_with_its_own_trace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_starts_when_what_it_waits_for_is_kept_and_holds_up_nobody_else() {
+async fn a_node_starts_once_its_sources_are_recorded() {
     let second = Duration::from_secs(1);
     let lm = ScriptedLm::by(move |request| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
@@ -99,7 +99,7 @@ async fn a_node_starts_when_what_it_waits_for_is_kept_and_holds_up_nobody_else()
 }
 
 #[tokio::test]
-async fn what_has_ended_is_not_run_again_and_feeds_the_rest() {
+async fn completed_nodes_are_reused_and_feed_the_rest() {
     let program = build(LINE).unwrap();
     let outputs = Payload::from_json(r#"{"z": "angry"}"#).unwrap();
     let ended: CompletedNodes = [("a", r#"{"y": 1}"#), ("b", r#"{"z": "angry"}"#)]
@@ -121,7 +121,7 @@ async fn what_has_ended_is_not_run_again_and_feeds_the_rest() {
 }
 
 #[tokio::test]
-async fn a_run_whose_journal_refuses_stops_there() {
+async fn a_failed_journal_stops_the_run() {
     let book = Book { refuses: Some("a"), ..Book::default() };
     let outcome = run(&Arc::new(answers()), CompletedNodes::new(), &book).await;
     let failure = outcome.outputs.unwrap_err();
@@ -145,7 +145,7 @@ fn verdicts(new: &Program, inputs: &Fields, ended: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn with_another_version_a_node_counts_while_definition_state_and_sources_are_the_same() {
+fn an_unchanged_node_is_reused_by_another_version() {
     let all = ["a", "b", "c", "d"];
     let kept = ["a: kept", "b: kept", "c: kept", "d: kept"];
     let after = |node: &str| format!("`{node}`, which it waits for, runs again");
@@ -218,7 +218,7 @@ async fn gone_on(ended: &[(&str, &str)]) -> (Vec<String>, Outcome) {
 }
 
 #[tokio::test]
-async fn no_ended_node_runs_again_behind_an_op_and_none_starts_before_its_values_are_there() {
+async fn completed_nodes_behind_ops_do_not_run_again() {
     let (a, b, d) =
         (("a", r#"{"y": "one"}"#), ("b", r#"{"z": "two"}"#), ("d", r#"{"w": "three"}"#));
     for (ended, runs) in [
@@ -244,7 +244,7 @@ async fn no_ended_node_runs_again_behind_an_op_and_none_starts_before_its_values
 }
 
 #[tokio::test]
-async fn a_failure_that_another_node_took_is_kept_and_stays_what_it_was() {
+async fn an_absorbed_failure_is_recorded_and_restored() {
     let survives = r#"{"name": "s", "inputs": {"x": "str"}, "nodes": {
         "a": {"strategy": "predict", "signature": "x -> y", "retries": 0},
         "safe": {"strategy": "unwrap_or", "config": {"default": "none"}},

@@ -63,7 +63,7 @@ fn instruction_and_demos_are_seen_in_the_rendered_prompt() {
 }
 
 #[test]
-fn a_node_whose_model_is_gone_can_still_be_tuned() {
+fn a_node_with_a_removed_model_can_be_tuned() {
     let program = graph(
         r#"{"name": "g", "nodes": {
             "a": {"strategy": "predict", "signature": "x -> y", "lm": {"model": "fast"}}}}"#,
@@ -128,7 +128,7 @@ fn state_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn a_patch_replaces_what_it_gives_and_leaves_the_rest() {
+fn a_patch_replaces_only_its_members() {
     let patched = |change: &str| {
         let mut state = state(
             r#"{"a": {"instruction": "Old.", "demos": [{"input": {"x": 1}, "output": {}}],
@@ -168,7 +168,7 @@ fn a_patch_replaces_what_it_gives_and_leaves_the_rest() {
 }
 
 #[test]
-fn a_new_version_keeps_what_fits_and_says_what_it_dropped_and_why() {
+fn state_carries_over_where_it_fits_and_drops_with_reasons() {
     let tuned = state(
         r#"{"triage": {"instruction": "Judge."}, "reply.predict": {"instruction": "Be kind."}}"#,
     );
@@ -227,7 +227,7 @@ fn choosing(model: &str) -> String {
 }
 
 #[test]
-fn only_an_embedding_model_tells_which_demos_are_nearest() {
+fn nearest_demos_require_an_embedding_model() {
     let program = graph(GRAPH);
     assert!(program.with_state(&Env, &state(&choosing("vectors")), &At::Root).is_ok());
     for (model, why) in [("fast", "makes no vectors of texts"), ("slow", "is not configured")] {

@@ -51,7 +51,7 @@ fn equal_states_are_no_different() {
 }
 
 #[test]
-fn instructions_and_settings_are_told_member_by_member() {
+fn instructions_and_settings_are_listed_by_member() {
     let program = graph(GRAPH);
     let old = tuned(&program, r#"{"triage": {"lm": {"temperature": 0.5, "seed": 7}}}"#);
     let new = tuned(
@@ -85,7 +85,7 @@ fn instructions_and_settings_are_told_member_by_member() {
 }
 
 #[test]
-fn how_demos_are_chosen_is_told_with_a_part_of_a_hash_for_the_vectors() {
+fn nearest_is_shown_with_a_hash_of_the_vectors() {
     let choosing = |k: u32, vectors: &str| {
         let (one, other) = (demo("a", "calm"), demo("b", "angry"));
         format!(
@@ -107,7 +107,7 @@ fn how_demos_are_chosen_is_told_with_a_part_of_a_hash_for_the_vectors() {
 }
 
 #[test]
-fn an_override_that_says_what_the_signature_says_is_a_change_all_the_same() {
+fn an_override_equal_to_the_signature_is_a_change() {
     let program = graph(GRAPH);
     let own = program.predictors()[0].1.instruction().to_owned();
     let own = Payload::from(own.as_str()).to_json();
@@ -117,7 +117,7 @@ fn an_override_that_says_what_the_signature_says_is_a_change_all_the_same() {
 }
 
 #[test]
-fn demos_are_found_again_by_content_and_changes_in_them_are_told_by_field() {
+fn demos_match_by_content_and_changes_are_listed_by_field() {
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|ticket| demo(ticket, "calm"));
     let old = demos(&[a.clone(), b.clone(), c.clone()]);
     let same = |demo: &str| demo.replace(": ", ":").replace(", ", ",");
@@ -152,7 +152,7 @@ fn demos_are_found_again_by_content_and_changes_in_them_are_told_by_field() {
 }
 
 #[test]
-fn a_null_is_told_from_nothing() {
+fn null_differs_from_absent() {
     let with = r#"{"triage": {"demos": [{"input": {"ticket": "a"},
                    "output": {"mood": "calm", "urgency": null}}]}}"#;
     let without = demos(&[demo("a", "calm")]);

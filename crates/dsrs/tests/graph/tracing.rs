@@ -83,7 +83,7 @@ fn every_connection_is_checked_as_in_a_document() {
 }
 
 #[test]
-fn what_no_edge_can_carry_is_refused_with_the_way_out() {
+fn values_that_no_edge_can_carry_are_refused() {
     let mut tracer = Tracer::new("wrong");
     let text = tracer.bind_inputs([("text", "str")]).at("text");
     let one = tracer.call("one", predict("text -> out"), [("text", text.clone())]);

@@ -54,7 +54,7 @@ fn statuses(outcome: &Outcome) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_run_parks_once_all_that_does_not_wait_is_done_and_goes_on_with_the_value() {
+async fn a_waiting_run_parks_and_continues_with_the_signal() {
     let (program, lm, book) = (build(APPROVAL), lm(), Book::default());
     let inputs = fields(r#"{"topic": "rain"}"#);
     let parked = program
@@ -117,7 +117,7 @@ fn a_value_is_that_of_all_outputs_or_of_the_only_one() {
 }
 
 #[test]
-fn what_waits_is_no_part_of_another_strategy_or_graph() {
+fn waiting_nodes_cannot_be_nested() {
     let config =
         json(r#"{"module": {"strategy": "await"}, "n": 2, "reward": {"expression": "1"}}"#);
     let base = build(APPROVAL).graph().node("approve").unwrap().base().clone();

@@ -40,7 +40,7 @@ async fn normalized_exact_puts_aside_case_articles_punctuation_and_space() {
 }
 
 #[tokio::test]
-async fn contains_looks_for_what_is_expected_within_the_output() {
+async fn contains_finds_the_expected_value_within_the_output() {
     let rows = [
         (r#""paris""#, r#""It is  Paris, France.""#, "1"),
         (r#""New  York""#, r#""in new\nyork""#, "1"),
@@ -63,7 +63,7 @@ async fn contains_looks_for_what_is_expected_within_the_output() {
 }
 
 #[tokio::test]
-async fn f1_counts_what_is_in_common() {
+async fn f1_counts_common_words() {
     let rows = [
         (r#""the Eiffel Tower""#, r#""Eiffel Tower""#, "1"),
         (r#""Eiffel Tower""#, r#""Eiffel""#, "0.67"),
@@ -105,7 +105,7 @@ async fn numeric_reads_numbers_out_of_texts_and_allows_for_a_tolerance() {
 }
 
 #[tokio::test]
-async fn all_outputs_of_which_something_is_expected_are_compared_unless_some_are_named() {
+async fn all_expected_outputs_are_compared_by_default() {
     let expected = r#"{"answer": "Paris", "count": 2, "source": "atlas"}"#;
     let outputs = r#"{"answer": "Paris", "count": 3, "ratio": 0.5}"#;
     let count = "0 | `count`: expected `2`, got `3`";
@@ -130,7 +130,7 @@ async fn an_example_without_anything_to_compare_cannot_be_judged() {
 }
 
 #[tokio::test]
-async fn feedback_says_what_was_expected_and_what_came() {
+async fn feedback_shows_expected_and_actual_values() {
     let long = format!(r#"{{"answer": "{}"}}"#, "long ".repeat(1000));
     let paris = r#"{"answer": "Paris"}"#;
     let several =

@@ -61,7 +61,7 @@ async fn the_parts_say_why_under_the_names_of_their_metrics() {
 }
 
 #[tokio::test]
-async fn a_part_that_cannot_judge_fails_the_whole() {
+async fn a_failed_part_fails_the_whole() {
     let found = told(r#"{"max": ["exact", {"expression": "1 / 0"}]}"#, EXPECTED, OUTPUTS).await;
     assert!(found.starts_with("reward_failed: the expression `1 / 0` failed"), "{found}");
 }

@@ -31,7 +31,7 @@ async fn an_expression_sees_inputs_expected_outputs_and_the_trace() {
 }
 
 #[tokio::test]
-async fn an_expression_that_cannot_judge_says_why() {
+async fn a_failed_expression_reports_its_error() {
     assert_table(&[
         (
             r#"{"expression": "expected.page == 3"}"#,

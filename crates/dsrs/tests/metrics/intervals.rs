@@ -16,7 +16,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_turned_round_is_negated((before, after) in pairs(), seed: u64) {
+    fn a_swapped_comparison_is_negated((before, after) in pairs(), seed: u64) {
         let there = paired_bootstrap(&before, &after, seed);
         let back = paired_bootstrap(&after, &before, seed);
         prop_assert_eq!(back.gain, -there.gain);
@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn the_interval_holds_what_was_found_and_is_that_of_the_seed(
+    fn the_interval_contains_the_mean_and_depends_on_the_seed(
         (before, after) in pairs(),
         seed: u64,
     ) {
@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn who_gains_the_same_everywhere_gains_that(
+    fn a_constant_gain_has_a_tight_interval(
         before in prop::collection::vec(0.0..0.5_f64, 2..40),
         shift in 0.0..0.5_f64,
         seed: u64,

@@ -32,7 +32,7 @@ fn asked(lm: &ScriptedLm) -> String {
 }
 
 #[tokio::test]
-async fn a_judge_is_shown_what_it_asks_for_by_name() {
+async fn inputs_of_a_judge_are_filled_by_name() {
     let judge = r#"{"judge": {"signature":
         "question, answer, expected_answer, expected_tags: list[str], expected_note: str, hint: str? -> good: bool",
         "score": "good"}}"#;
@@ -51,7 +51,7 @@ async fn a_judge_is_shown_what_it_asks_for_by_name() {
 }
 
 #[tokio::test]
-async fn what_a_judge_says_is_brought_to_0_to_1_with_its_feedback() {
+async fn scores_of_a_judge_are_scaled_with_feedback() {
     let judge = |score: &str, more: &str| {
         format!(
             r#"{{"judge": {{"signature": "answer -> score: {score}, why: str?", "score": "score"{more}}}}}"#
@@ -95,7 +95,7 @@ async fn a_stored_graph_judges_with_one_of_its_outputs() {
 }
 
 #[tokio::test]
-async fn a_graph_that_is_gone_since_the_metric_was_written_fails_when_it_is_to_judge() {
+async fn a_deleted_judge_graph_fails_the_metric() {
     let written = metric(r#"{"graph": "grader"}"#).to_payload();
     let stored = Metric::read(&written, &StoredEnv, &program(), &At::Root).unwrap();
     assert_eq!(stored.to_payload(), written, "it is pinned as it was");
@@ -104,7 +104,7 @@ async fn a_graph_that_is_gone_since_the_metric_was_written_fails_when_it_is_to_j
 }
 
 #[tokio::test]
-async fn an_example_that_lacks_what_a_judge_is_shown_cannot_be_judged() {
+async fn an_example_without_a_judge_input_cannot_be_scored() {
     let judge = r#"{"judge": {"signature": "expected_answer -> good: bool", "score": "good"}}"#;
     let lm = lm(&[("good", "true")]);
     let found = told_by(&lm, judge, "{}", OUTPUTS).await;
@@ -126,7 +126,7 @@ async fn the_failure_of_a_judges_lm_is_the_failure_of_the_metric() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn judges_of_one_metric_judge_at_the_same_time_and_each_says_its_part() {
+async fn judges_of_one_metric_run_concurrently() {
     let lm = Arc::new(ScriptedLm::by(|request: &LmRequest| {
         let asked: String = request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect();
         let kind = asked.contains("[[ ## kind ## ]]");

@@ -10,7 +10,7 @@ fn written(text: &str) -> String {
 }
 
 #[test]
-fn what_is_left_unsaid_is_written_down() {
+fn defaults_are_written_out() {
     let rows = [
         (r#""exact""#, r#"{"exact":{}}"#),
         (r#"{"exact": {"field": "answer"}}"#, r#"{"exact":{"fields":["answer"]}}"#),
@@ -54,7 +54,7 @@ fn the_graph_in_a_judges_config_is_pinned_too() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once_with_its_place_and_a_hint() {
+fn all_problems_are_reported_with_places_and_hints() {
     let all = [
         r#""exat""#,
         r#""judge""#,
@@ -118,7 +118,7 @@ fn metrics_are_shared_between_threads() {
 }
 
 #[test]
-fn the_schema_takes_what_is_read_and_what_is_written_down() {
+fn the_schema_accepts_read_and_written_metrics() {
     let schema = serde_schema();
     let fits = |text: &str| schema.is_valid(&serde(text));
     for text in [

@@ -24,7 +24,7 @@ async fn of_many_sets_of_demos_the_best_is_taken() {
 }
 
 #[tokio::test]
-async fn only_what_scored_well_becomes_a_demo_and_every_predictor_gets_its_own() {
+async fn only_successful_runs_become_demos_of_each_predictor() {
     let (task, _) = synthetic("orders", 1, Budget::default());
     let train = task.train.clone();
     let config = r#"{"max_bootstrapped_demos": 3, "max_labeled_demos": 0}"#;

@@ -33,7 +33,7 @@ fn writes(script: fn(usize) -> ScriptedAnswer) -> Arc<ScriptedLm> {
 }
 
 #[tokio::test]
-async fn what_the_lm_is_shown_are_the_parts_and_what_was_tried_the_best_last() {
+async fn the_proposer_sees_the_program_and_the_tried_instructions() {
     let lm = writes(|number| {
         let text = ["Say a20.", "Say nothing.", "Say it."][number % 3];
         format!("[[ ## new_instruction ## ]]\n{text}\n\n[[ ## completed ## ]]").into()

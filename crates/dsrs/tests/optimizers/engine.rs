@@ -33,7 +33,7 @@ fn all(examples: &[Example]) -> Vec<&Example> {
 }
 
 #[tokio::test]
-async fn what_was_rolled_out_once_is_not_rolled_out_again() {
+async fn a_rollout_is_never_repeated() {
     let lm = copies_demos();
     let bench = Workbench::new(task(QA, lm.clone(), Budget::default()));
     let base = bench.candidate(Workbench::BASE);
@@ -77,7 +77,7 @@ async fn a_failing_example_scores_0_and_does_not_stop_the_others() {
 }
 
 #[tokio::test]
-async fn a_default_in_the_place_of_an_answer_that_was_not_paid_for_does_not_count() {
+async fn a_default_for_an_unpaid_answer_does_not_count() {
     let lm = copies_demos();
     let budget = Budget { lm_calls: Some(1), ..Budget::default() };
     let bench = Workbench::new(task(OR_A0, lm, budget));
@@ -88,7 +88,7 @@ async fn a_default_in_the_place_of_an_answer_that_was_not_paid_for_does_not_coun
 }
 
 #[tokio::test]
-async fn who_cancels_gets_what_was_found() {
+async fn a_cancelled_optimization_returns_its_results() {
     let hanging = ScriptedLm::by(|_| ScriptedAnswer::hang());
     let task = task(QA, Arc::new(hanging), Budget::default());
     let cancelled = task.evaluator.cancelled.clone();
@@ -110,7 +110,7 @@ fn priced(lm: Arc<ScriptedLm>) -> Models {
 }
 
 #[tokio::test]
-async fn budgets_of_tokens_and_money_are_never_exceeded_however_many_requests_are_on_their_way() {
+async fn concurrent_requests_never_exceed_a_budget() {
     let budgets = [
         Budget { tokens: Some(9_000), ..Budget::default() },
         Budget { tokens: Some(20_000), ..Budget::default() },
@@ -141,7 +141,7 @@ async fn a_request_is_sent_with_an_end_to_its_answer_where_tokens_are_limited() 
 }
 
 #[tokio::test]
-async fn money_cannot_be_limited_where_nobody_knows_the_prices() {
+async fn a_cost_budget_requires_prices() {
     let budget = Budget { cost: Some(1.0), ..Budget::default() };
     let task = task(QA, copies_demos(), budget);
     let (report, _) = run("labeled_few_shot", "{}", task, &questions(40..42)).await;
@@ -150,7 +150,7 @@ async fn money_cannot_be_limited_where_nobody_knows_the_prices() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_time_is_over_what_was_found_counts() {
+async fn results_count_when_the_time_is_over() {
     let lm = ScriptedLm::by(|_| {
         ScriptedAnswer::from("[[ ## answer ## ]]\na1\n\n[[ ## completed ## ]]")
             .after(Duration::from_secs(1))
@@ -165,7 +165,7 @@ async fn when_the_time_is_over_what_was_found_counts() {
 }
 
 #[tokio::test]
-async fn what_earlier_attempts_spent_counts() {
+async fn usage_of_earlier_attempts_counts() {
     let lm = copies_demos();
     let mut task = task(QA, lm.clone(), Budget::default());
     let budget = Budget { lm_calls: Some(12), ..Budget::default() };
@@ -189,7 +189,7 @@ async fn requests_that_fail_count_and_are_repeated() {
 }
 
 #[tokio::test]
-async fn tries_at_the_same_example_differ_and_the_first_of_them_is_the_same_again() {
+async fn tries_of_an_example_differ_and_are_reproducible() {
     let lm = copies_demos();
     let bench = Workbench::new(task(QA, lm.clone(), Budget::default()));
     let base = bench.candidate(Workbench::BASE);
@@ -217,7 +217,7 @@ impl ReplyStore for Lost {
 }
 
 #[tokio::test]
-async fn who_cannot_keep_what_was_bought_stops_and_reports_nothing() {
+async fn a_failed_reply_store_stops_the_optimization() {
     let lm = copies_demos();
     let mut task = task(QA, lm.clone(), Budget::default());
     let account = BudgetAccount::open(Budget::default(), Usage::default(), 0.0);
@@ -243,7 +243,7 @@ async fn a_bench_may_choose_by_some_of_the_examples_always_the_same() {
 }
 
 #[tokio::test]
-async fn a_default_in_the_place_of_an_answer_that_could_not_be_kept_does_not_count() {
+async fn a_default_for_an_unrecorded_answer_does_not_count() {
     let mut task = task(OR_A0, copies_demos(), Budget::default());
     let account = BudgetAccount::open(Budget::default(), Usage::default(), 0.0);
     task.evaluator.budgeted = Some(Arc::new(BudgetedReplies::new(account, Arc::new(Lost))));

@@ -42,7 +42,7 @@ async fn finds_the_improvement_of_every_task_within_its_budget() {
 }
 
 #[tokio::test]
-async fn stops_where_a_small_budget_ends_and_keeps_to_it() {
+async fn stops_within_a_small_budget() {
     for (name, _) in TASKS {
         for optimizer in optimizers().map(|found| found.name()) {
             let (task, held_out) = task(name, 120);

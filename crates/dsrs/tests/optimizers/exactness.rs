@@ -140,7 +140,7 @@ async fn a_request_of_which_nobody_knows_what_it_cost_counts_as_much_as_it_may_h
 }
 
 #[tokio::test]
-async fn a_candidate_that_does_not_fit_fails_on_every_example_and_stops_nobody() {
+async fn a_candidate_that_does_not_build_fails_on_every_example() {
     let bench = Workbench::new(task(QA, copies_demos(), Budget::default()));
     let base = bench.candidate(Workbench::BASE);
     let gap = Demo { input: fields("{}"), output: fields(r#"{"answer": "a1"}"#) };
@@ -154,7 +154,7 @@ async fn a_candidate_that_does_not_fit_fails_on_every_example_and_stops_nobody()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_default_in_the_place_of_an_answer_that_time_was_over_for_does_not_count() {
+async fn a_default_for_a_late_answer_does_not_count() {
     let budget = Budget { seconds: Some(2.0), ..Budget::default() };
     let bench =
         Workbench::new(task(OR_A0, Arc::new(ScriptedLm::always(ScriptedAnswer::hang())), budget));
@@ -164,7 +164,7 @@ async fn a_default_in_the_place_of_an_answer_that_time_was_over_for_does_not_cou
 }
 
 #[tokio::test]
-async fn a_default_in_the_place_of_an_answer_that_nobody_wanted_any_more_does_not_count() {
+async fn a_default_for_a_cancelled_answer_does_not_count() {
     let mut task =
         task(OR_A0, Arc::new(ScriptedLm::always(ScriptedAnswer::hang())), Budget::default());
     // As in an evaluation that nobody counts.
@@ -222,7 +222,7 @@ async fn no_demo_is_bootstrapped_where_none_is_wanted() {
 }
 
 #[tokio::test]
-async fn what_is_found_is_measured_in_whole_also_where_it_takes_more_calls_than_what_was_there() {
+async fn an_expensive_result_is_still_measured_completely() {
     let config = r#"{"strategies": ["majority"], "moves": ["strategy"], "minibatch": 10}"#;
     for limit in [1_000, 1_200, 1_400] {
         let budget = Budget { lm_calls: Some(limit), ..Budget::default() };

@@ -6,7 +6,7 @@ use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{Example, Metric, OptimizationReport, Task, Trial, Workbench};
 use dsrs::problem::At;
 
-use crate::learning::{goes_on_after_an_end, with_feedback};
+use crate::learning::{resumes_after_an_interruption, with_feedback};
 use crate::support::{Env, fields, json, keeps_the_rules_at, program, run, task};
 
 /// Iterations of the tests that find an improvement.
@@ -28,9 +28,9 @@ async fn reflection_makes_both_predictors_of_a_chain_better() {
 }
 
 #[tokio::test]
-async fn a_search_that_was_ended_goes_on_to_the_same_end() {
+async fn an_interrupted_search_resumes_to_the_same_result() {
     let config = r#"{"max_iterations": 8}"#;
-    goes_on_after_an_end("gepa", config, "triage", &[50, 170, 260]).await;
+    resumes_after_an_interruption("gepa", config, "triage", &[50, 170, 260]).await;
 }
 
 #[tokio::test]

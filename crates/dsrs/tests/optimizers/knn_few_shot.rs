@@ -127,7 +127,7 @@ async fn stopped(config: &str, models: Models) -> String {
 }
 
 #[tokio::test]
-async fn without_an_embedding_model_that_works_the_way_out_is_told() {
+async fn a_missing_embedding_model_is_reported_with_a_way_out() {
     let lm = || Model::of(Models::DEFAULT, copies_demos());
     let vectors = |alias| EmbeddingModel::of(alias, Arc::new(SyntheticEmbedder));
     let several = Models::new([lm()], None).with_embedding([vectors("small"), vectors("large")]);

@@ -37,7 +37,7 @@ async fn demos_of_the_trainset_are_given_and_measured_once() {
 }
 
 #[tokio::test]
-async fn what_another_optimizer_found_is_where_it_goes_on() {
+async fn a_search_continues_from_another_optimizer() {
     let bench = Workbench::new(task(QA, copies_demos(), Budget::default()));
     let brief = bench
         .candidate(Workbench::BASE)

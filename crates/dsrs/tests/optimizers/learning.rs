@@ -71,7 +71,12 @@ pub(crate) fn with_feedback(name: &str, seed: u64, budget: Budget) -> (Task, Vec
 
 /// Ended after so many calls, and gone on from what was bought until then: the same board as of one
 /// that was not ended, and no request is sent twice.
-pub(crate) async fn goes_on_after_an_end(optimizer: &str, config: &str, name: &str, ends: &[u64]) {
+pub(crate) async fn resumes_after_an_interruption(
+    optimizer: &str,
+    config: &str,
+    name: &str,
+    ends: &[u64],
+) {
     let found = async |budget, kept: &Arc<Remembering>| {
         let (task, held_out) = with_feedback(name, 1, budget);
         let (report, _) = run(optimizer, config, remembering(task, budget, kept), &held_out).await;

@@ -96,7 +96,7 @@ async fn a_budget_is_spent_to_the_last_call_and_the_best_so_far_is_the_result() 
 }
 
 #[tokio::test]
-async fn minibatches_are_tried_and_now_and_then_the_most_promising_on_the_whole_valset() {
+async fn promising_combinations_get_full_evaluations() {
     let config = r#"{"num_candidates": 6, "num_trials": 12, "minibatch_size": 20}"#;
     let (task, _) = synthetic("triage", 1, Budget::default());
     let (report, _) = run("mipro_v2", config, task, &[]).await;
@@ -115,7 +115,7 @@ async fn minibatches_are_tried_and_now_and_then_the_most_promising_on_the_whole_
 }
 
 #[tokio::test]
-async fn a_small_valset_is_tried_whole_each_time() {
+async fn a_small_valset_is_always_evaluated_whole() {
     let (mut task, _) = synthetic("triage", 1, Budget::default());
     task.val.truncate(40);
     let (report, _) = run("mipro_v2", FEW, task, &[]).await;
@@ -126,7 +126,7 @@ async fn a_small_valset_is_tried_whole_each_time() {
 }
 
 #[tokio::test]
-async fn where_few_combinations_are_there_the_search_ends_with_the_last() {
+async fn a_search_ends_with_the_last_combination() {
     let (mut task, _) = synthetic("triage", 1, Budget::default());
     task.val.truncate(20);
     let config = r#"{"num_candidates": 2, "num_trials": 50}"#;
@@ -205,7 +205,7 @@ fn told(lm: &ScriptedLm, output: &str, saying: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_switched_off_is_neither_asked_nor_told() {
+async fn disabled_grounding_is_neither_requested_nor_shown() {
     let lm = librarian(|_| answer(&[("new_instruction", "Look twice.")]));
     let config = r#"{"num_candidates": 3, "num_trials": 4, "data_aware_proposer": false,
         "program_aware_proposer": false, "fewshot_aware_proposer": false,

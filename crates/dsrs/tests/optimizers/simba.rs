@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{OptimizationReport, Task, Workbench};
 
-use crate::learning::{goes_on_after_an_end, with_feedback};
+use crate::learning::{resumes_after_an_interruption, with_feedback};
 use crate::support::{QA, keeps_the_rules_at, run, task};
 
 /// Steps of the tests that find an improvement.
@@ -27,9 +27,9 @@ async fn demos_and_rules_make_both_predictors_of_a_chain_better() {
 }
 
 #[tokio::test]
-async fn an_ascent_that_was_ended_goes_on_to_the_same_end() {
+async fn an_interrupted_ascent_resumes_to_the_same_result() {
     let config = r#"{"bsize": 6, "num_candidates": 3, "max_steps": 2}"#;
-    goes_on_after_an_end("simba", config, "triage", &[50, 150, 190]).await;
+    resumes_after_an_interruption("simba", config, "triage", &[50, 150, 190]).await;
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_predictor_holds_no_more_demos_than_it_may() {
 }
 
 #[tokio::test]
-async fn without_demos_there_are_rules_only() {
+async fn without_demos_only_rules_are_learned() {
     let config = r#"{"bsize": 8, "num_candidates": 3, "max_steps": 2, "max_demos": 0}"#;
     let (task, _) = with_feedback("triage", 1, Budget::default());
     let (report, _) = ascended(config, task).await;

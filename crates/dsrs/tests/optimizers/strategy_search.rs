@@ -75,7 +75,7 @@ async fn where_cost_weighs_more_than_scores_the_graph_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn of_many_changes_chance_takes_as_many_as_are_asked_for_and_each_time_the_same() {
+async fn changes_are_sampled_reproducibly() {
     let chain: Vec<Drawn> = (0..12).map(|at| (0, vec![at], vec![0], false)).collect();
     let mut boards = Vec::new();
     for most in [5, 5, 1000] {
@@ -150,7 +150,7 @@ fn tuned() -> Task {
 }
 
 #[tokio::test]
-async fn what_was_tuned_goes_along_by_name_and_type() {
+async fn state_is_inherited_by_name_and_type() {
     let base = tuned().base.state;
     let (report, _) = run("strategy_search", r#"{"rounds": 1}"#, tuned(), &[]).await;
     let report = report.unwrap();
@@ -176,7 +176,7 @@ async fn what_was_tuned_goes_along_by_name_and_type() {
 }
 
 #[tokio::test]
-async fn a_state_whose_fields_are_gone_is_lost_and_that_is_told() {
+async fn a_dropped_state_is_reported() {
     let document = r#"{"name": "sums", "nodes": {"solve": {"strategy": "chain_of_thought",
         "signature": {"inputs": [{"name": "problem"}],
             "outputs": [{"name": "result", "type": "int"}]}}},
@@ -226,7 +226,7 @@ async fn structure_and_prompts_in_turns_do_better_than_either() {
 }
 
 #[tokio::test]
-async fn it_goes_on_from_what_another_optimizer_found() {
+async fn it_continues_from_another_optimizer() {
     let bench = Workbench::new(tuned());
     let start = bench.candidate(Workbench::BASE).with("find", |state| state.demos.clear());
     let start = bench.enter(start, &[Workbench::BASE], "by hand");
@@ -241,7 +241,7 @@ async fn it_goes_on_from_what_another_optimizer_found() {
 }
 
 #[test]
-fn what_a_config_gets_wrong_is_told_at_its_place() {
+fn problems_of_a_config_are_reported_at_their_places() {
     for (config, pointer, says) in [
         (r#"{"strategies": ["predikt"]}"#, "/config/strategies/0/strategy", "`predict`"),
         (r#"{"strategies": ["predict", "best_of_n"]}"#, "/config/strategies/1", "`config`"),
@@ -347,7 +347,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn whatever_the_graph_what_comes_of_it_checks_and_serves_as_it_does(drawn in drawn()) {
+    fn changes_of_any_graph_check_and_have_its_signature(drawn in drawn()) {
         let document = graph(&drawn);
         let config = r#"{"rounds": 2, "beam": 3, "finalists": 4, "candidates": 1000}"#;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
