@@ -114,11 +114,8 @@ async fn a_good_try_and_a_bad_one_at_the_same_example_are_compared() {
     let told = said(requests.iter().find(|request| is_comparison(request)).unwrap());
     let (_, runs) = told.rsplit_once("[[ ## worse_run ## ]]").unwrap();
     let (worse, better) = runs.split_once("[[ ## better_run ## ]]").unwrap();
-    assert!(
-        worse.contains("answer: no idea") && worse.contains("score, from 0 to 1: 0"),
-        "{worse}"
-    );
-    assert!(better.contains("answer: a") && better.contains("score, from 0 to 1: 1"), "{better}");
+    assert!(worse.contains("answer: no idea") && worse.contains("score (0 to 1): 0"), "{worse}");
+    assert!(better.contains("answer: a") && better.contains("score (0 to 1): 1"), "{better}");
 }
 
 #[tokio::test]

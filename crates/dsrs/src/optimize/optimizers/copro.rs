@@ -29,9 +29,9 @@ const SHOWN: usize = 12;
 
 static DRAFT: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     asks(
-        "Write an instruction for one language model call in a program, better than its current one. \
-         State the task, say what makes an output good, and warn of the likely mistakes. The model \
-         sees only this instruction and its inputs.",
+        "Write a new instruction for one language model call in a program, better than its current \
+         one. State the task, say what makes an output good, and warn of the likely mistakes. The \
+         model sees only this instruction and its inputs.",
         [("instruction_so_far", "the current instruction of the part")],
     )
 });
@@ -40,8 +40,8 @@ static CLIMB: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     asks(
         "Several instructions for one language model call in a program were tried on examples, and \
          each received a score. Work out what the high-scoring instructions do that the low-scoring \
-         ones do not, and write an instruction that scores higher than all of them. Do not repeat \
-         one that was tried.",
+         ones do not, and write a new instruction that scores higher than all of them. Do not \
+         repeat one that was tried.",
         [("tried", "the instructions tried so far with their scores from 0 to 1, best last")],
     )
 });

@@ -29,7 +29,8 @@ const INSTRUCTIONS: &str = "Improve the instruction of one language model call i
     - If a run failed because its answer could not be parsed, state exactly what the answer must look \
     like.\n\
     - Write for all inputs of this kind, not only for the ones shown.\n\
-    - Keep what already works, including everything that the current instruction says about tools.";
+    - Keep the parts that already work, including everything that the current instruction says about \
+    tools.";
 
 static REFLECT: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     let (str, input) = (|| TypeIR::Str, |name, description| field(name, TypeIR::Str, description));

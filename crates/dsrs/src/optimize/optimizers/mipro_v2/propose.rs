@@ -36,7 +36,7 @@ static PROPOSE: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
     Arc::new(asks(
         "Write an instruction for one language model call in a program, better than its current one. \
          Use what is known here about the data, the program and the part. The model sees only its \
-         instruction, its inputs and perhaps a few worked examples, so the instruction must contain \
+         instruction, its inputs and perhaps a few worked examples, so the instruction must include \
          everything else that it needs to know.",
         &[
             ("about_the_data", "a summary of the data"),
