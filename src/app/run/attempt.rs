@@ -205,11 +205,11 @@ impl JobAttempt {
         }
         let (run, request) = (self.job.lease.job, &self.request.request_id);
         let internal = |detail: &str| {
-            Err((RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail)))
+            (RunStatus::Failed, RunFailure::of_run(run, request, "internal", detail))
         };
         let ended = match &outcome.outputs {
             Err(_) if let Some(node) = &unreadable => {
-                internal(&format!("the stored value for `{node}` cannot be read"))
+                Err(internal(&format!("the stored value for `{node}` cannot be read")))
             }
             Ok(outputs) => Ok(fields_json(outputs)),
             Err(_) if waits => {
@@ -217,7 +217,7 @@ impl JobAttempt {
                 Err((RunStatus::Cancelled, failure))
             }
             // No client cancelled the run: a checkpoint could not be stored.
-            Err(failure) if cancelled && stopped.is_none() => internal(&failure.to_string()),
+            Err(failure) if cancelled && stopped.is_none() => Err(internal(&failure.to_string())),
             Err(failure) => Err((status(&outcome), RunFailure::of(run, request, failure))),
         };
         let added = AttemptOutput {

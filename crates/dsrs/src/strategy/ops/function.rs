@@ -1,5 +1,5 @@
-//! The base of most ops: an op that is its types and one function. What a file beside this one writes
-//! is an [`OpSpec`] and an [`OpFunction`]; everything else about being a strategy is here.
+//! The base of most ops: an op that is its types and one function. A file of an op contains an
+//! [`OpSpec`] and an [`OpFunction`]; the rest of a strategy is here.
 
 use std::sync::Arc;
 
@@ -12,14 +12,16 @@ use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::TypeScope;
 use crate::value::{Fields, Payload, Selection};
 
+/// Reads a config that the schema accepts; the place is the node's.
+type ReadOp = fn(&Payload, &mut TypeScope, &At<'_>) -> Result<Box<dyn Op>, Problems>;
+
 /// What the registry knows about an op.
 pub(super) struct OpSpec {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
     /// The JSON Schema of its config.
     pub(super) config: fn() -> Payload,
-    /// Reads a config that the schema accepts; the place is the node's.
-    pub(super) read: fn(&Payload, &mut TypeScope, &At<'_>) -> Result<Box<dyn Op>, Problems>,
+    pub(super) read: ReadOp,
 }
 
 /// An op with a complete config: its types, and the function that computes its one output.
