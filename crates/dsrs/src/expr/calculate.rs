@@ -448,7 +448,7 @@ mod tests {
             ("0 ** -1", "division by zero"),
             ("9 ** 9 ** 9", "too large"),
             ("1e308 * 10", "too large"),
-            ("sqrt(-1)", "real numbers"),
+            ("sqrt(-1)", "not a real number"),
             ("2 +", "incomplete"),
             ("", "incomplete"),
             ("(1", "not closed"),
