@@ -239,7 +239,7 @@ fn blocks() -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_graph_of_the_guide_runs_as_it_stands() {
+async fn every_graph_of_the_guide_runs_unchanged() {
     let api = Api::with_lm(lm()).await;
     let mut used: Vec<String> = Vec::new();
     for graph in blocks() {

@@ -20,7 +20,7 @@ fn agent(tools: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_tracks_a_parcel_with_an_mcp_server_and_goes_on_after_a_failure() {
+async fn an_agent_uses_an_mcp_server_and_continues_after_a_failure() {
     let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
     let lm = ScriptedLm::answering([
         step("track", r#"{"number": "7"}"#),

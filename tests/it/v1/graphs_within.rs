@@ -1,5 +1,5 @@
-//! A stored graph as a node of another: pinned when the definition is written, run as a part of the
-//! node, its predictors open to the state of the graph that uses it.
+//! A stored graph as a node of another: pinned when the definition is written, run within the node, and
+//! tuned by the state of the outer graph.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn asked() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_graph_is_pinned_when_it_is_written_and_brings_its_own_signature() {
+async fn a_stored_graph_is_pinned_and_brings_its_signature() {
     let api = with_desk().await;
     let made = api.get("/v1/graphs/desk").await.expect(200).json();
     let config = &made["nodes"]["help"]["config"];
@@ -43,7 +43,7 @@ async fn a_graph_is_pinned_when_it_is_written_and_brings_its_own_signature() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_runs_as_a_part_of_its_node() {
+async fn a_stored_graph_runs_within_its_node() {
     let api = with_desk().await;
     let run = api.post("/v1/graphs/desk/execute", asked()).await.expect(200).json();
     assert_eq!(run["outputs"], json!({"answer": "Dear customer", "mood": "calm"}));
@@ -69,7 +69,7 @@ async fn it_runs_as_a_part_of_its_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_predictors_start_at_its_state_and_are_tuned_by_the_state_of_the_graph_around() {
+async fn predictors_within_are_tuned_by_the_outer_state() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let state = json!({"predictors": {"triage": {"instruction": "Judge coolly."}}});
@@ -99,7 +99,7 @@ async fn its_predictors_start_at_its_state_and_are_tuned_by_the_state_of_the_gra
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_graph_that_would_be_a_part_of_itself_is_refused_with_the_way_around() {
+async fn a_graph_that_contains_itself_is_refused_with_its_path() {
     let api = with_desk().await;
     let mut support = support_reply();
     support["nodes"]["desk"] = json!({"strategy": "graph", "config": {"graph": "desk"}});
@@ -119,7 +119,7 @@ async fn a_graph_that_would_be_a_part_of_itself_is_refused_with_the_way_around()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_is_named_when_it_is_written_and_fails_in_execution_when_it_is_gone() {
+async fn missing_graphs_are_refused_and_deleted_ones_fail_in_execution() {
     let api = with_desk().await;
     for (config, pointer) in [
         (json!({"graph": "nothing"}), "/nodes/help/config/graph invalid_config"),
@@ -142,7 +142,7 @@ async fn what_is_not_there_is_named_when_it_is_written_and_fails_in_execution_wh
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_shows_what_the_graph_takes_and_gives() {
+async fn a_preview_shows_inputs_and_outputs_of_the_graph() {
     let api = with_desk().await;
     let body = json!({"config": {"graph": "support-reply"}});
     let shown = api.post("/v1/strategies/graph/preview", body).await.expect(200).json();

@@ -9,7 +9,7 @@ use crate::support::{Api, friendly_lm, support_reply, test_database};
 const RENDER: &str = "/v1/graphs/support-reply/render";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_rendered_is_what_an_execution_sends() {
+async fn a_rendered_prompt_is_what_an_execution_sends() {
     let lm = Arc::new(friendly_lm());
     let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
@@ -23,7 +23,7 @@ async fn what_is_rendered_is_what_an_execution_sends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_node_and_misfit_inputs_are_told_by_pointer() {
+async fn unknown_nodes_and_invalid_inputs_are_reported_by_pointer() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let refused = api.post(RENDER, json!({"node": "nope", "inputs": {}})).await.expect(422);

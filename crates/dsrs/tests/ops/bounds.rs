@@ -1,4 +1,4 @@
-//! What ops may give and how long they may take: bounds of a run, of one op, and of a node's time.
+//! Limits of ops: the size of values in a run, the output of one op, and the time of a node.
 
 use dsrs::graph::Program;
 
@@ -31,7 +31,7 @@ async fn failure(program: &Program, inputs: &str) -> String {
 }
 
 #[tokio::test]
-async fn no_chain_of_ops_doubles_a_value_for_ever() {
+async fn a_chain_of_ops_cannot_double_a_value_without_limit() {
     for (node, output, ty, x) in [
         (r#""strategy": "concat""#, "value", "str", r#""ab""#),
         (r#""strategy": "concat""#, "value", "list[int]", "[1]"),
@@ -44,7 +44,7 @@ async fn no_chain_of_ops_doubles_a_value_for_ever() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_shared_weighs_as_often_as_it_is_told() {
+async fn a_shared_value_counts_as_often_as_it_occurs() {
     let collect = r#""strategy": "collect", "config": {"as": "list"}"#;
     let cast =
         |n: usize| format!(r#""c{n}": {{"strategy": "coerce", "config": {{"type": "any"}}}}"#);
@@ -69,7 +69,7 @@ async fn a_value_that_is_shared_weighs_as_often_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn no_value_nests_deeper_than_json_may() {
+async fn no_value_nests_deeper_than_the_json_limit() {
     let wrap = |n: usize| {
         format!(
             r#""n{n}": {{"strategy": "collect"}},
@@ -98,7 +98,7 @@ async fn no_value_nests_deeper_than_json_may() {
 }
 
 #[tokio::test]
-async fn one_op_gives_no_more_than_a_run_may_hold() {
+async fn the_output_of_one_op_is_bounded_by_the_limit_of_a_run() {
     let names: Vec<String> = (0..40).map(|n| format!("a{n}")).collect();
     let edges: Vec<String> =
         names.iter().map(|name| format!(r#"{{"from": "input.x", "to": "op.{name}"}}"#)).collect();
@@ -137,13 +137,13 @@ fn many(elements: usize, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn what_the_elements_of_a_map_give_is_bounded_while_it_grows() {
+async fn the_results_of_a_map_are_bounded_while_they_grow() {
     let told = failure(&mapped(60_000), &many(10_000, 1 << 20)).await;
     assert_eq!(told, "op_failed: the values of this op take more than 16 MiB");
 }
 
 #[tokio::test]
-async fn a_map_of_computed_elements_ends_with_its_time() {
+async fn a_map_of_ops_stops_at_its_deadline() {
     let node = |timeout: u64| {
         let node = format!(
             r#""strategy": "map", "timeout_ms": {timeout},
@@ -160,7 +160,7 @@ async fn a_map_of_computed_elements_ends_with_its_time() {
 }
 
 #[tokio::test]
-async fn an_op_that_took_longer_than_its_node_may_fails_the_node() {
+async fn an_op_that_exceeds_its_time_limit_fails_the_node() {
     let node = |timeout: u64| {
         let node = format!(r#""strategy": "lower", "timeout_ms": {timeout}"#);
         build(&graph_of(&node, &[("text", "str")])).unwrap_or_else(|problems| panic!("{problems}"))

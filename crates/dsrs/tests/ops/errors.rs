@@ -1,4 +1,4 @@
-//! Failures as data: which ones a run outlives, who gets which error, and what the record says.
+//! Failures as data: which ones a run survives, which node receives which error, and the record.
 
 use dsrs::graph::{NodeStatus, Outcome};
 use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
@@ -46,7 +46,7 @@ type Row<'r> = (&'r str, &'r str, &'static [&'static str], &'r str, &'r str);
 const ASK: &str = r#""ask": {"strategy": "predict", "signature": "x -> a", "retries": 0}"#;
 
 #[tokio::test]
-async fn a_run_outlives_the_failures_that_all_who_need_them_take() {
+async fn a_run_survives_failures_that_all_readers_accept() {
     let rows: &[Row<'_>] = &[
         (
             r#""or": {"strategy": "unwrap_or", "config": {"default": "none"}}"#,
@@ -144,7 +144,7 @@ const TWO: &str = r#"{"name": "g", "nodes": {
             {"from": "both.c", "to": "tell.c"}]}"#;
 
 #[tokio::test]
-async fn of_several_errors_the_first_by_the_order_of_arguments_is_told_and_the_rest_are_causes() {
+async fn the_first_error_by_input_order_has_the_others_as_causes() {
     let outcome = run_with(&build(TWO).unwrap(), failing_at(&["a", "b"]), r#"{"x": "go"}"#).await;
     assert_eq!(statuses(&outcome), "one failed, two failed, both skipped, tell succeeded");
     let tell = outcome.spans.iter().find(|span| &*span.node == "tell").unwrap();
@@ -181,7 +181,7 @@ async fn an_op_that_fails_is_a_failed_node_like_any_other() {
 }
 
 #[tokio::test]
-async fn that_a_run_was_cancelled_is_no_error_that_a_node_takes() {
+async fn a_cancelled_run_is_not_an_error_value() {
     let document = format!(
         r#"{{"name": "g", "nodes": {{{ASK}, "is": {{"strategy": "is_error"}}}},
             "edges": [{{"from": "ask.a", "to": "is.value"}}]}}"#

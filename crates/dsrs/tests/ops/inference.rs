@@ -1,4 +1,4 @@
-//! How types are found for ops, and what is said where they cannot be.
+//! Inference of the types of ops, and the problems if they cannot be inferred.
 
 use dsrs::graph::{Edits, Program};
 use dsrs::problem::{At, Problems};
@@ -49,7 +49,7 @@ fn an_answer_has_no_signatures_of_ops_and_can_be_sent_back() {
 }
 
 #[test]
-fn inputs_that_are_not_declared_are_those_whose_types_are_known() {
+fn undeclared_inputs_are_those_with_known_types() {
     let program = build(
         r#"{"name": "g", "nodes": {
             "tidy": {"strategy": "strip"},
@@ -72,7 +72,7 @@ fn inputs_that_are_not_declared_are_those_whose_types_are_known() {
 }
 
 #[test]
-fn a_type_that_cannot_be_known_says_the_way_out() {
+fn an_undetermined_type_is_reported_with_what_to_do() {
     for (document, expected) in [
         (
             r#"{"name": "g", "nodes": {"s": {"strategy": "select", "config": {"path": "a"}}}}"#,
@@ -109,7 +109,7 @@ fn a_type_that_cannot_be_known_says_the_way_out() {
 }
 
 #[test]
-fn a_cycle_of_ops_is_told_as_a_cycle_and_nothing_else() {
+fn a_cycle_of_ops_is_reported_only_as_a_cycle() {
     let told = problems(
         r#"{"name": "g", "inputs": {"x": "int"}, "nodes": {
             "a": {"strategy": "add"}, "b": {"strategy": "add", "config": {"right": 1}},
@@ -122,7 +122,7 @@ fn a_cycle_of_ops_is_told_as_a_cycle_and_nothing_else() {
 }
 
 #[test]
-fn a_cycle_through_an_op_and_a_strategy_is_told_as_one() {
+fn a_cycle_through_op_and_strategy_is_reported_once() {
     let told = problems(
         r#"{"name": "g", "nodes": {
             "say": {"strategy": "render", "config": {"fstring": "{answer}"}},
@@ -134,7 +134,7 @@ fn a_cycle_through_an_op_and_a_strategy_is_told_as_one() {
 }
 
 #[test]
-fn types_that_grow_from_op_to_op_are_too_large_once() {
+fn types_that_grow_with_each_op_are_refused_once() {
     let fields = |n: usize| {
         let all: Vec<String> = (0..100).map(|f| format!("f{n}_{f}: int")).collect();
         format!("{{{}}}", all.join(", "))
@@ -162,7 +162,7 @@ fn types_that_grow_from_op_to_op_are_too_large_once() {
 }
 
 #[test]
-fn every_edge_stays_checked() {
+fn every_edge_is_still_checked() {
     for (node, inputs, expected) in [
         (
             r#""strategy": "add""#,
@@ -221,7 +221,7 @@ fn every_edge_stays_checked() {
 }
 
 #[test]
-fn a_config_that_is_wrong_is_refused_at_its_place() {
+fn an_invalid_config_is_refused_at_its_place() {
     for (node, expected) in [
         (r#""strategy": "render", "config": {}"#, "/nodes/op/config: config of `render`"),
         (
@@ -250,7 +250,7 @@ fn a_config_that_is_wrong_is_refused_at_its_place() {
 }
 
 #[test]
-fn what_stands_in_a_config_may_define_types() {
+fn a_config_may_define_types() {
     let node = r#""strategy": "coerce", "config": {"type": {"type": "object", "title": "Town",
         "properties": {"name": {"type": "string", "description": "its name"}}, "required": ["name"]}}"#;
     let program = build(&graph_of(node, &[("value", "str")])).unwrap_or_else(|p| panic!("{p}"));

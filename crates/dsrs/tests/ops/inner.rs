@@ -54,7 +54,7 @@ fn built(node: &str, inputs: &[(&str, &str)]) -> Program {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_strategy_runs_over_each_element_at_once_and_results_keep_their_order() {
+async fn elements_run_at_once_with_results_in_order() {
     let program = built(&map(""), &[("word", "list[str]")]);
     let types: Vec<String> = program
         .graph()
@@ -70,7 +70,7 @@ async fn a_strategy_runs_over_each_element_at_once_and_results_keep_their_order(
 }
 
 #[tokio::test]
-async fn a_dict_stays_a_dict_and_nothing_gives_nothing() {
+async fn a_dict_stays_a_dict_and_an_empty_list_stays_empty() {
     let program = built(&map(""), &[("word", "dict[str, str]")]);
     let outcome = run_with(&program, marker(), r#"{"word": {"b": "w2", "a": "w1"}}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":{"b":"so","a":"so"},"mark":{"b":2,"a":1}}"#);
@@ -79,7 +79,7 @@ async fn a_dict_stays_a_dict_and_nothing_gives_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_run_at_once_than_are_allowed() {
+async fn concurrency_is_limited() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (seen, peak) = (now.clone(), most.clone());
     let lm = ScriptedLm::by(move |_: &LmRequest| {
@@ -95,7 +95,7 @@ async fn no_more_run_at_once_than_are_allowed() {
 }
 
 #[tokio::test]
-async fn an_element_that_fails_is_named_or_stands_as_an_error_among_the_results() {
+async fn a_failed_element_is_named_or_is_an_error_in_the_results() {
     let words = r#"{"word": ["w1", "bad", "w3"]}"#;
     let outcome = run_with(&built(&map(""), &[("word", "list[str]")]), marker(), words).await;
     assert!(outputs(&outcome).starts_with("lm_error: element [1]: "), "{}", outputs(&outcome));
@@ -133,7 +133,7 @@ async fn errors_among_the_results_are_unwrapped_one_by_one() {
 }
 
 #[tokio::test]
-async fn predictors_inside_are_found_and_tuned_under_module() {
+async fn inner_predictors_are_tuned_under_module() {
     let program = built(&map(""), &[("word", "list[str]")]);
     let paths: Vec<String> = program.predictors().into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, ["op.module.predict"]);
@@ -148,7 +148,7 @@ async fn predictors_inside_are_found_and_tuned_under_module() {
 }
 
 #[tokio::test]
-async fn an_op_runs_over_elements_too_and_other_inputs_go_along() {
+async fn an_op_runs_over_elements_with_the_other_inputs() {
     let node = r#""strategy": "map", "config": {"over": "who",
         "module": {"strategy": "render", "config": {"fstring": "{greeting}, {who.name}!"}}}"#;
     let program = built(node, &[("who", "list[Person]"), ("greeting", "str")]);
@@ -159,7 +159,7 @@ async fn an_op_runs_over_elements_too_and_other_inputs_go_along() {
 }
 
 #[test]
-fn a_map_or_branch_that_is_wrong_is_refused_at_its_place() {
+fn an_invalid_map_or_branch_is_refused_at_its_place() {
     let module = r#"{"strategy": "predict", "signature": "a, b -> c"}"#;
     for (node, inputs, expected) in [
         (
@@ -238,7 +238,7 @@ fn a_map_or_branch_that_is_wrong_is_refused_at_its_place() {
 }
 
 #[tokio::test]
-async fn one_of_two_values_is_chosen_and_both_are_typed() {
+async fn a_branch_chooses_between_two_typed_values() {
     let node = r#""strategy": "branch", "config": {"if": "score > 0.5 and not name is startingwith('x')"}"#;
     let inputs = &[("then", "int"), ("else", "float"), ("score", "float"), ("name", "str")];
     let program = built(node, inputs);
@@ -258,7 +258,7 @@ async fn one_of_two_values_is_chosen_and_both_are_typed() {
 }
 
 #[tokio::test]
-async fn of_two_strategies_only_the_chosen_one_runs() {
+async fn only_the_chosen_strategy_runs() {
     let node = r#""strategy": "branch", "config": {"if": "word|length > 3",
         "then": {"strategy": "chain_of_thought", "signature": "word, hint: str? -> mark: int"},
         "else": {"strategy": "select", "config": {"path": "mark"}}}"#;

@@ -1,4 +1,4 @@
-//! Runs of nothing but ops: called in place, they must neither nest nor keep others waiting.
+//! Runs of only ops: they are called in place, and must neither recurse nor block other tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn a_chain_of_thousands_of_ops_runs_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_run_of_ops_alone_is_cancelled_and_runs_out_of_time_too() {
+async fn a_run_of_only_ops_can_be_cancelled_and_time_out() {
     let program = chain(400);
     let inputs = || json(r#"{"x": 2}"#).as_map().unwrap().clone();
     let models = Arc::new(Models::only(Arc::new(ScriptedLm::answering([""; 0]))));

@@ -1,5 +1,5 @@
-//! Random graphs of ops, nodes and edges in random order: what the executor gives is what a naive
-//! interpreter gives, which knows the ops anew, one after the other and by recursion.
+//! Random graphs of ops, with nodes and edges in random order: the executor returns what a naive
+//! recursive interpreter with its own implementation of the ops returns.
 
 use std::collections::BTreeMap;
 
@@ -317,7 +317,7 @@ proptest! {
 }
 
 #[test]
-fn the_random_graphs_succeed_and_fail_both_and_not_rarely() {
+fn random_graphs_both_succeed_and_fail_often() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut failing, mut outlived) = (0, 0);
     for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! What the tests of ops share: graphs as text, built and run over a script.
+//! Helpers of the tests of ops: graphs as text, built and run with a scripted LM.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! A table for every op: what it is given, the type that is inferred, and what comes out or why
-//! nothing does.
+//! A table for every op: its inputs, the inferred type, and its output or failure.
 
 use dsrs::value::Payload;
 
@@ -65,7 +64,7 @@ async fn texts_are_rendered_from_templates_and_slots() {
 }
 
 #[tokio::test]
-async fn texts_change_their_ends_and_letters() {
+async fn texts_are_stripped_and_change_case() {
     check(&[
         (r#""strategy": "strip""#, &[("text", "str")], r#"{"text": " a b\n"}"#, "str", r#""a b""#),
         (
@@ -82,7 +81,7 @@ async fn texts_change_their_ends_and_letters() {
 }
 
 #[tokio::test]
-async fn texts_lists_classes_and_dicts_are_put_together() {
+async fn texts_lists_classes_and_dicts_are_combined() {
     check(&[
         (
             r#""strategy": "concat", "config": {"separator": ", "}"#,
@@ -154,7 +153,7 @@ async fn parts_are_selected_and_may_have_a_default() {
 }
 
 #[tokio::test]
-async fn values_become_values_of_other_types_where_they_can() {
+async fn values_are_converted_to_other_types() {
     let coerce = |ty: &str| format!(r#""strategy": "coerce", "config": {{"type": "{ty}"}}"#);
     let (int, float, text) = (coerce("int"), coerce("float"), coerce("str"));
     let (person, list) = (coerce("Person"), coerce("list[int]"));
@@ -220,7 +219,7 @@ async fn a_text_is_parsed_as_an_answer_is() {
 }
 
 #[tokio::test]
-async fn what_is_absent_has_a_default() {
+async fn absent_values_have_defaults() {
     check(&[
         (
             r#""strategy": "unwrap_or", "config": {"default": 0}"#,
@@ -256,7 +255,7 @@ async fn what_is_absent_has_a_default() {
 }
 
 #[tokio::test]
-async fn numbers_are_reckoned_with() {
+async fn numbers_are_computed() {
     let both: &[(&str, &str)] = &[("left", "int"), ("right", "int")];
     let mixed: &[(&str, &str)] = &[("left", "int"), ("right", "float")];
     let most = r#"{"left": 9223372036854775807, "right": 1}"#;
@@ -293,7 +292,7 @@ async fn numbers_are_reckoned_with() {
 }
 
 #[tokio::test]
-async fn many_numbers_become_one() {
+async fn numbers_are_aggregated() {
     let ints: &[(&str, &str)] = &[("values", "list[int]"), ("more", "int")];
     let given = r#"{"values": [3, 1, 2], "more": 0}"#;
     let none: &[(&str, &str)] = &[("values", "list[float]")];

@@ -1,4 +1,4 @@
-//! `best_of_n`: attempts that differ, judged by an expression, by an LM or by a stored graph.
+//! `best_of_n`: different attempts, scored by an expression, an LM or a stored graph.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn attempts(spans: &[Span]) -> Vec<String> {
 }
 
 #[test]
-fn it_looks_like_the_strategy_that_it_wraps_and_keeps_its_predictors_open() {
+fn best_of_n_has_the_signature_and_predictors_of_its_strategy() {
     let mut best = module("best_of_n", "question -> answer", SHORT);
     assert_eq!(told(&*best), "question: str -> reasoning: str, answer: str");
     assert_eq!(paths(&*best), ["module.predict"]);
@@ -57,7 +57,7 @@ fn it_looks_like_the_strategy_that_it_wraps_and_keeps_its_predictors_open() {
 }
 
 #[tokio::test]
-async fn it_stops_at_the_first_attempt_that_is_good_enough_and_the_trace_tells_of_each() {
+async fn the_search_stops_at_the_threshold_and_traces_each_attempt() {
     let lm = Arc::new(ScriptedLm::answering([thought("four"), thought("4"), thought("4!")]));
     let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
@@ -70,7 +70,7 @@ async fn it_stops_at_the_first_attempt_that_is_good_enough_and_the_trace_tells_o
 }
 
 #[tokio::test]
-async fn the_first_attempt_is_as_it_would_be_alone_and_the_others_differ_even_within_others() {
+async fn the_first_attempt_is_unchanged_and_the_others_differ() {
     let nested = r#"{"module": {"strategy": "best_of_n", "config": {"module": {"strategy": "predict"},
         "n": 2, "reward": {"expression": "0"}}}, "n": 2, "reward": {"expression": "0"}}"#;
     let best = module("best_of_n", "question -> answer", nested);
@@ -100,7 +100,7 @@ async fn a_seed_and_a_temperature_of_the_state_leave_attempts_different() {
 }
 
 #[tokio::test]
-async fn the_best_is_taken_when_none_is_good_enough_and_the_earlier_of_equals() {
+async fn the_earliest_best_attempt_wins_below_the_threshold() {
     let words = ["four", "4?", "4!"].map(thought);
     let lm = Arc::new(ScriptedLm::answering(words));
     let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
@@ -108,7 +108,7 @@ async fn the_best_is_taken_when_none_is_good_enough_and_the_earlier_of_equals() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_parallel_it_takes_as_long_as_one_attempt_and_stops_the_others_when_one_is_enough() {
+async fn parallel_attempts_are_cancelled_once_one_is_good_enough() {
     let config = SHORT.replace("\"n\": 3", "\"n\": 3, \"parallel\": true");
     let answers = [
         ScriptedAnswer::hang(),
@@ -126,7 +126,7 @@ async fn in_parallel_it_takes_as_long_as_one_attempt_and_stops_the_others_when_o
 }
 
 #[tokio::test]
-async fn failing_attempts_are_tolerated_as_often_as_it_is_said() {
+async fn failed_attempts_are_tolerated_up_to_fail_count() {
     let broken = || ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
     let lm = Arc::new(ScriptedLm::answering([broken(), thought("4")]));
     let outcome = run(&graph("best_of_n", SHORT), &lm, r#"{"question": "2 + 2?"}"#).await;
@@ -148,7 +148,7 @@ async fn failing_attempts_are_tolerated_as_often_as_it_is_said() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_cannot_be_judged_has_failed_and_the_trace_says_why() {
+async fn an_attempt_that_cannot_be_scored_fails_with_a_reason_in_the_trace() {
     let config = r#"{"module": {"strategy": "chain_of_thought"}, "n": 2, "threshold": 1,
         "reward": {"expression": "outputs.answer if outputs.answer == 'x' else 1"}}"#;
     let lm = Arc::new(ScriptedLm::answering([thought("x"), thought("4")]));
@@ -241,7 +241,7 @@ async fn a_stored_graph_rewards_by_its_one_number_or_bool() {
 }
 
 #[tokio::test]
-async fn a_stored_graph_that_rewards_is_pinned_and_fails_in_execution_when_it_is_gone() {
+async fn a_reward_graph_is_pinned_and_fails_in_execution_once_deleted() {
     let config = r#"{"module": {"strategy": "best_of_n", "config": {"module": {"strategy": "predict"},
         "reward": {"graph": "grade"}}}, "reward": {"graph": "grade"}}"#;
     let document = Payload::from_json(&graph("best_of_n", config)).unwrap();
@@ -256,7 +256,7 @@ async fn a_stored_graph_that_rewards_is_pinned_and_fails_in_execution_when_it_is
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once_at_its_place() {
+fn all_problems_of_a_search_are_reported_at_their_places() {
     let config = r#"{"module": {"strategy": "predictt"}, "reward": {"expression": "outputs.x +"}}"#;
     assert_eq!(
         refused("best_of_n", "question -> answer", config),
@@ -321,7 +321,7 @@ fn attempts_within_attempts_are_bounded_together() {
 }
 
 #[tokio::test]
-async fn a_stored_graph_is_tried_with_its_own_signature_and_its_predictors_keep_their_state() {
+async fn a_wrapped_graph_has_its_own_signature_and_state() {
     let config = r#"{"module": {"strategy": "graph", "config": {"graph": "draft"}}, "n": 2,
         "threshold": 1, "reward": {"expression": "1 / outputs.answer|length"}}"#;
     let document = graph("best_of_n", config).replace(r#""signature": "question -> answer", "#, "");
@@ -342,7 +342,7 @@ async fn a_stored_graph_is_tried_with_its_own_signature_and_its_predictors_keep_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_ends_the_run_ends_it_at_once() {
+async fn the_end_of_the_run_ends_the_search() {
     for parallel in [false, true] {
         let config = SHORT.replace("\"n\": 3", &format!("\"n\": 3, \"parallel\": {parallel}"));
         let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::hang()));
@@ -372,7 +372,7 @@ async fn what_ends_the_run_ends_it_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_is_over_its_own_time_is_one_that_failed() {
+async fn an_attempt_that_exceeds_its_own_time_limit_has_failed() {
     for strategy in ["best_of_n", "refine", "parallel", "majority"] {
         let rewarded = r#", "reward": {"expression": "1"}"#;
         let reward = if strategy.ends_with('l') { r#", "fail_count": 1"# } else { rewarded };
@@ -392,7 +392,7 @@ async fn an_attempt_that_is_over_its_own_time_is_one_that_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_of_a_graph_that_failed_in_an_attempt_stays_open_while_others_go_on() {
+async fn no_span_of_a_failed_graph_stays_open() {
     let config = r#"{"module": {"strategy": "graph", "config": {"graph": "two"}}, "n": 2,
         "reward": {"expression": "1"}}"#;
     let best = create_in(&Graphs, "best_of_n", "question -> answer, note", config).unwrap();

@@ -7,7 +7,7 @@ use dsrs::lm::ScriptedLm;
 use crate::support::{answer, assert_demos_are_seen, called, module, outputs, paths, run, told};
 
 #[test]
-fn reasoning_stands_before_the_outputs_and_its_predictor_takes_demos() {
+fn reasoning_comes_before_the_outputs_and_demos_are_used() {
     let mut module = module("chain_of_thought", "question -> answer: int", "{}");
     assert_eq!(told(&*module), "question: str -> reasoning: str, answer: int");
     assert_eq!(paths(&*module), ["predict"]);
@@ -15,7 +15,7 @@ fn reasoning_stands_before_the_outputs_and_its_predictor_takes_demos() {
 }
 
 #[tokio::test]
-async fn a_node_of_it_asks_once() {
+async fn a_chain_of_thought_node_calls_the_lm_once() {
     let graph = r#"{"name": "g", "nodes": {
         "a": {"strategy": "chain_of_thought", "signature": "question -> answer: int"}}}"#;
     let lm = answer(&[("reasoning", "two and two"), ("answer", "4")]);

@@ -1,5 +1,4 @@
-//! Strategies from the outside: each as a module of the registry and as a node of a posted graph,
-//! with an LM that answers from a script.
+//! Strategies as modules of the registry and as nodes of graphs, with a scripted LM.
 
 #![allow(
     clippy::unwrap_used,

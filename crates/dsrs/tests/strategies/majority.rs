@@ -28,7 +28,7 @@ fn broken() -> ScriptedAnswer {
 const VOTE: &str = r#"{"module": {"strategy": "chain_of_thought"}, "n": 5}"#;
 
 #[test]
-fn they_wrap_a_strategy_and_parallel_gives_lists() {
+fn majority_and_parallel_wrap_a_strategy() {
     let mut majority = module("majority", "question -> answer: int", VOTE);
     assert_eq!(told(&*majority), "question: str -> reasoning: str, answer: int");
     assert_eq!(paths(&*majority), ["module.predict"]);
@@ -43,7 +43,7 @@ fn they_wrap_a_strategy_and_parallel_gives_lists() {
 }
 
 #[tokio::test]
-async fn the_answer_that_most_attempts_give_wins_with_the_outputs_of_its_first() {
+async fn the_majority_wins_with_the_outputs_of_its_first_attempt() {
     let lm = Arc::new(ScriptedLm::answering([
         thought("a guess", "5"),
         thought("counted", "Four."),
@@ -56,7 +56,7 @@ async fn the_answer_that_most_attempts_give_wins_with_the_outputs_of_its_first()
 }
 
 #[tokio::test]
-async fn of_equals_the_first_wins_and_silence_does_not_count() {
+async fn the_earliest_of_equal_votes_wins_and_null_does_not_vote() {
     let lm = Arc::new(ScriptedLm::answering([
         thought("", ""),
         thought("", ""),
@@ -70,7 +70,7 @@ async fn of_equals_the_first_wins_and_silence_does_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_stops_when_no_other_value_can_win_any_more() {
+async fn voting_stops_once_no_other_value_can_win() {
     let now = |text: &str| thought("hm", text);
     let never = ScriptedAnswer::hang();
     let lm = [now("4"), never.clone(), now("4").after(Duration::from_secs(1)), now("4"), never];
@@ -83,7 +83,7 @@ async fn it_stops_when_no_other_value_can_win_any_more() {
 }
 
 #[tokio::test]
-async fn the_last_failure_is_the_answer_when_no_attempt_gives_one() {
+async fn the_last_failure_is_returned_if_all_attempts_fail() {
     let lm = Arc::new(ScriptedLm::always(broken()));
     let outcome = run(&graph("majority", VOTE), &lm, QUESTION).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Lm);
@@ -91,7 +91,7 @@ async fn the_last_failure_is_the_answer_when_no_attempt_gives_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parallel_lists_what_all_gave_in_their_order_and_fails_as_often_as_it_is_not_tolerated() {
+async fn parallel_lists_all_answers_in_order_and_honors_fail_count() {
     let lm = || {
         let late = thought("a", "A").after(Duration::from_secs(1));
         Arc::new(ScriptedLm::answering([late, broken(), thought("c", "C")]))

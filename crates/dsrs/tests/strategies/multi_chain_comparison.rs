@@ -1,4 +1,4 @@
-//! `multi_chain_comparison`: attempts side by side in one prompt, its own or those of other nodes.
+//! `multi_chain_comparison`: attempts in one prompt, its own or those of other nodes.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn compared() -> ScriptedAnswer {
 }
 
 #[test]
-fn a_rationale_stands_before_the_outputs_and_all_predictors_take_demos() {
+fn a_rationale_comes_before_the_outputs_and_demos_are_used() {
     let mut own = module("multi_chain_comparison", "question -> answer", "{}");
     assert_eq!(told(&*own), "question: str -> rationale: str, answer: str");
     assert_eq!(paths(&*own), ["module.predict", "compare"]);
@@ -42,7 +42,7 @@ fn a_rationale_stands_before_the_outputs_and_all_predictors_take_demos() {
 }
 
 #[tokio::test]
-async fn its_attempts_differ_and_stand_side_by_side_in_the_comparison() {
+async fn the_comparison_shows_different_attempts() {
     let lm = [thought("a guess", "5"), thought("added", "4"), compared()];
     let lm = Arc::new(ScriptedLm::answering(lm));
     let outcome = run(GRAPH, &lm, QUESTION).await;
@@ -59,7 +59,7 @@ async fn its_attempts_differ_and_stand_side_by_side_in_the_comparison() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_failed_is_said_to_have_and_all_failing_fail() {
+async fn a_failed_attempt_is_shown_as_failed_and_all_failing_fail() {
     let broken = || ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
     let lm = Arc::new(ScriptedLm::answering([broken(), thought("added", "4"), compared()]));
     let outcome = run(GRAPH, &lm, QUESTION).await;
@@ -77,7 +77,7 @@ async fn an_attempt_that_failed_is_said_to_have_and_all_failing_fail() {
 }
 
 #[tokio::test]
-async fn attempts_may_come_from_other_nodes_whatever_they_are() {
+async fn attempts_of_any_type_may_come_from_other_nodes() {
     let graph = r#"{"name": "g", "nodes": {
         "think": {"strategy": "predict", "signature": "question -> number: int"},
         "guess": {"strategy": "predict", "signature": "question -> word"},
@@ -94,7 +94,7 @@ async fn attempts_may_come_from_other_nodes_whatever_they_are() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_at_its_place() {
+fn invalid_configs_are_refused_at_their_places() {
     let refused = |base, config| refused("multi_chain_comparison", base, config);
     assert_eq!(refused("x -> y", r#"{"m": 1}"#), ["/config/m invalid_config"]);
     assert_eq!(refused("attempt_1 -> rationale", "{}"), ["/signature duplicate_name"; 2]);
@@ -114,7 +114,7 @@ struct Qa {
 }
 
 #[tokio::test]
-async fn the_typed_one_sends_the_same_comparison_and_takes_the_same_state() {
+async fn the_typed_comparison_has_the_same_prompts_and_state() {
     let answers = || [thought("a guess", "5"), thought("added", "4"), compared()];
     let typed = Arc::new(ScriptedLm::answering(answers()));
     let mut qa = MultiChainComparison::<Qa>::new(2);

@@ -85,7 +85,7 @@ fn numbers() -> Fields {
 }
 
 #[test]
-fn three_predictors_stand_around_the_signature_and_take_demos() {
+fn program_of_thought_has_three_predictors_that_use_demos() {
     let mut module = module("{}");
     assert_eq!(told(&*module), "numbers: list[int] -> sum: int");
     let names = ["code_generate.predict", "code_regenerate.predict", "generate_output.predict"];
@@ -108,7 +108,7 @@ fn three_predictors_stand_around_the_signature_and_take_demos() {
 }
 
 #[tokio::test]
-async fn a_program_is_written_run_and_its_outcome_shown() {
+async fn a_program_is_written_and_run_and_its_result_shown() {
     let lm = script([program("```python\nsum(numbers)\n```"), sum("6")]);
     let ctx = ctx(&lm);
     let outputs = module("{}").forward(&ctx, numbers()).await.unwrap();
@@ -152,7 +152,7 @@ async fn an_answer_without_a_program_is_regenerated() {
 }
 
 #[tokio::test]
-async fn when_no_program_works_the_last_error_is_told() {
+async fn the_last_error_is_reported_if_no_program_works() {
     let lm = script([program("sun()"), program("sun()")]);
     let error = module(r#"{"max_iters": 2}"#).forward(&ctx(&lm), numbers()).await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::Program);
@@ -162,7 +162,7 @@ async fn when_no_program_works_the_last_error_is_told() {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_fails_is_not_the_programs_fault() {
+async fn a_broken_sandbox_is_not_a_failed_program() {
     let lm = script([program("broken")]);
     let error = module("{}").forward(&ctx(&lm), numbers()).await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::Sandbox);
@@ -186,14 +186,14 @@ async fn cancelling_stops_a_program_that_runs() {
 }
 
 #[tokio::test]
-async fn an_lm_that_fails_ends_it() {
+async fn a_failing_lm_fails_the_node() {
     let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Refused, "no")));
     let error = module("{}").forward(&ctx(&lm), numbers()).await.unwrap_err();
     assert_eq!(error.predictor.as_deref(), Some("code_generate.predict"));
 }
 
 #[test]
-fn without_a_sandbox_it_cannot_be_had_but_a_stored_graph_loads() {
+fn without_a_sandbox_only_stored_definitions_load() {
     let none = With { sandbox: false, stored: false };
     let problems = create_in(&none, "program_of_thought", SUM, "{}").err().unwrap();
     assert_eq!(problems.iter().next().unwrap().pointer, "/strategy");
@@ -202,7 +202,7 @@ fn without_a_sandbox_it_cannot_be_had_but_a_stored_graph_loads() {
 }
 
 #[test]
-fn configs_and_signatures_that_do_not_fit_are_refused_at_their_place() {
+fn invalid_configs_and_signatures_are_refused_at_their_places() {
     let none = refused("program_of_thought", SUM, r#"{"max_iter": 2}"#);
     assert!(none.contains(&"/config invalid_config".to_owned()), "{none:?}");
     let env = With { sandbox: true, stored: false };
@@ -223,7 +223,7 @@ struct Sum {
 }
 
 #[tokio::test]
-async fn the_typed_module_says_the_same_to_the_lm_under_the_same_paths() {
+async fn the_typed_module_has_the_same_prompts_and_paths() {
     let answers = || [program("sun()"), program("sum(numbers)"), sum("6")];
     let (typed_lm, untyped_lm) = (script(answers()), script(answers()));
     let typed = ProgramOfThought::<Sum>::new(Arc::new(Known)).unwrap();

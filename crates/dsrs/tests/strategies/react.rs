@@ -71,7 +71,7 @@ fn shape(spans: &[Span]) -> Vec<String> {
 }
 
 #[test]
-fn two_predictors_stand_around_the_signature_and_take_demos() {
+fn react_has_two_predictors_that_use_demos() {
     let mut agent = module("react", QA, WITH);
     assert_eq!(told(&*agent), "question: str -> answer: str");
     assert_eq!(paths(&*agent), ["action", "extract.predict"]);
@@ -89,7 +89,7 @@ fn two_predictors_stand_around_the_signature_and_take_demos() {
 }
 
 #[tokio::test]
-async fn the_lm_thinks_has_a_tool_called_and_answers_from_what_it_saw() {
+async fn the_lm_calls_a_tool_and_answers_from_its_result() {
     let lm = scripted([
         step("I multiply.", "calculator", r#"{"expression": "6 * 7"}"#),
         finish(),
@@ -121,7 +121,7 @@ async fn the_lm_thinks_has_a_tool_called_and_answers_from_what_it_saw() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_arguments_that_do_not_fit_and_a_tool_that_fails_are_told_to_the_lm() {
+async fn the_lm_sees_unknown_tools_invalid_arguments_and_failures() {
     let lm = scripted([
         step("a slip", "calculater", "{}"),
         step("another", "calculator", r#"{"expresion": "1"}"#),
@@ -135,7 +135,7 @@ async fn an_unknown_tool_arguments_that_do_not_fit_and_a_tool_that_fails_are_tol
 }
 
 #[tokio::test]
-async fn after_the_last_step_the_outputs_are_made_of_what_there_is() {
+async fn the_last_step_is_followed_by_the_outputs() {
     let again = || step("once more", "calculator", r#"{"expression": "1"}"#);
     let lm = scripted([again(), again(), extract("1")]);
     let document = graph(r#"{"tools": ["calculator"], "max_iters": 2}"#);
@@ -145,7 +145,7 @@ async fn after_the_last_step_the_outputs_are_made_of_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_step_that_cannot_be_read_ends_the_steps_when_there_are_some() {
+async fn an_unreadable_step_ends_the_steps_if_there_are_any() {
     let looked = step("I look.", "calculator", r#"{"expression": "1"}"#);
     let lm = scripted([looked, "hm".into(), "hm".into(), extract("1")]);
     let outcome = run(&graph(WITH), &lm, r#"{"question": "?"}"#).await;
@@ -218,7 +218,7 @@ fn hangs() -> Arc<dyn Tool> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_hangs_is_stopped_at_the_end_of_the_time() {
+async fn a_hanging_tool_is_stopped_at_the_deadline() {
     let lm = scripted([step("I wait.", "wait", r#"{"name": "x"}"#)]);
     let outcome = run_with(vec![hangs()], only(lm), None).await;
     let error = outcome.outputs.unwrap_err();
@@ -228,7 +228,7 @@ async fn a_tool_that_hangs_is_stopped_at_the_end_of_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_run_stops_a_tool_at_work() {
+async fn a_cancelled_run_stops_a_running_tool() {
     let lm = scripted([step("I wait.", "wait", r#"{"name": "x"}"#)]);
     let outcome = run_with(vec![hangs()], only(lm), Some(Duration::from_millis(100))).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Cancelled);
@@ -259,7 +259,7 @@ fn met_shape() -> Vec<&'static str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_one_step_run_at_the_same_time_and_their_results_keep_the_order() {
+async fn calls_of_one_step_run_at_once_with_results_in_order() {
     let more =
         r#"[{"name": "meet", "args": {"name": "b"}}, {"name": "meet", "args": {"name": "c"}}]"#;
     let all = answer(&[
@@ -285,7 +285,7 @@ fn native(text: &str, calls: &[(&str, &str)]) -> ScriptedAnswer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_beside_the_text_give_the_same_steps_and_the_same_trace() {
+async fn native_tool_calls_give_the_same_steps_and_trace() {
     let calls = ["a", "b", "c"].map(|name| ("meet", format!(r#"{{"name": "{name}"}}"#)));
     let calls: Vec<_> = calls.iter().map(|(tool, args)| (*tool, args.as_str())).collect();
     let lm = Arc::new(ScriptedLm::answering([
@@ -308,7 +308,7 @@ async fn calls_beside_the_text_give_the_same_steps_and_the_same_trace() {
 }
 
 #[tokio::test]
-async fn when_the_context_overflows_the_oldest_steps_go_first_and_that_is_said() {
+async fn the_oldest_steps_are_left_out_if_the_context_overflows() {
     let lm = Arc::new(ScriptedLm::by(|request| {
         let asked = asked(request);
         if asked.contains("Step 1\n") && asked.contains("Step 3\n") {
@@ -333,7 +333,7 @@ async fn when_the_context_overflows_the_oldest_steps_go_first_and_that_is_said()
 }
 
 #[test]
-fn every_problem_of_the_tools_is_told_at_its_place() {
+fn every_problem_of_the_tools_is_reported_at_its_place() {
     let config = r#"{"tools": ["calculater", "calculator", {"builtin": "calculator"}, {"mcp": "x"}, {},
         {"graph": "g"}, {"http": {"name": "a b", "description": "d", "method": "GET", "url": "ftp://x"}},
         {"http": {"name": "w", "description": "d", "method": "GET", "url": "https://a.example/{cty}",
@@ -365,7 +365,7 @@ fn every_problem_of_the_tools_is_told_at_its_place() {
 }
 
 #[tokio::test]
-async fn an_http_tool_and_chosen_tools_of_an_mcp_server_stand_beside_each_other() {
+async fn an_http_tool_and_mcp_tools_work_side_by_side() {
     let config = r#"{"tools": [{"mcp": "own", "tools": ["wait"]},
         {"http": {"name": "page", "description": "Reads.", "method": "GET", "url": "https://a.example/{name}"}}]}"#;
     let agent = create_in(&Own(vec![hangs(), meets()]), "react", QA, config).unwrap();
@@ -386,7 +386,7 @@ async fn an_http_tool_and_chosen_tools_of_an_mcp_server_stand_beside_each_other(
 }
 
 #[tokio::test]
-async fn a_tool_called_finish_is_refused_whatever_its_capitals() {
+async fn a_tool_named_finish_is_refused_in_any_case() {
     let config = r#"{"tools": [{"http": {"name": "Finish", "description": "d", "method": "GET", "url": "https://a.example"}}]}"#;
     let found = create_in(&Own(vec![]), "react", QA, config).err().unwrap().to_string();
     assert!(found.starts_with("/config/tools/0: `Finish` is reserved"), "{found}");
@@ -415,7 +415,7 @@ impl BuildEnv for Grown {
 }
 
 #[test]
-fn a_stored_agent_loads_whatever_tools_a_server_has_come_to_offer() {
+fn a_stored_agent_loads_whatever_tools_a_server_offers() {
     let config = r#"{"tools": ["calculator", {"mcp": "own"}]}"#;
     let agent = create_in(&Grown, "react", QA, config).unwrap_or_else(|found| panic!("{found}"));
     let instruction = agent.predictors()[0].1.instruction().to_owned();
@@ -440,7 +440,7 @@ impl BuildEnv for Asks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_graph_that_takes_too_long_is_a_tool_that_fails_and_gets_no_advice_of_the_agents() {
+async fn a_graph_that_times_out_is_a_failed_tool_call() {
     let config = r#"{"tools": [{"graph": "ask"}], "with_trajectory": true}"#;
     let agent = create_in(&Asks, "react", QA, config).unwrap();
     let look = || ScriptedAnswer::from(step("I ask.", "ask", r#"{"word": "x"}"#));
@@ -463,7 +463,7 @@ async fn a_graph_that_takes_too_long_is_a_tool_that_fails_and_gets_no_advice_of_
 }
 
 #[test]
-fn the_calculator_and_python_are_built_in_and_python_wants_a_sandbox() {
+fn calculator_and_python_are_built_in_and_python_needs_a_sandbox() {
     let known: Vec<_> = builtin_tools().map(|tool| tool.name).collect();
     assert_eq!(known, ["calculator", "python"]);
     assert_eq!(
@@ -532,7 +532,7 @@ async fn a_typed_agent_prompts_like_a_posted_one() {
 }
 
 #[tokio::test]
-async fn typed_tools_of_one_name_and_fields_of_the_strategys_own_are_refused() {
+async fn duplicate_typed_tools_and_reserved_fields_are_refused() {
     #[derive(Signature)]
     struct Odd {
         #[input]
@@ -548,7 +548,7 @@ async fn typed_tools_of_one_name_and_fields_of_the_strategys_own_are_refused() {
 }
 
 #[tokio::test]
-async fn a_span_of_a_tool_that_fails_tells_why() {
+async fn the_span_of_a_failed_tool_has_the_reason() {
     let lm =
         scripted([step("slip", "calculator", r#"{"expression": "x"}"#), finish(), extract("?")]);
     let outcome = run(&graph(WITH), &lm, r#"{"question": "?"}"#).await;

@@ -1,4 +1,4 @@
-//! `refine`: what was wrong with an attempt becomes a hint for the next, and for nothing else.
+//! `refine`: advice about an attempt becomes a hint for the next one, and for nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn advised(advice: &str) -> String {
 }
 
 #[test]
-fn it_looks_like_the_strategy_that_it_wraps_and_has_a_predictor_for_advice() {
+fn refine_adds_a_predictor_for_advice() {
     let config = r#"{"module": {"strategy": "chain_of_thought"}, "n": 2, "threshold": 0.5, "reward":
         {"judge": {"signature": "answer -> good: bool", "score": "good"}}}"#;
     let mut refine = module("refine", "question -> answer", config);
@@ -46,7 +46,7 @@ fn it_looks_like_the_strategy_that_it_wraps_and_has_a_predictor_for_advice() {
 }
 
 #[tokio::test]
-async fn advice_after_a_poor_attempt_is_shown_to_the_next_in_its_own_message_only() {
+async fn advice_is_shown_only_in_the_message_of_the_next_attempt() {
     let lm = [said("It is four"), advised(r#"{"module": "Digits only."}"#), said("4")];
     let lm = Arc::new(ScriptedLm::answering(lm));
     let outcome = run(GRAPH, &lm, QUESTION).await;
@@ -89,7 +89,7 @@ async fn a_hint_leaves_state_and_demos_as_they_are() {
 }
 
 #[tokio::test]
-async fn advice_that_names_no_part_is_for_all_and_a_field_called_hint_keeps_its_name() {
+async fn advice_for_no_known_part_is_for_all_parts() {
     let refine = module("refine", "hint -> answer", CONFIG);
     let lm = [said("four"), advised(r#"{"the model": "Digits only."}"#), said("4")];
     let lm = Arc::new(ScriptedLm::answering(lm));
@@ -100,7 +100,7 @@ async fn advice_that_names_no_part_is_for_all_and_a_field_called_hint_keeps_its_
 }
 
 #[tokio::test]
-async fn attempts_go_on_without_advice_when_it_cannot_be_had() {
+async fn attempts_continue_without_advice_if_it_fails() {
     let broken = ScriptedAnswer::fail(LmErrorKind::Refused, "no such model").status(404);
     let lm = ScriptedLm::answering([said("four").into(), broken, ScriptedAnswer::from(said("4"))]);
     let lm = Arc::new(lm);
@@ -111,7 +111,7 @@ async fn attempts_go_on_without_advice_when_it_cannot_be_had() {
 }
 
 #[tokio::test]
-async fn a_failing_attempt_keeps_the_advice_of_before_and_the_last_failure_is_the_answer() {
+async fn a_failed_attempt_keeps_the_previous_advice() {
     let broken = |text: &str| ScriptedAnswer::fail(LmErrorKind::Refused, text).status(404);
     let lm = [said("four"), advised(r#"{"module": "Digits only."}"#)].map(ScriptedAnswer::from);
     let lm = lm.into_iter().chain([broken("once"), broken("twice")]);
@@ -124,7 +124,7 @@ async fn a_failing_attempt_keeps_the_advice_of_before_and_the_last_failure_is_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_cancelled_while_advice_is_sought_ends_at_once() {
+async fn a_run_cancelled_during_advice_ends_at_once() {
     let lm = Arc::new(ScriptedLm::answering([
         ScriptedAnswer::from(said("four")),
         ScriptedAnswer::hang(),
@@ -182,7 +182,7 @@ async fn hints_of_a_hundred_runs_at_once_do_not_mix() {
 }
 
 #[tokio::test]
-async fn refine_inside_of_refine_advises_by_paths_that_compose() {
+async fn refine_within_refine_advises_by_composed_paths() {
     let config = format!(
         r#"{{"module": {{"strategy": "refine", "config": {CONFIG}}}, "n": 2, "threshold": 1,
             "reward": {{"expression": "outputs.answer == '4'"}}}}"#

@@ -1,4 +1,4 @@
-//! A run that is listened to: fields are told as they arrive, whatever the strategy.
+//! Streaming: fields are sent as they arrive, whatever the strategy.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -73,7 +73,7 @@ const TWO: &str = r#"{"name": "g", "nodes": {
     "edges": [{"from": "draft.text", "to": "title.text"}]}"#;
 
 #[tokio::test]
-async fn nodes_and_the_texts_of_their_fields_are_told_as_they_come() {
+async fn nodes_and_fields_are_streamed_as_they_arrive() {
     let lm = Arc::new(ScriptedLm::answering([
         answer(&[("reasoning", "Rain is wet."), ("text", "It rains.")]),
         answer(&[("title", "Rain"), ("words", "2")]),
@@ -102,7 +102,7 @@ async fn nodes_and_the_texts_of_their_fields_are_told_as_they_come() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_broken_or_misread_answer_told_is_taken_back() {
+async fn deltas_of_a_broken_or_invalid_answer_are_retracted() {
     let lm = Arc::new(ScriptedLm::answering([
         ScriptedAnswer::broken(
             "[[ ## title ## ]]\nA ti",
@@ -126,7 +126,7 @@ async fn what_a_broken_or_misread_answer_told_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_node_that_fails_is_told_with_its_error() {
+async fn a_failed_node_is_streamed_with_its_error() {
     let lm =
         Arc::new(ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Refused, "no such model")));
     let (run, ear) = heard_on(&lm);
@@ -136,7 +136,7 @@ async fn a_node_that_fails_is_told_with_its_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_cancelled_while_an_answer_arrives_stops_at_once() {
+async fn a_run_cancelled_during_an_answer_stops_at_once() {
     let slow = answer(&[("reasoning", "a long story"), ("text", "t")]);
     let lm =
         Arc::new(ScriptedLm::always(ScriptedAnswer::from(slow).pausing(Duration::from_secs(1))));
@@ -187,7 +187,7 @@ fn assert_all_is_told(strategy: &str, spans: &[Span], ear: &Ear) {
 }
 
 #[tokio::test]
-async fn every_strategy_tells_the_fields_of_its_predictors() {
+async fn every_strategy_streams_the_fields_of_its_predictors() {
     let judged =
         r#""reward": {"judge": {"signature": "answer -> score: float", "score": "score"}}"#;
     let cases = [
@@ -220,7 +220,7 @@ async fn every_strategy_tells_the_fields_of_its_predictors() {
 }
 
 #[tokio::test]
-async fn a_program_and_what_is_made_of_it_are_told_too() {
+async fn a_program_and_the_outputs_after_it_are_streamed() {
     let lm = Arc::new(ScriptedLm::sections([
         ("reasoning", "one line will do"),
         ("generated_code", "sum(numbers)"),
@@ -261,7 +261,7 @@ async fn predict_heard(lm: Arc<dyn Lm>, case: &str) {
 }
 
 #[tokio::test]
-async fn an_answer_in_any_layout_is_told_as_the_fields_that_it_gives() {
+async fn an_answer_in_any_layout_is_streamed_as_its_fields() {
     for said in [
         "{\"answer\": \"so \\\"it\\\" is\\n\", \"score\": 7}",
         "```json\n{\"score\": 7, \"answer\": \"so it is\"}\n```",
@@ -288,13 +288,13 @@ impl Lm for Mute {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_not_heard_is_told_in_the_end() {
+async fn an_answer_that_was_not_streamed_is_sent_at_the_end() {
     let said = answer(&[("answer", "so it is"), ("score", "7")]);
     predict_heard(Arc::new(Mute(said)), "mute").await;
 }
 
 #[tokio::test]
-async fn calls_of_tools_are_told_as_the_fields_that_they_stand_for() {
+async fn native_tool_calls_are_streamed_as_fields() {
     let call = ToolCall {
         id: "1".into(),
         name: "calculator".into(),

@@ -1,4 +1,4 @@
-//! What the tests of strategies share: modules, programs and runs from JSON text.
+//! Helpers of the tests of strategies: modules, programs and runs from JSON text.
 
 #![allow(dead_code, reason = "each strategy uses what it needs")]
 
