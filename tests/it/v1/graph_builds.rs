@@ -13,6 +13,9 @@ use crate::support::Api;
 
 const NODES: usize = 1_000;
 
+/// The strategy of this file, which the server does not have.
+pub(crate) const COUNTED: &str = "counted_predict";
+
 static BUILT: AtomicUsize = AtomicUsize::new(0);
 
 /// `predict`, which counts its modules.
@@ -22,7 +25,7 @@ dsrs::inventory::submit! { StrategyRegistration(&CountedPredict) }
 
 impl StrategyFactory for CountedPredict {
     fn name(&self) -> &'static str {
-        "counted_predict"
+        COUNTED
     }
 
     fn description(&self) -> &'static str {
@@ -51,7 +54,7 @@ impl StrategyFactory for CountedPredict {
 
 /// A graph of so many counted nodes beside each other.
 fn wide(name: &str, nodes: usize) -> Value {
-    let node = json!({"strategy": "counted_predict", "signature": "text -> answer"});
+    let node = json!({"strategy": COUNTED, "signature": "text -> answer"});
     let nodes: Map<String, Value> =
         (0..nodes).map(|number| (format!("n{number}"), node.clone())).collect();
     json!({"name": name, "nodes": nodes, "outputs": {"answer": "n0.answer"}})

@@ -49,13 +49,13 @@ async fn a_stored_graph_runs_within_its_node() {
     assert_eq!(run["outputs"], json!({"answer": "Dear customer", "mood": "calm"}));
     assert_eq!(run["usage"]["lm_calls"], 2);
     let spans = run["trace"]["spans"].as_array().unwrap();
-    let told = |span: &Value| {
+    let describe = |span: &Value| {
         let text = |name: &str| span[name].as_str().unwrap_or("-").to_owned();
         let parent = &span["parent_id"];
         format!("{} {} {} < {parent}", text("kind"), text("node"), text("predictor"))
     };
     assert_eq!(
-        spans.iter().map(told).collect::<Vec<_>>(),
+        spans.iter().map(describe).collect::<Vec<_>>(),
         [
             "node help - < null",
             "node help.triage - < 1",

@@ -8,7 +8,7 @@ mod edits;
 mod evaluations;
 mod execute;
 mod followed_runs;
-mod graph_builds;
+pub(crate) mod graph_builds;
 mod graphs;
 mod graphs_within;
 mod idempotency;

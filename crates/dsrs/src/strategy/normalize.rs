@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_and_decimal_points_are_kept_apart() {
+    fn signs_and_decimal_points_make_a_difference() {
         assert!(!same(r#""-3""#, r#""3""#));
         assert!(!same(r#""1.5""#, r#""15""#));
         assert!(!same("3", r#""3""#));

@@ -172,7 +172,7 @@ impl JudgeOutput {
     /// Checks that the judge has an output of this name for this role.
     fn check(
         self,
-        who: &str,
+        judge: &str,
         schema: &SignatureSchema,
         name: &str,
         at: &At<'_>,
@@ -182,7 +182,8 @@ impl JudgeOutput {
             let known = || schema.outputs.iter().map(|field| field.name.as_ref());
             let hint = nearest(name, known())
                 .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-            let detail = format!("{who} has no output `{name}`; {hint}it has {}", listed(known()));
+            let detail =
+                format!("{judge} has no output `{name}`; {hint}it has {}", listed(known()));
             return problems.add(at, Code::UnknownField, detail);
         };
         if !self.fits(schema, field) {

@@ -284,7 +284,7 @@ impl MapModule {
         all
     }
 
-    /// An error in place of every output, if errors are kept and the run has not ended.
+    /// An error in place of every output, if `on_error` is `keep` and the run has not ended.
     fn as_error(&self, ctx: &Ctx, error: PredictError) -> Result<Fields, PredictError> {
         let late = Instant::now() >= ctx.node.deadline;
         let is_over = match error.kind {
