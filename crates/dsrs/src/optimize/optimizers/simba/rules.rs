@@ -30,7 +30,7 @@ static COMPARE: LazyLock<Arc<SignatureSchema>> = LazyLock::new(|| {
             and which part made the difference. Then write a short rule for each such part, to be \
             appended to its instruction: which inputs the rule applies to, what to do, and what to \
             avoid. The part will see the rule and its own inputs, but not these runs, so include \
-            everything that it needs to know. A rule must also apply to other inputs of the same \
+            everything that it needs to know. Each rule must also apply to other inputs of the same \
             kind."
                 .into(),
         inputs: vec![
