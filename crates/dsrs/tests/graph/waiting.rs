@@ -124,7 +124,7 @@ fn waiting_nodes_cannot_be_nested() {
     let refused = registry::create(&Env, "best_of_n", &base, Some(&config), &At::Root);
     let told = refused.err().unwrap().to_string();
     assert!(
-        told.contains("/config/module/strategy") && told.contains("let `await` be one"),
+        told.contains("/config/module/strategy") && told.contains("make `await` a node of its own"),
         "{told}"
     );
     let module = GraphModule::new(&json(APPROVAL), &GraphState::default(), &Env);

@@ -45,8 +45,8 @@ async fn a_failed_expression_reports_its_error() {
             r#"{"expression": "outputs.answer"}"#,
             EXPECTED,
             OUTPUTS,
-            "reward_failed: the expression `outputs.answer` failed: it gives `Paris, France`, which \
-             is neither a number nor true or false",
+            "reward_failed: the expression `outputs.answer` failed: the result `Paris, France` is \
+             neither a number nor a boolean",
         ),
     ])
     .await;
