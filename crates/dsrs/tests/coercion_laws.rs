@@ -213,11 +213,11 @@ fn choices() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 64)
 }
 
-fn run<S: Strategy>(cases: u32, law: S, told: impl Fn(S::Value) -> Result<bool, TestCaseError>) {
+fn run<S: Strategy>(cases: u32, law: S, holds: impl Fn(S::Value) -> Result<bool, TestCaseError>) {
     let count = Cell::new(0u32);
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let outcome = TestRunner::new(config).run(&law, |value| {
-        count.set(count.get() + u32::from(told(value)?));
+        count.set(count.get() + u32::from(holds(value)?));
         Ok(())
     });
     if let Err(failure) = outcome {

@@ -34,7 +34,7 @@ fn texts(count: usize) -> Vec<Arc<str>> {
     (0..count).map(|number| format!("text {number}").into()).collect()
 }
 
-/// Two vectors, told in the other order.
+/// Two vectors in reverse order.
 const TWO: &str = r#"{"object":"list","model":"e-1","data":[
     {"object":"embedding","index":1,"embedding":[0.5,-1e-3,3]},
     {"object":"embedding","index":0,"embedding":[1,0,0]}],"usage":{"prompt_tokens":6,"total_tokens":6}}"#;
@@ -136,7 +136,7 @@ async fn an_answer_that_is_no_list_of_vectors_is_malformed() {
     }
 }
 
-/// Fails at the second batch as often as it is told to.
+/// Fails a given number of times at the second batch.
 struct Shaky {
     failures: AtomicUsize,
     asked: Mutex<Vec<usize>>,
@@ -193,8 +193,8 @@ async fn an_embedding_model_refuses_to_answer_and_says_why() {
     let ctx = story::over(models);
     let predictor = SchemaPredictor::new(story::signature("{}", "\"question -> answer\""), "p");
     let error = predictor.forward(&ctx, story::fields(r#"{"question": "2 + 2?"}"#)).await;
-    let told = error.unwrap_err().to_string();
-    assert!(told.contains("`vectors` is an embedding model"), "{told}");
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("`vectors` is an embedding model"), "{message}");
 }
 
 #[tokio::test]

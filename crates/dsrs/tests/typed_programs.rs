@@ -106,8 +106,8 @@ async fn an_output_outside_of_the_rust_type_is_retried() {
     let lm = Arc::new(ScriptedLm::answering(["[[ ## age ## ]]\n300", "[[ ## age ## ]]\n30"]));
     let result = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap();
     assert_eq!(result.age, 30);
-    let told = lm.requests().remove(1).chat.turns.remove(2).content;
-    assert!(told.contains("`age`: 300 is not a value of `u8`"), "{told}");
+    let message = lm.requests().remove(1).chat.turns.remove(2).content;
+    assert!(message.contains("`age`: 300 is not a value of `u8`"), "{message}");
     let lm = Arc::new(ScriptedLm::always("[[ ## age ## ]]\n300"));
     let error = Predict::<Age>::new().call(&ctx(&lm), AgeInput {}).await.unwrap_err();
     assert_eq!(error.message, "the LM's answer does not fit: `age`: 300 is not a value of `u8`");

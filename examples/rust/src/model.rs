@@ -37,7 +37,7 @@ pub fn on(lm: Arc<dyn Lm>) -> Ctx {
     Ctx::within(Models::only(lm).into(), Duration::from_secs(120))
 }
 
-/// Answers as an LM would that needs to be told to be brief.
+/// Answers like an LM that is brief only if the instruction says so.
 #[must_use]
 pub fn script() -> ScriptedLm {
     ScriptedLm::by(|request| {

@@ -31,8 +31,8 @@ async fn the_optimizer_finds_the_instruction_that_helps_and_leaves_it_in_the_mod
     let ctx = model::on(Arc::new(model::script()));
     let score = tune::tune(&mut handbook, &ctx, "answer.predict", &tried, &cases).await.unwrap();
     assert!((score - 1.0).abs() < f64::EPSILON);
-    let kept = handbook.answer.predict.dump_state().instruction;
-    assert_eq!(kept.as_deref(), Some(tried[1]));
+    let best = handbook.answer.predict.dump_state().instruction;
+    assert_eq!(best.as_deref(), Some(tried[1]));
     assert!(tune::tune(&mut handbook, &ctx, "nowhere", &tried, &cases).await.is_err());
 }
 

@@ -67,8 +67,8 @@ pub(super) fn exact_float(text: &str) -> Option<f64> {
         return None;
     }
     let found: f64 = text.parse().ok().filter(|found: &f64| found.is_finite())?;
-    let kept = !is_json_int(text) || keeps_digits(text, found);
-    kept.then_some(found)
+    let is_exact = !is_json_int(text) || keeps_digits(text, found);
+    is_exact.then_some(found)
 }
 
 /// A whole number in any spelling, with the leniencies needed.

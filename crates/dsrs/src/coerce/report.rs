@@ -36,7 +36,7 @@ pub struct Leniency {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParseReport {
     entries: Vec<Leniency>,
-    told: HashMap<EntryGroup, GroupState>,
+    groups: HashMap<EntryGroup, GroupState>,
     room_taken: usize,
 }
 
@@ -58,15 +58,15 @@ impl ParseReport {
 
     /// Adds a leniency; creates an entry only if it is listed.
     pub(super) fn add_to_group(&mut self, group: EntryGroup, entry: impl FnOnce() -> Leniency) {
-        let told = self.told.entry(group).or_insert(GroupState { count: 0, last: 0 });
+        let state = self.groups.entry(group).or_insert(GroupState { count: 0, last: 0 });
         let limit = if self.room_taken < TEXT_ROOM { ENTRY_LIMIT } else { 1 };
-        if told.count >= limit
-            && let Some(last) = self.entries.get_mut(told.last)
+        if state.count >= limit
+            && let Some(last) = self.entries.get_mut(state.last)
         {
             last.times += 1;
             return;
         }
-        *told = GroupState { count: told.count + 1, last: self.entries.len() };
+        *state = GroupState { count: state.count + 1, last: self.entries.len() };
         let entry = entry();
         self.room_taken += entry.path.len() + entry.read.len();
         self.entries.push(entry);

@@ -26,8 +26,8 @@ impl TruthError {
 pub(super) fn truth(text: &str, allowed: Leniencies) -> Result<(bool, Leniencies), TruthError> {
     let word = Leniencies::NONE.with(LeniencyKind::Word);
     let prose = Leniencies::NONE.with(LeniencyKind::Prose);
-    let by = |told: &str| {
-        if matches!(folded(told).as_str(), "true" | "false") {
+    let by = |verdict: &str| {
+        if matches!(folded(verdict).as_str(), "true" | "false") {
             prose
         } else {
             prose.with(LeniencyKind::Word)

@@ -17,10 +17,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut handbook = Handbook::default();
     let ctx = model::context()?;
     let score = tune::tune(&mut handbook, &ctx, "answer.predict", &tried, &cases).await?;
-    let kept = handbook.answer.predict.dump_state().instruction;
+    let best = handbook.answer.predict.dump_state().instruction;
     println!(
         "best score {score}, with: {}",
-        kept.as_deref().unwrap_or("the instructions as they are")
+        best.as_deref().unwrap_or("the instructions as they are")
     );
     Ok(())
 }

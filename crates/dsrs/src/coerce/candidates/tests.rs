@@ -5,11 +5,11 @@ use super::of;
 
 #[track_caller]
 fn assert_found(text: &str, wanted: &[&str]) {
-    let told = |one: &super::Candidate<'_>| {
+    let describe = |one: &super::Candidate<'_>| {
         let how: Vec<_> = one.how.kinds().map(LeniencyKind::as_str).collect();
         format!("{}: {}", how.join("+"), one.data.shown())
     };
-    let found: Vec<_> = of(text, Leniencies::ALL).iter().map(told).collect();
+    let found: Vec<_> = of(text, Leniencies::ALL).iter().map(describe).collect();
     assert_eq!(found, wanted, "{text}");
 }
 

@@ -135,12 +135,12 @@ impl<'t> Fitter<'t> {
             found.insert(name.clone(), fitted);
         }
         for (field, overridden) in keys.overridden {
-            let Some(((name, kept), (_, data))) =
+            let Some(((name, selected), (_, data))) =
                 found.get_index(field).zip(members.get(overridden))
             else {
                 continue;
             };
-            self.repeated(kept, data.source, ctx, || PathStep::Member(name.clone()))?;
+            self.repeated(selected, data.source, ctx, || PathStep::Member(name.clone()))?;
         }
         self.drop_extra(members, &keys.extra, ctx)?;
         Ok(Payload::map(found))

@@ -178,8 +178,8 @@ impl<'t> Fitter<'t> {
         let mut earlier: HashMap<&str, &str> = HashMap::with_capacity(found.len());
         for (key, member) in members {
             let Some(read) = earlier.insert(key, member.source) else { continue };
-            let kept = found.get(&**key).cloned().unwrap_or_default();
-            self.repeated(&kept, read, ctx, || PathStep::Member(key.as_ref().into()))?;
+            let selected = found.get(&**key).cloned().unwrap_or_default();
+            self.repeated(&selected, read, ctx, || PathStep::Member(key.as_ref().into()))?;
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ impl<'t> Fitter<'t> {
     /// Notes a repeated key.
     pub(super) fn repeated(
         &mut self,
-        kept: &Payload,
+        selected: &Payload,
         read: &str,
         ctx: FitContext,
         step: impl Fn() -> PathStep,
@@ -196,7 +196,7 @@ impl<'t> Fitter<'t> {
             return Err(FitError::new("stands there twice").at(step()));
         }
         let mark = self.notes.mark();
-        self.notes.note(LeniencyKind::DuplicateKey, read, kept);
+        self.notes.note(LeniencyKind::DuplicateKey, read, selected);
         self.notes.place(mark, step);
         Ok(())
     }

@@ -258,10 +258,10 @@ impl FitError {
 }
 
 /// Builds the path of some steps, outermost first.
-fn with_path<T>(steps: &[&PathStep], path: &Path<'_>, tell: impl FnOnce(&Path<'_>) -> T) -> T {
+fn with_path<T>(steps: &[&PathStep], path: &Path<'_>, use_path: impl FnOnce(&Path<'_>) -> T) -> T {
     match steps.split_first() {
-        None => tell(path),
-        Some((PathStep::Member(name), rest)) => with_path(rest, &path.member(name), tell),
-        Some((PathStep::Element(index), rest)) => with_path(rest, &path.element(*index), tell),
+        None => use_path(path),
+        Some((PathStep::Member(name), rest)) => with_path(rest, &path.member(name), use_path),
+        Some((PathStep::Element(index), rest)) => with_path(rest, &path.element(*index), use_path),
     }
 }
