@@ -214,7 +214,7 @@ async fn disabled_grounding_is_neither_requested_nor_shown() {
     let requests = lm.requests();
     let asked = |output: &str| requests.iter().filter(|one| wanted(one) == output).count();
     assert_eq!(["notes", "summary", "description", "role"].map(asked), [0; 4]);
-    let proposals = told(&lm, "new_instruction", "read: takes");
+    let proposals = told(&lm, "new_instruction", "read: inputs");
     assert_eq!(proposals.len(), 2);
     for name in ["about_the_data", "program", "about_the_part", "done_well", "tip"] {
         assert!(!proposals[0].contains(&format!("`{name}`")), "{name}: {}", proposals[0]);
