@@ -108,8 +108,7 @@ async fn an_example_without_a_judge_input_cannot_be_scored() {
     let judge = r#"{"judge": {"signature": "expected_answer -> good: bool", "score": "good"}}"#;
     let lm = lm(&[("good", "true")]);
     let found = told_by(&lm, judge, "{}", OUTPUTS).await;
-    let wanted =
-        "reward_failed: the judge reads the expected `answer`, and the example has none";
+    let wanted = "reward_failed: the judge reads the expected `answer`, and the example has none";
     assert_eq!(found, wanted);
     let found = told_by(&lm, judge, r#"{"answer": 3}"#, OUTPUTS).await;
     assert!(found.starts_with("reward_failed: the expected `answer` cannot be passed"), "{found}");

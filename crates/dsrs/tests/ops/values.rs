@@ -262,7 +262,13 @@ async fn numbers_are_computed() {
     check(&[
         (r#""strategy": "add""#, both, r#"{"left": 2, "right": 3}"#, "int", "5"),
         (r#""strategy": "add""#, mixed, r#"{"left": 2, "right": 0.5}"#, "float", "2.5"),
-        (r#""strategy": "add""#, both, most, "int", "!op_failed: the result does not fit into 64 bits"),
+        (
+            r#""strategy": "add""#,
+            both,
+            most,
+            "int",
+            "!op_failed: the result does not fit into 64 bits",
+        ),
         (r#""strategy": "add""#, mixed, most, "float", "!invalid_value: input `left`"),
         (r#""strategy": "subtract""#, both, r#"{"left": 2, "right": 3}"#, "int", "-1"),
         (
