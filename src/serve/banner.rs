@@ -88,7 +88,7 @@ mod tests {
                database  private Postgres\n  \
                models    fast: small at https://api.openai.com/v1\n            \
                          good: large at https://api.openai.com/v1, the default\n  \
-               worker    64 background runs at the same time\n  \
+               worker    up to 64 concurrent jobs\n  \
                API keys  none: only this machine can connect\n\n",
             env!("CARGO_PKG_VERSION")
         );

@@ -80,14 +80,14 @@ fn a_second_server_on_the_same_directory_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_before_anything_else_is_started() {
+fn a_port_in_use_is_reported_before_anything_starts() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = holder.local_addr().unwrap();
     let setup = ServerSetup::new().arg("--bind").arg(&address.to_string());
     assert_eq!(
         refusal(&setup),
         format!(
-            "dsrs-server: cannot listen on {address}: the port is taken, perhaps by another dsrs-server; stop that, or choose another --bind"
+            "dsrs-server: cannot listen on {address}: the port is in use, perhaps by another dsrs-server; stop it, or choose another --bind"
         )
     );
     assert!(!setup.directory().join("data").exists());
@@ -100,7 +100,7 @@ fn an_address_that_others_reach_without_a_key_is_refused() {
 }
 
 #[test]
-fn a_mistake_in_the_settings_file_of_the_directory_is_told() {
+fn a_problem_in_the_settings_file_is_reported() {
     let setup = ServerSetup::new();
     std::fs::write(setup.directory().join("dsrs.toml"), "\nbnid = 'x'\n").unwrap();
     assert_eq!(

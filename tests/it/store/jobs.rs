@@ -82,11 +82,12 @@ async fn workers_requeue_and_finish_jobs_without_losing_any() {
     for _ in 0..60 {
         runs.push(queued(&db).await.id);
     }
-    // Each worker requeues every third job, lets every third lease expire, and finishes the others.
+    // Of three jobs a worker requeues the first, lets the lease of the second expire, and finishes the
+    // third, counted over all its claims, so that a single job is finished too.
     let workers = (0..6).map(|_| {
         let db = db.clone();
         tokio::spawn(async move {
-            let (mut ended, mut empty) = (Vec::new(), 0);
+            let (mut ended, mut empty, mut turn) = (Vec::new(), 0, 0);
             while empty < 20 {
                 let jobs = claim_many(&db, 4).await;
                 if jobs.is_empty() {
@@ -94,11 +95,12 @@ async fn workers_requeue_and_finish_jobs_without_losing_any() {
                     job::requeue_expired(&db).await.unwrap();
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
-                for (number, job) in jobs.into_iter().enumerate() {
+                for job in jobs {
                     let lease = job.lease;
-                    match number % 3 {
-                        0 => assert!(job::requeue(&db, lease).await.unwrap()),
-                        1 => {
+                    turn += 1;
+                    match turn % 3 {
+                        1 => assert!(job::requeue(&db, lease).await.unwrap()),
+                        2 => {
                             job::renew(&db, &[lease.holder], Duration::ZERO).await.unwrap();
                             job::requeue_expired(&db).await.unwrap();
                         }

@@ -32,7 +32,7 @@ async fn an_agent_uses_an_mcp_server_and_continues_after_a_failure() {
     let settings = [("DSRS_MCP__OFFICE__COMMAND", example.as_str())];
     let api = Api::start(&test_database().await, Some(Arc::new(lm)), &settings).await;
     let refused = api.post("/v1/graphs", agent(json!([{"mcp": "ofice"}]))).await.expect(422);
-    assert!(refused.text.contains("the server's settings have office"), "{}", refused.text);
+    assert!(refused.text.contains("configured are office"), "{}", refused.text);
     let tools = json!([{"mcp": "office", "tools": ["track"]}, "current_time"]);
     api.post("/v1/graphs", agent(tools)).await.expect(201);
     let body = json!({"inputs": {"question": "Where is P-7?"}, "trace": true});

@@ -74,7 +74,7 @@ async fn parcels_are_tracked(toolbox: &ToolSource) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_over_its_input_and_output_is_started_called_and_started_again() {
+async fn a_child_process_is_started_called_and_restarted() {
     let toolbox = connected(
         "[secrets]\nPARCELS = 'hush-7'\n[mcp.office]\ncommand = ['EXAMPLE']\n\
          env = { OFFICE_TOKEN = 'key ${PARCELS}' }\ntimeout_ms = 30000",
@@ -86,24 +86,24 @@ async fn a_server_over_its_input_and_output_is_started_called_and_started_again(
     assert_eq!(variables, Ok(json!("OFFICE_TOKEN PATH")));
     let track = tool(&toolbox, "office", "track");
     let closed = call(&tool(&toolbox, "office", "close"), &json!({})).await.unwrap_err();
-    assert!(closed.starts_with("the MCP server `office` gave no answer"), "{closed}");
+    assert!(closed.starts_with("the MCP server `office` did not respond"), "{closed}");
     let again = call(&track, &json!({"number": "P-8"})).await;
     assert_eq!(again, Ok(json!({"number": "P-8", "town": "Turku"})));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_takes_too_long_is_told_and_the_server_goes_on() {
+async fn a_slow_call_times_out_and_the_server_continues() {
     let toolbox = connected("[mcp.office]\ncommand = ['EXAMPLE']\ntimeout_ms = 500").await;
     let slow = call(&tool(&toolbox, "office", "wait"), &json!({})).await;
-    let told = "the MCP server `office` gave no answer within 500 ms (its timeout_ms)";
-    assert_eq!(slow, Err(told.to_owned()));
+    let expected = "the MCP server `office` did not respond within 500 ms (its timeout_ms)";
+    assert_eq!(slow, Err(expected.to_owned()));
     parcels_are_tracked(&toolbox).await;
 }
 
-/// A process that ends with the test.
-struct Ends(Child);
+/// A process that is killed at the end of the test.
+struct KilledOnDrop(Child);
 
-impl Drop for Ends {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -111,11 +111,11 @@ impl Drop for Ends {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_over_http_is_asked_with_its_headers() {
+async fn a_server_over_http_receives_its_headers() {
     let example = tokio::task::spawn_blocking(|| EXAMPLE.clone()).await.unwrap();
     let mut served = Command::new(example);
     served.args(["http", "hush-7"]).stdout(Stdio::piped());
-    let mut served = Ends(served.spawn().unwrap());
+    let mut served = KilledOnDrop(served.spawn().unwrap());
     let mut url = String::new();
     BufReader::new(served.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let url = url.trim();
@@ -131,7 +131,7 @@ async fn a_server_over_http_is_asked_with_its_headers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_not_there_is_named() {
+async fn a_missing_server_is_named() {
     let toolbox = connected("[mcp.gone]\ncommand = ['/nowhere/at-all']").await;
     let gone = toolbox.mcp("gone").err().unwrap();
     assert_eq!(
@@ -140,5 +140,5 @@ async fn a_server_that_is_not_there_is_named() {
          file or directory (os error 2)"
     );
     let unknown = toolbox.mcp("gon").err().unwrap();
-    assert_eq!(unknown, "there is no MCP server `gon`; the server's settings have gone");
+    assert_eq!(unknown, "there is no MCP server `gon`; configured are gone");
 }

@@ -284,7 +284,7 @@ async fn hostile_tables_are_refused_with_their_lines() {
         ("", "the table is empty"),
         ("a,b,a\n1,2,3\n", "two columns are named `a`"),
         ("a,,b\n1,2,3\n", "a column has no name"),
-        ("a,b\n", "a dataset has one of its examples at least"),
+        ("a,b\n", "a dataset needs at least one of its examples"),
         ("a,b\n1,2\n3\n", "the row has 1 cells, the header 2 (line 3)"),
         (
             "a,b\n1,\"2\n3,4\n",

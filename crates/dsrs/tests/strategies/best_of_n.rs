@@ -156,7 +156,7 @@ async fn an_attempt_that_cannot_be_scored_fails_with_a_reason_in_the_trace() {
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
     let told = outcome.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
     let error = told.error.as_deref().unwrap();
-    assert!(error.contains("`x`, is neither a number nor a boolean"), "{error}");
+    assert!(error.contains("the result `x` is neither a number nor a boolean"), "{error}");
 
     let lm = Arc::new(ScriptedLm::always(thought("x")));
     let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
