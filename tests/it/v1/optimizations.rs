@@ -204,7 +204,7 @@ async fn a_client_puts_in_force_what_was_found_unless_something_else_is_by_then(
     api.send(Method::POST, &path, &stale, None).await.expect(412);
     let seen = [("if-match", tag.as_str())];
     let put = api.send(Method::POST, &path, &seen, None).await.expect(200).json();
-    assert_eq!(put["activation"]["reason"], "a client put it in force");
+    assert_eq!(put["activation"]["reason"], "a client activated it");
     assert_eq!((&put["activation"]["state_version"], in_force(&api).await), (&json!(2), 2));
 
     let graph = one_node("q", "question -> answer: str, sure: bool");
@@ -476,7 +476,7 @@ async fn a_gain_on_a_handful_of_examples_is_not_certain() {
     );
     assert_eq!((&found["activation"]["activated"], in_force(&api).await), (&json!(false), 1));
     let why = found["activation"]["reason"].as_str().unwrap();
-    assert!(why.contains("too few"), "{why}");
+    assert!(why.contains("fewer than 6 examples"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
