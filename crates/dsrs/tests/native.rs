@@ -123,7 +123,7 @@ fn question() -> LmRequest {
 
 fn answer(content: Value, reason: &str) -> Value {
     json!({"id": "m1", "type": "message", "role": "assistant", "model": "claude-tiny-7",
-        "content": content, "early_stop": reason,
+        "content": content, "stop_reason": reason,
         "usage": {"input_tokens": 5, "cache_read_input_tokens": 4, "output_tokens": 2}})
 }
 
@@ -218,7 +218,7 @@ fn told(pieces: &[&str]) -> Vec<(&'static str, Value)> {
 fn end(reason: &str) -> [(&'static str, Value); 3] {
     [
         ("content_block_stop", json!({"index": 0})),
-        ("message_delta", json!({"delta": {"early_stop": reason}, "usage": {"output_tokens": 3}})),
+        ("message_delta", json!({"delta": {"stop_reason": reason}, "usage": {"output_tokens": 3}})),
         ("message_stop", json!({"type": "message_stop"})),
     ]
 }
