@@ -435,13 +435,13 @@ fn another_provider_has_its_own_address_and_never_the_shared_key() {
     assert_eq!(
         problems(file.load(&[])),
         [
-            "models.b.base_url is missing: \"bedrock\" has no address for everybody; it is such as https://bedrock-runtime.REGION.amazonaws.com",
-            "models.c.constrain = \"gbnf\" (FILE:7): only OpenAI-compatible servers take a grammar; try \"json_schema\"",
+            "models.b.base_url is missing: \"bedrock\" has no public address; set one such as https://bedrock-runtime.REGION.amazonaws.com",
+            "models.c.constrain = \"gbnf\" (FILE:7): only OpenAI-compatible servers accept a grammar; try \"json_schema\"",
         ]
     );
     let embeds = "[models.v]\nmodel = 'e'\nprovider = 'cohere'\nembedding = true\n";
-    let told = problems(SettingsFile::new(embeds).load(&[]));
-    assert!(told[0].contains("only OpenAI-compatible servers are asked"), "{told:?}");
+    let refused = problems(SettingsFile::new(embeds).load(&[]));
+    assert!(refused[0].contains("only OpenAI-compatible servers can be called"), "{refused:?}");
 }
 
 #[test]
